@@ -1,0 +1,1 @@
+"""Agent Tool v0.2.0 as an OpenTelemetry instrumentation and OPA policy plugin."""

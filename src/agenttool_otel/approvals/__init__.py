@@ -1,0 +1,1 @@
+"""approvals, see docs/architecture.md."""

@@ -1,0 +1,246 @@
+"""Typed outcomes, and the standard's error taxonomy as one table.
+
+A governed outcome is a type, never a string to compare: ``ToolDenied`` (a ``PermissionError``), ``ApprovalRequired``
+(a pause, not a failure), ``ToolInputInvalid`` and so on. Each carries the ``ToolResult`` that the standard asks for,
+so that a program which catches it knows as much as one that called ``.tool.invoke``. A tool's own exception is never
+one of these: it is re-raised as it was.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from agenttool_otel.names import ErrorClass, FailClosedCause, Recoverability
+
+if TYPE_CHECKING:
+    from agenttool_otel.records.permission_decision import PermissionDecision
+    from agenttool_otel.records.result import ToolResult
+
+__all__ = [
+    "TAXONOMY",
+    "AgentToolError",
+    "ApprovalConflict",
+    "ApprovalError",
+    "ApprovalExpired",
+    "ApprovalNotFound",
+    "ApprovalRejected",
+    "ApprovalRequired",
+    "ConfigurationError",
+    "ErrorSpec",
+    "GovernedOutcome",
+    "PersistenceError",
+    "PolicyError",
+    "PolicyEvaluationError",
+    "PolicyLoadError",
+    "PolicyTimeout",
+    "PolicyUnavailable",
+    "PolicyUnsupported",
+    "ToolBlocked",
+    "ToolDenied",
+    "ToolInputInvalid",
+    "ToolTimeout",
+    "UnknownTool",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorSpec:
+    """What the standard's retry guidance says of one error class ("Errors and Retries").
+
+    Attributes:
+        error_class: the class that the row describes.
+        code: stable code, ``AT-`` and a number, that logs and people can quote.
+        recoverability: what has to happen before a retry can succeed.
+        retry_safe: whether the same call may be sent again without a new side effect.
+        arguments_must_change: whether the same arguments would fail again.
+        discovery_required: whether the tool's schema has to be discovered first.
+        approval_required: whether a new approval is needed.
+        sibling_caused: whether another call of the batch caused it.
+    """
+
+    error_class: ErrorClass
+    code: str
+    recoverability: Recoverability
+    retry_safe: bool = False
+    arguments_must_change: bool = False
+    discovery_required: bool = False
+    approval_required: bool = False
+    sibling_caused: bool = False
+
+
+_E, _R = ErrorClass, Recoverability
+
+TAXONOMY: Final[dict[ErrorClass, ErrorSpec]] = {
+    spec.error_class: spec
+    for spec in (
+        ErrorSpec(_E.UNKNOWN_TOOL, "AT-101", _R.DISCOVER_FIRST, retry_safe=True, discovery_required=True),
+        ErrorSpec(_E.BLOCKED_TOOL, "AT-102", _R.CHANGE_ARGUMENTS_OR_POLICY, retry_safe=True),
+        ErrorSpec(_E.SCHEMA_NOT_LOADED, "AT-103", _R.DISCOVER_FIRST, retry_safe=True, discovery_required=True),
+        ErrorSpec(_E.SCHEMA_VALIDATION_FAILED, "AT-201", _R.CHANGE_ARGUMENTS, True, True),
+        ErrorSpec(_E.INVALID_ARGUMENTS, "AT-202", _R.CHANGE_ARGUMENTS, True, True),
+        ErrorSpec(_E.INPUT_MUTATION_FAILED, "AT-203", _R.CHANGE_ARGUMENTS, True, True),
+        ErrorSpec(_E.PERMISSION_DENIED, "AT-301", _R.CHANGE_ARGUMENTS_OR_POLICY, True, True),
+        ErrorSpec(_E.APPROVAL_REJECTED, "AT-302", _R.APPROVAL_NEEDED, True, approval_required=True),
+        ErrorSpec(_E.POLICY_BLOCKED, "AT-303", _R.CHANGE_ARGUMENTS_OR_POLICY, True),
+        ErrorSpec(_E.HOOK_BLOCKED, "AT-304", _R.CHANGE_ARGUMENTS_OR_POLICY, True, True),
+        ErrorSpec(_E.HOOK_FAILED, "AT-305", _R.RETRY_LATER, True),
+        ErrorSpec(_E.CAPABILITY_GAP, "AT-401", _R.NOT_RECOVERABLE),
+        ErrorSpec(_E.SETUP_REQUIRED, "AT-402", _R.SETUP_NEEDED, True),
+        ErrorSpec(_E.CREDENTIAL_MISSING, "AT-403", _R.SETUP_NEEDED, True),
+        ErrorSpec(_E.SANDBOX_VIOLATION, "AT-501", _R.CHANGE_ARGUMENTS, False, True),
+        ErrorSpec(_E.EXECUTION_FAILED, "AT-502", _R.UNKNOWN),
+        ErrorSpec(_E.PARTIAL_FAILURE, "AT-503", _R.UNKNOWN),
+        ErrorSpec(_E.TIMEOUT, "AT-504", _R.RETRY_LATER),
+        ErrorSpec(_E.RATE_LIMITED, "AT-505", _R.RETRY_LATER, True),
+        ErrorSpec(_E.DEPENDENCY_UNAVAILABLE, "AT-506", _R.RETRY_LATER, True),
+        ErrorSpec(_E.CANCELED, "AT-507", _R.RETRY_SAFE),
+        ErrorSpec(_E.SIBLING_CANCELED, "AT-508", _R.SIBLING_CAUSED, sibling_caused=True),
+        ErrorSpec(_E.STREAMING_FALLBACK_DISCARDED, "AT-509", _R.RETRY_SAFE),
+        ErrorSpec(_E.RESULT_MAPPING_FAILED, "AT-601", _R.NOT_RECOVERABLE),
+        ErrorSpec(_E.POST_HOOK_FAILED, "AT-602", _R.NOT_RECOVERABLE),
+        ErrorSpec(_E.RESULT_TOO_LARGE, "AT-603", _R.CHANGE_ARGUMENTS, False, True),
+        ErrorSpec(_E.RESULT_REDACTED, "AT-604", _R.NOT_RECOVERABLE),
+    )
+}
+"""One row for each error class of the standard; a test keeps the table complete and the codes unique."""
+
+
+class AgentToolError(Exception):
+    """Base of every exception that this package raises."""
+
+
+class ConfigurationError(AgentToolError, ValueError):
+    """A setting, declaration or governed object can't be used as given."""
+
+
+class GovernedOutcome(AgentToolError):
+    """A call that ended without running, as an exception for callers of the plain function.
+
+    Attributes:
+        result: the terminal (or, for a pause, pending) tool_result record.
+        decision: the permission decision behind it, if the call got that far.
+        error_class: the standard's error class; ``None`` for a pause, which is no error.
+        invocation_id: the invocation's id.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        result: ToolResult | None = None,
+        decision: PermissionDecision | None = None,
+        error_class: ErrorClass | None = None,
+        invocation_id: str = "",
+    ) -> None:
+        super().__init__(message)
+        self.result = result
+        self.decision = decision
+        self.error_class = error_class
+        self.invocation_id = invocation_id
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_rebuild_outcome, (type(self), str(self), self.__dict__.copy()))
+
+
+def _rebuild_outcome(cls: type[GovernedOutcome], message: str, state: dict[str, Any]) -> GovernedOutcome:
+    outcome = cls(message)
+    outcome.__dict__.update(state)
+    return outcome
+
+
+class ToolDenied(GovernedOutcome, PermissionError):
+    """The call must not run: policy, a rule, a hook or the failure to get a decision said so."""
+
+
+class ApprovalRejected(ToolDenied):
+    """A person or coordinator was asked and said no."""
+
+
+class ToolBlocked(ToolDenied):
+    """The tool is blocked, excluded or not loaded on the current surface."""
+
+
+class ApprovalRequired(GovernedOutcome):
+    """The call waits for an answer; ``resume(invocation_id)`` continues the same invocation.
+
+    Attributes:
+        request_id: id of the stored approval request, empty when there is no store.
+    """
+
+    def __init__(self, message: str, *, request_id: str = "", **kwargs: Any) -> None:
+        super().__init__(message, **kwargs)
+        self.request_id = request_id
+
+
+class ToolInputInvalid(GovernedOutcome, TypeError, ValueError):
+    """The arguments don't fit the tool's schema or signature; both ``except TypeError`` and ``ValueError`` see it."""
+
+
+class ToolTimeout(GovernedOutcome, TimeoutError):
+    """The execution profile's ``timeout_ms`` passed."""
+
+
+class UnknownTool(GovernedOutcome, LookupError):
+    """No tool of that name or alias is on the surface."""
+
+
+class PolicyError(AgentToolError):
+    """Base of policy failures; each becomes a deny.
+
+    Attributes:
+        cause: the word for it in telemetry, see FailClosedCause.
+    """
+
+    cause: FailClosedCause = FailClosedCause.ENGINE_ERROR
+
+    def __init__(self, message: str, *, cause: FailClosedCause | None = None) -> None:
+        super().__init__(message)
+        if cause is not None:
+            self.cause = cause
+
+
+class PolicyLoadError(PolicyError, ConfigurationError):
+    """A bundle can't be loaded: missing, empty, syntax error, bad signature, undefined entry point."""
+
+    cause = FailClosedCause.BUNDLE_MISSING
+
+
+class PolicyUnsupported(PolicyLoadError):
+    """A policy uses what the engine lacks; the message names the builtin, file and line."""
+
+
+class PolicyEvaluationError(PolicyError):
+    """An evaluation ended in an error or panic, or its answer is not a decision."""
+
+
+class PolicyTimeout(PolicyError):
+    """A decision took longer than its deadline."""
+
+    cause = FailClosedCause.TIMEOUT
+
+
+class PolicyUnavailable(PolicyError):
+    """The engine can't be reached, or its circuit breaker is open."""
+
+    cause = FailClosedCause.UNAVAILABLE
+
+
+class ApprovalError(AgentToolError):
+    """Base of failures to store, answer or claim an approval; none of them lets a call run."""
+
+
+class ApprovalNotFound(ApprovalError, LookupError):
+    """No such approval request."""
+
+
+class ApprovalConflict(ApprovalError):
+    """The request is already answered or consumed, or does not fit what it is used for."""
+
+
+class ApprovalExpired(ApprovalError):
+    """The request's time is over."""
+
+
+class PersistenceError(AgentToolError):
+    """A payload store failed; the tool's result is delivered all the same, bounded."""

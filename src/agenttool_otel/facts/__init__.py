@@ -1,0 +1,1 @@
+"""facts, see docs/architecture.md."""

@@ -1,0 +1,155 @@
+"""The shapes of facts, as a policy sees them in ``input.facts`` (design section 5).
+
+Facts say what an input means; they never decide. A fact that could not be established says so (``certain``,
+``parsed``, ``valid``), and the stock policy treats that as the dangerous case. ``argument`` is always the JSON pointer
+of the argument value within ``input.input``, and ``inferred`` tells that the kind of the argument was guessed from its
+schema format or name rather than stated in the declaration.
+"""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+__all__ = [
+    "EMPTY_FACTS",
+    "Facts",
+    "PathFact",
+    "ProvenanceFact",
+    "ResolvedAddress",
+    "ShellCommand",
+    "ShellFact",
+    "ShellRedirect",
+    "SqlFact",
+    "UrlFact",
+]
+
+
+class PathFact(TypedDict):
+    """One path argument."""
+
+    argument: str
+    raw: str
+    access: str  # read, write or unknown
+    lexical: str  # absolute and normalised, without touching the file system
+    resolved: str | None  # with symlinks followed; None when that could not be done
+    roots: list[str]  # the roots that the resolved path lies in
+    inside: bool  # lexical and resolved path both lie in a root
+    escapes: bool  # lexical path is inside, resolved path is not
+    exists: bool | None
+    symlink: bool  # some component is a symbolic link
+    hard_links: int | None  # link count of a regular file, when detectable
+    parent_refs: bool  # has a ".." component
+    home: bool  # starts with "~"
+    variables: bool  # has $VAR, ${VAR} or %VAR%
+    encoded: bool  # percent-encoded separators or dots
+    confusable: bool  # invisible, full-width or otherwise look-alike characters
+    windows: list[str]  # forms: drive, unc, device, stream, reserved_name, short_name, trailing
+    sensitive: str | None  # key, credential, dotfile, system, vcs, policy, approval
+    rejected: str | None  # why this is no usable path: nul, control, empty, too_long, not_text ...
+    certain: bool
+    inferred: bool
+
+
+class ResolvedAddress(TypedDict):
+    """One address that a host name resolved to, pinned for the call."""
+
+    address: str
+    address_class: str
+
+
+class UrlFact(TypedDict):
+    """One URL argument."""
+
+    argument: str
+    valid: bool
+    rejected: str | None  # why it is no usable URL
+    scheme: str
+    host: str  # ASCII (IDNA) form, lower case
+    host_unicode: str
+    port: int | None  # explicit or the scheme's default
+    path: str
+    credentials: bool  # has user information
+    sensitive_query: bool  # has a signature, token or key among its query parameters
+    address: str | None  # canonical address when the host is one, in whatever spelling
+    # name, public, loopback, private, link_local, metadata, reserved, multicast, unspecified
+    address_class: str
+    resolved: list[ResolvedAddress]  # only when resolution was asked for
+    disagreement: bool  # a browser and a Python client would go to different hosts
+    lookalike: str | None  # the well-known or allowed host that this one imitates
+    certain: bool
+    inferred: bool
+
+
+class ShellRedirect(TypedDict):
+    """One redirection of a command."""
+
+    operator: str
+    target: str
+    writes: bool
+
+
+class ShellCommand(TypedDict):
+    """One simple command of a command line."""
+
+    name: str
+    argv: list[str]
+    assignments: list[str]  # names only
+    redirects: list[ShellRedirect]
+    read_only: bool
+    reason: str  # why it is or is not proven read-only
+
+
+class ShellFact(TypedDict):
+    """One shell command argument."""
+
+    argument: str
+    parsed: bool  # plain words joined by && || ; | and nothing else
+    unparsed: str | None  # the construct that ended the proof
+    read_only: bool  # proven; never guessed
+    sensitive_read: bool  # reads keys, credentials or the environment, or could carry data out
+    writes: bool  # may write; True whenever read_only is not proven
+    network: bool
+    executes: bool  # runs another program or code that it was given
+    destructive: bool  # deletes, overwrites or kills
+    commands: list[ShellCommand]
+    paths: list[str]  # words that name files
+    inferred: bool
+
+
+class SqlFact(TypedDict):
+    """One SQL argument."""
+
+    argument: str
+    parsed: bool
+    unparsed: str | None
+    dialect: str
+    statements: list[str]  # select, insert, update, delete, create, drop, alter, grant ...
+    read_only: bool
+    multiple: bool
+    ddl: bool
+    tables_read: list[str]
+    tables_written: list[str]
+    unbounded_write: bool  # UPDATE or DELETE without WHERE
+    comments: bool  # has comments, which can hide text from a person
+    inferred: bool
+
+
+class ProvenanceFact(TypedDict):
+    """Where the tokens of one argument value were seen before in this session."""
+
+    sources: list[str]  # user, tool:<tool_id>, unknown
+    untrusted: bool  # seen only in the output of open-world tools
+
+
+class Facts(TypedDict):
+    """``input.facts``."""
+
+    paths: list[PathFact]
+    urls: list[UrlFact]
+    shell: list[ShellFact]
+    sql: list[SqlFact]
+    provenance: dict[str, ProvenanceFact]  # by JSON pointer of the argument
+
+
+EMPTY_FACTS: Facts = {"paths": [], "urls": [], "shell": [], "sql": [], "provenance": {}}
+"""The facts of a call whose tool has no such arguments; shared, so never change it."""

@@ -1,0 +1,689 @@
+"""Every string that leaves the process, in one module.
+
+Attributes, events, metrics, error classes, states and environment variables: whatever a trace, a metric, a policy
+input, a record or a person's dashboard may match on is spelt here once, and nowhere else. The words come from Agent
+Tool v0.2.0 (the *standard* below), from the OpenTelemetry semantic conventions for generative AI, or, under
+``agenttool.*``, from this package where neither has one. ``semconv/`` describes the same names for machines; a test
+keeps the two equal.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final
+
+SCHEMA_VERSION: Final = "0.2.0"
+"""The version of Agent Tool that every record states (standard, "Version compatibility")."""
+
+INSTRUMENTATION_NAME: Final = "agenttool_otel"
+"""Name of the OpenTelemetry tracer, meter and logger of this package."""
+
+EVENT_SOURCE: Final = "agenttool-otel"
+"""Default ``source`` of a tool_event envelope (standard, event schema)."""
+
+
+# --- states and vocabularies of the standard ------------------------------------------------------------------------
+
+
+class Behavior(StrEnum):
+    """What a permission decision says (standard, "Permission decisions")."""
+
+    ALLOW = "allow"
+    ASK = "ask"
+    DENY = "deny"
+    PASSTHROUGH = "passthrough"
+
+
+class Outcome(StrEnum):
+    """What happened to the call after its decision: the verdict is one fact, its effect another."""
+
+    EXECUTED = "executed"
+    NOT_EXECUTED = "not_executed"
+    PENDING = "pending"
+
+
+class DecisionSource(StrEnum):
+    """Who or what produced the decision, so that a timeout is never read as a person's refusal."""
+
+    POLICY = "policy"
+    USER = "user"
+    DEFAULT = "default"
+    TIMEOUT = "timeout"
+    ERROR = "error"
+    HOOK = "hook"
+
+
+class PolicyMode(StrEnum):
+    """Whether a decision binds (``enforce``) or is only recorded (``shadow``)."""
+
+    ENFORCE = "enforce"
+    SHADOW = "shadow"
+
+
+class ReasonType(StrEnum):
+    """Kinds of decision reasons (standard, "Decision reasons")."""
+
+    RULE = "rule"
+    MODE = "mode"
+    POLICY = "policy"
+    HOOK = "hook"
+    CLASSIFIER = "classifier"
+    WORKING_DIR = "working_dir"
+    SANDBOX_OVERRIDE = "sandbox_override"
+    SAFETY_CHECK = "safety_check"
+    PERMISSION_PROMPT_TOOL = "permission_prompt_tool"
+    ASYNC_AGENT = "async_agent"
+    SUBCOMMAND_RESULTS = "subcommand_results"
+    OTHER = "other"
+
+
+class RuleSource(StrEnum):
+    """Where a permission rule came from (standard, "Rule sources")."""
+
+    USER_SETTINGS = "user_settings"
+    PROJECT_SETTINGS = "project_settings"
+    LOCAL_SETTINGS = "local_settings"
+    FLAG_SETTINGS = "flag_settings"
+    POLICY_SETTINGS = "policy_settings"
+    CLI_ARG = "cli_arg"
+    COMMAND = "command"
+    SESSION = "session"
+
+
+class ErrorClass(StrEnum):
+    """The standard's error classes ("Errors and retries"), and its pipeline contract's additional terminal failures."""
+
+    UNKNOWN_TOOL = "unknown_tool"
+    INVALID_ARGUMENTS = "invalid_arguments"
+    SCHEMA_VALIDATION_FAILED = "schema_validation_failed"
+    SCHEMA_NOT_LOADED = "schema_not_loaded"
+    PERMISSION_DENIED = "permission_denied"
+    APPROVAL_REJECTED = "approval_rejected"
+    POLICY_BLOCKED = "policy_blocked"
+    HOOK_BLOCKED = "hook_blocked"
+    CAPABILITY_GAP = "capability_gap"
+    SETUP_REQUIRED = "setup_required"
+    CREDENTIAL_MISSING = "credential_missing"
+    SANDBOX_VIOLATION = "sandbox_violation"
+    TIMEOUT = "timeout"
+    RATE_LIMITED = "rate_limited"
+    DEPENDENCY_UNAVAILABLE = "dependency_unavailable"
+    EXECUTION_FAILED = "execution_failed"
+    PARTIAL_FAILURE = "partial_failure"
+    RESULT_TOO_LARGE = "result_too_large"
+    RESULT_REDACTED = "result_redacted"
+    SIBLING_CANCELED = "sibling_canceled"
+    STREAMING_FALLBACK_DISCARDED = "streaming_fallback_discarded"
+    CANCELED = "canceled"
+    # named by the standard's pipeline contract ("Tool Execution Pipeline") as terminal failures of a phase
+    BLOCKED_TOOL = "blocked_tool"
+    INPUT_MUTATION_FAILED = "input_mutation_failed"
+    HOOK_FAILED = "hook_failed"
+    RESULT_MAPPING_FAILED = "result_mapping_failed"
+    POST_HOOK_FAILED = "post_hook_failed"
+
+
+class Recoverability(StrEnum):
+    """What a caller has to do before a retry can succeed (standard, "Errors and retries", retry guidance)."""
+
+    RETRY_SAFE = "retry_safe"
+    RETRY_LATER = "retry_later"
+    CHANGE_ARGUMENTS = "change_arguments"
+    CHANGE_ARGUMENTS_OR_POLICY = "change_arguments_or_policy"
+    DISCOVER_FIRST = "discover_first"
+    APPROVAL_NEEDED = "approval_needed"
+    SETUP_NEEDED = "setup_needed"
+    SIBLING_CAUSED = "sibling_caused"
+    NOT_RECOVERABLE = "not_recoverable"
+    UNKNOWN = "unknown"
+
+
+class InvocationStatus(StrEnum):
+    """The states of an invocation (standard, "Invocation lifecycle")."""
+
+    PLANNED = "planned"
+    SELECTED = "selected"
+    SCHEMA_PARSE_FAILED = "schema_parse_failed"
+    ARGUMENTS_READY = "arguments_ready"
+    VALIDATION_FAILED = "validation_failed"
+    PRE_HOOKS_RUNNING = "pre_hooks_running"
+    AWAITING_APPROVAL = "awaiting_approval"
+    APPROVED = "approved"
+    DENIED = "denied"
+    QUEUED = "queued"
+    RUNNING = "running"
+    NEEDS_INPUT = "needs_input"
+    PARTIAL_RESULT = "partial_result"
+    POST_HOOKS_RUNNING = "post_hooks_running"
+    YIELDED = "yielded"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELED = "canceled"
+    TIMED_OUT = "timed_out"
+    BLOCKED = "blocked"
+
+
+class Phase(StrEnum):
+    """The pipeline contract's twelve phases."""
+
+    RESOLVE_TOOL = "resolve_tool"
+    PARSE_SCHEMA = "parse_schema"
+    VALIDATE_VALUES = "validate_values"
+    PREPARE_OBSERVABLE_INPUT = "prepare_observable_input"
+    PRE_HOOKS = "pre_hooks"
+    PERMISSION = "permission"
+    SCHEDULE = "schedule"
+    EXECUTE = "execute"
+    MAP_RESULT = "map_result"
+    POST_HOOKS = "post_hooks"
+    PERSIST_RESULT = "persist_result"
+    EMIT_TERMINAL = "emit_terminal"
+
+
+class ResultStatus(StrEnum):
+    """The states of a result (standard, "Result status"); ``pending`` is ours: an ask that nobody answered yet."""
+
+    SUCCEEDED = "succeeded"
+    PARTIAL_SUCCEEDED = "partial_succeeded"
+    FAILED = "failed"
+    DENIED = "denied"
+    REJECTED = "rejected"
+    REDACTED = "redacted"
+    TOO_LARGE = "too_large"
+    CANCELED = "canceled"
+    TIMED_OUT = "timed_out"
+    SYNTHETIC_ERROR = "synthetic_error"
+    DISCARDED = "discarded"
+    PENDING = "pending"
+
+
+class ContentType(StrEnum):
+    """Content classes of a result (standard, "Content classes")."""
+
+    TEXT = "text"
+    STRUCTURED_CONTENT = "structured_content"
+    IMAGE = "image"
+    AUDIO = "audio"
+    VIDEO = "video"
+    FILE = "file"
+    RESOURCE_LINK = "resource_link"
+    EMBEDDED_RESOURCE = "embedded_resource"
+    LOG = "log"
+    DIFF = "diff"
+    ARTIFACT_REF = "artifact_ref"
+    PERSISTED_OUTPUT_REF = "persisted_output_ref"
+    HANDOFF_REF = "handoff_ref"
+
+
+class RedactionState(StrEnum):
+    """What redaction did to a record."""
+
+    NONE = "none"
+    REDACTED = "redacted"
+    DROPPED = "dropped"
+    FAILED = "failed"
+
+
+class PersistenceStrategy(StrEnum):
+    """How a result's bytes are kept (standard, "Persistence decision")."""
+
+    INLINE = "inline"
+    PREVIEW_AND_PERSIST = "preview_and_persist"
+    REF_ONLY = "ref_only"
+    REDACT = "redact"
+    DROP_WITH_REASON = "drop_with_reason"
+    NEVER_PERSIST = "never_persist"
+
+
+class ToolKind(StrEnum):
+    """Initial ``tool_kind`` values of the standard."""
+
+    FUNCTION = "function"
+    MCP_TOOL = "mcp_tool"
+    OPENAPI_OPERATION = "openapi_operation"
+    NATIVE_TOOL = "native_tool"
+    BROWSER_ACTION = "browser_action"
+    SHELL_COMMAND = "shell_command"
+    CODE_EXECUTION = "code_execution"
+    FILE_OPERATION = "file_operation"
+    WEB_SEARCH = "web_search"
+    RETRIEVAL = "retrieval"
+    MODEL_TASK = "model_task"
+    SKILL_TOOL = "skill_tool"
+    PEER_AGENT_TOOL = "peer_agent_tool"
+    POLICY_CHECK = "policy_check"
+    ARTIFACT_OPERATION = "artifact_operation"
+    EVIDENCE_EXPORT = "evidence_export"
+    CUSTOM = "custom"
+
+
+class Lifecycle(StrEnum):
+    """Lifecycle states of a declaration (standard, "Lifecycle")."""
+
+    DRAFT = "draft"
+    AVAILABLE = "available"
+    DISABLED = "disabled"
+    REQUIRES_SETUP = "requires_setup"
+    DEFERRED = "deferred"
+    DEPRECATED = "deprecated"
+    RETIRED = "retired"
+
+
+class ExecutionKind(StrEnum):
+    """Initial execution kinds (standard, "Execution kinds")."""
+
+    MCP_SERVER = "mcp_server"
+    HTTP_API = "http_api"
+    NATIVE_APP = "native_app"
+    LOCAL_PROCESS = "local_process"
+    SHELL = "shell"
+    BROWSER = "browser"
+    MODEL_SERVICE = "model_service"
+    PEER_AGENT = "peer_agent"
+    EMBEDDED_RUNTIME = "embedded_runtime"
+    HYBRID = "hybrid"
+
+
+class RiskLevel(StrEnum):
+    """Risk levels of a permission profile."""
+
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+    CRITICAL = "critical"
+
+
+class AccessKind(StrEnum):
+    """Access kinds of a permission profile (standard, "Permission profile")."""
+
+    FILE_READ = "file_read"
+    FILE_WRITE = "file_write"
+    NETWORK = "network"
+    BROWSER = "browser"
+    CREDENTIAL = "credential"
+    PAYMENT = "payment"
+    EXTERNAL_SEND = "external_send"
+    CODE_EXECUTION = "code_execution"
+
+
+class WriteEffect(StrEnum):
+    """Write effects of a permission profile."""
+
+    NONE = "none"
+    LOCAL_DRAFT = "local_draft"
+    LOCAL_PERSISTENT = "local_persistent"
+    REMOTE_MUTATION = "remote_mutation"
+    IRREVERSIBLE = "irreversible"
+
+
+class SchemaVisibility(StrEnum):
+    """Who may see a tool's schema."""
+
+    LOADED = "loaded"
+    DEFERRED = "deferred"
+    INTERNAL = "internal"
+    NATIVE_REF = "native_ref"
+
+
+class LoadingState(StrEnum):
+    """Loading states of a deferred tool (standard, "Loading states")."""
+
+    LOADED = "loaded"
+    DEFERRED = "deferred"
+    DISCOVERABLE = "discoverable"
+    PENDING_PROVIDER = "pending_provider"
+    UNAVAILABLE = "unavailable"
+
+
+class BlockReason(StrEnum):
+    """Machine-readable reasons of a blocked or excluded tool (standard, "Tool surface")."""
+
+    POLICY_BLOCKED = "policy_blocked"
+    CREDENTIAL_MISSING = "credential_missing"
+    SETUP_REQUIRED = "setup_required"
+    MODEL_UNSUPPORTED = "model_unsupported"
+    RECURSIVE_TOOL_FORBIDDEN = "recursive_tool_forbidden"
+    ROLE_NOT_ALLOWED = "role_not_allowed"
+    FEATURE_DISABLED = "feature_disabled"
+    DEFERRED_UNTIL_DISCOVERED = "deferred_until_discovered"
+
+
+class SurfaceScope(StrEnum):
+    """Scopes of a tool surface (standard, "Tool Surface")."""
+
+    TURN = "turn"
+    TASK = "task"
+    SESSION = "session"
+    TENANT = "tenant"
+    SKILL = "skill"
+    PEER_AGENT = "peer_agent"
+    WORKSPACE = "workspace"
+    ROLE = "role"
+    MODEL_REQUEST = "model_request"
+
+
+class HookEvent(StrEnum):
+    """The six hook kinds (standard, "Hook events")."""
+
+    PRE_TOOL_USE = "pre_tool_use"
+    POST_TOOL_USE = "post_tool_use"
+    POST_TOOL_USE_FAILURE = "post_tool_use_failure"
+    PERMISSION_REQUEST = "permission_request"
+    PERMISSION_DECISION = "permission_decision"
+    RESULT_PERSISTENCE = "result_persistence"
+
+
+class MutationSource(StrEnum):
+    """Who changed an input (standard, "Mutation rule")."""
+
+    HOOK = "hook"
+    PERMISSION_PROMPT = "permission_prompt"
+    ADAPTER = "adapter"
+    MIGRATION = "migration"
+    RUNTIME = "runtime"
+
+
+class ArgumentMode(StrEnum):
+    """How a tool takes its arguments (standard, "Input contract")."""
+
+    JSON = "json"
+    TEXT = "text"
+    FILE = "file"
+    MULTIPART = "multipart"
+    STREAM = "stream"
+    CUSTOM = "custom"
+
+
+class InterruptBehavior(StrEnum):
+    """What an interrupt does to a running tool; ``block`` where nothing is said."""
+
+    CANCEL = "cancel"
+    BLOCK = "block"
+
+
+class SiblingFailurePolicy(StrEnum):
+    """What one call's failure does to the others of its batch."""
+
+    IGNORE = "ignore"
+    CANCEL_SIBLINGS = "cancel_siblings"
+    CANCEL_DEPENDENT = "cancel_dependent"
+
+
+class OrderingPolicy(StrEnum):
+    """How terminal results of a batch are ordered."""
+
+    PRESERVE_TERMINAL_ORDER = "preserve_terminal_order"
+    ALLOW_UNORDERED = "allow_unordered"
+    SERIAL = "serial"
+
+
+class YieldPolicy(StrEnum):
+    """How progress and results of a batch are yielded."""
+
+    PROGRESS_IMMEDIATE_RESULTS_ORDERED = "progress_immediate_results_ordered"
+    ALL_ORDERED = "all_ordered"
+    UNORDERED_STREAMING = "unordered_streaming"
+
+
+class ContextModifierPolicy(StrEnum):
+    """Whether tools may change shared context while others run."""
+
+    ALLOW_SERIAL_ONLY = "allow_serial_only"
+    DEFER_UNTIL_BATCH_COMPLETE = "defer_until_batch_complete"
+    FORBID = "forbid"
+
+
+class ProgressStatus(StrEnum):
+    """States of a progress record (standard, "Progress classes")."""
+
+    QUEUED = "queued"
+    STARTED = "started"
+    RUNNING = "running"
+    WAITING_FOR_PERMISSION = "waiting_for_permission"
+    WAITING_FOR_INPUT = "waiting_for_input"
+    BACKGROUNDED = "backgrounded"
+    PARTIAL_RESULT = "partial_result"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELED = "canceled"
+
+
+class AbortReason(StrEnum):
+    """Why a call was stopped (standard, "Cancellation facts")."""
+
+    USER_INTERRUPTION = "user_interruption"
+    SIBLING_ERROR = "sibling_error"
+    TIMEOUT = "timeout"
+    FALLBACK = "fallback"
+    RUNTIME_SHUTDOWN = "runtime_shutdown"
+    ABANDONED = "abandoned"
+
+
+class Ownership(StrEnum):
+    """Who fulfils a tool (openboa, "Ownership")."""
+
+    MANAGED = "managed"
+    MCP = "mcp"
+    CUSTOM = "custom"
+
+
+class ApprovalStatus(StrEnum):
+    """States of an approval request; ``consumed`` means that its one run was claimed."""
+
+    PENDING = "pending"
+    APPROVED = "approved"
+    REJECTED = "rejected"
+    EXPIRED = "expired"
+    CANCELED = "canceled"
+    CONSUMED = "consumed"
+    INTERRUPTED = "interrupted"
+
+
+# --- policy ---------------------------------------------------------------------------------------------------------
+
+
+class EntryPoint(StrEnum):
+    """Rules of the bundle that are queried (design, "Policy contract")."""
+
+    DECISION = "data.agenttool.permission.decision"
+    VISIBLE = "data.agenttool.surface.visible"
+    OBLIGATIONS = "data.agenttool.redaction.obligations"
+
+
+class EngineName(StrEnum):
+    """Values of ``agenttool.policy.engine``."""
+
+    EMBEDDED = "embedded"
+    OPA_SERVER = "opa_server"
+    OPA_INPROCESS = "opa_inprocess"
+    NONE = "none"
+
+
+class FailClosedCause(StrEnum):
+    """Why a decision could not be had and the call was denied for that; label of the fail-closed metric."""
+
+    UNDEFINED = "undefined"
+    MALFORMED = "malformed"
+    UNKNOWN_BEHAVIOR = "unknown_behavior"
+    ENGINE_ERROR = "engine_error"
+    ENGINE_PANIC = "engine_panic"
+    TIMEOUT = "timeout"
+    UNAVAILABLE = "unavailable"
+    CIRCUIT_OPEN = "circuit_open"
+    BUNDLE_MISSING = "bundle_missing"
+    INPUT_INVALID = "input_invalid"
+    NO_DECISION = "no_decision"
+    INTERNAL = "internal"
+
+
+# --- telemetry ------------------------------------------------------------------------------------------------------
+
+OPERATION_EXECUTE_TOOL: Final = "execute_tool"
+"""``gen_ai.operation.name`` and the first word of the span's name."""
+
+
+class GenAI:
+    """Attribute names of the OpenTelemetry GenAI conventions that a tool span uses (all in Development there)."""
+
+    OPERATION_NAME: Final = "gen_ai.operation.name"
+    TOOL_NAME: Final = "gen_ai.tool.name"
+    TOOL_TYPE: Final = "gen_ai.tool.type"
+    TOOL_DESCRIPTION: Final = "gen_ai.tool.description"
+    TOOL_CALL_ID: Final = "gen_ai.tool.call.id"
+    TOOL_CALL_ARGUMENTS: Final = "gen_ai.tool.call.arguments"
+    TOOL_CALL_RESULT: Final = "gen_ai.tool.call.result"
+    AGENT_NAME: Final = "gen_ai.agent.name"
+    CONVERSATION_ID: Final = "gen_ai.conversation.id"
+    ERROR_TYPE: Final = "error.type"
+
+
+class Attr:
+    """Span attributes of this package: flat primitives, because that is what backends can search and group by."""
+
+    SCHEMA_VERSION: Final = "agenttool.schema_version"
+    TOOL_ID: Final = "agenttool.tool.id"
+    TOOL_NAMESPACE: Final = "agenttool.tool.namespace"
+    TOOL_KIND: Final = "agenttool.tool.kind"
+    TOOL_RISK_LEVEL: Final = "agenttool.tool.risk_level"
+    INVOCATION_ID: Final = "agenttool.invocation.id"
+    INVOCATION_STATUS: Final = "agenttool.invocation.status"
+    INVOCATION_ATTEMPTS: Final = "agenttool.invocation.attempts"
+    INVOCATION_RESUMED: Final = "agenttool.invocation.resumed"
+    PERMISSION_BEHAVIOR: Final = "agenttool.permission.behavior"
+    PERMISSION_OUTCOME: Final = "agenttool.permission.outcome"
+    PERMISSION_MODE: Final = "agenttool.permission.mode"
+    PERMISSION_SOURCE: Final = "agenttool.permission.source"
+    PERMISSION_REASON_TYPE: Final = "agenttool.permission.reason.type"
+    PERMISSION_REASON_MESSAGE: Final = "agenttool.permission.reason.message"
+    PERMISSION_RULE: Final = "agenttool.permission.rule"
+    PERMISSION_RULES: Final = "agenttool.permission.rules"
+    PERMISSION_DECISION_ID: Final = "agenttool.permission.decision_id"
+    PERMISSION_SHADOW_BEHAVIOR: Final = "agenttool.permission.shadow.behavior"
+    PERMISSION_SHADOW_RULE: Final = "agenttool.permission.shadow.rule"
+    PERMISSION_FAIL_CLOSED: Final = "agenttool.permission.fail_closed.cause"
+    POLICY_ENGINE: Final = "agenttool.policy.engine"
+    POLICY_REVISION: Final = "agenttool.policy.revision"
+    POLICY_CACHED: Final = "agenttool.policy.cached"
+    POLICY_ENTRY_POINT: Final = "agenttool.policy.entry_point"
+    POLICY_OPA_DECISION_ID: Final = "agenttool.policy.opa.decision_id"
+    APPROVAL_STATUS: Final = "agenttool.approval.status"
+    APPROVAL_ID: Final = "agenttool.approval.id"
+    REDACTION_STATE: Final = "agenttool.redaction.state"
+    REDACTION_COUNT: Final = "agenttool.redaction.count"
+    REDACTION_KIND: Final = "agenttool.redaction.kind"
+    REDACTION_POINTERS: Final = "agenttool.redaction.pointers"
+    REDACTION_RULES: Final = "agenttool.redaction.rules"
+    REDACTION_TARGET: Final = "agenttool.redaction.target"
+    RESULT_SIZE_BYTES: Final = "agenttool.result.size_bytes"
+    RESULT_STATUS: Final = "agenttool.result.status"
+    RESULT_PERSISTENCE: Final = "agenttool.result.persistence"
+    RESULT_ITEMS: Final = "agenttool.result.items"
+    RESULT_CONTENT_TYPES: Final = "agenttool.result.content_types"
+    RESULT_PREVIEW_SIZE_BYTES: Final = "agenttool.result.preview_size_bytes"
+    RESULT_REF: Final = "agenttool.result.ref"
+    RESULT_DIGEST: Final = "agenttool.result.digest"
+    RESULT_REASON: Final = "agenttool.result.reason"
+    SESSION_ID: Final = "agenttool.session.id"
+    ACTOR_ID: Final = "agenttool.actor.id"
+    TENANT_ID: Final = "agenttool.tenant.id"
+    ABORT_REASON: Final = "agenttool.abort_reason"
+    ERROR_CODE: Final = "agenttool.error.code"
+    ERROR_RECOVERABILITY: Final = "agenttool.error.recoverability"
+    ERROR_NATIVE_TYPE: Final = "agenttool.error.native_type"
+    ERROR_MESSAGE: Final = "agenttool.error.message"
+    HOOK_ID: Final = "agenttool.hook.id"
+    HOOK_EVENT: Final = "agenttool.hook.event"
+    HOOK_OUTPUTS: Final = "agenttool.hook.outputs"
+    HOOK_ERROR: Final = "agenttool.hook.error"
+    MUTATION_ID: Final = "agenttool.mutation.id"
+    MUTATION_SOURCE: Final = "agenttool.mutation.source"
+    MUTATION_SOURCE_REF: Final = "agenttool.mutation.source_ref"
+    MUTATION_CHANGED_FIELDS: Final = "agenttool.mutation.changed_fields"
+    MUTATION_DIGEST_FROM: Final = "agenttool.mutation.digest.from"
+    MUTATION_DIGEST_TO: Final = "agenttool.mutation.digest.to"
+    PHASE: Final = "agenttool.phase"
+    PROGRESS_SEQUENCE: Final = "agenttool.progress.sequence"
+    PROGRESS_STATUS: Final = "agenttool.progress.status"
+    PROGRESS_PERCENT: Final = "agenttool.progress.percent"
+    ATTEMPT_NUMBER: Final = "agenttool.attempt.number"
+    ATTEMPT_DELAY: Final = "agenttool.attempt.delay_s"
+    SURFACE_ID: Final = "agenttool.surface.id"
+    EVENT_ID: Final = "agenttool.event.id"
+
+
+class Event:
+    """Event classes (standard, "Event classes"), and the few of this package's own at the end."""
+
+    DECLARED: Final = "tool.declared"
+    SURFACE_CREATED: Final = "tool.surface.created"
+    SURFACE_UPDATED: Final = "tool.surface.updated"
+    DEFERRED_DISCOVERED: Final = "tool.deferred.discovered"
+    DEFERRED_LOADED: Final = "tool.deferred.loaded"
+    INVOCATION_PLANNED: Final = "tool.invocation.planned"
+    INVOCATION_SELECTED: Final = "tool.invocation.selected"
+    INVOCATION_ARGUMENTS_READY: Final = "tool.invocation.arguments_ready"
+    INVOCATION_VALIDATION_FAILED: Final = "tool.invocation.validation_failed"
+    HOOK_PRE_STARTED: Final = "tool.hook.pre.started"
+    HOOK_PRE_COMPLETED: Final = "tool.hook.pre.completed"
+    PERMISSION_REQUESTED: Final = "tool.permission.requested"
+    PERMISSION_DECIDED: Final = "tool.permission.decided"
+    INVOCATION_QUEUED: Final = "tool.invocation.queued"
+    INVOCATION_STARTED: Final = "tool.invocation.started"
+    INVOCATION_PROGRESS: Final = "tool.invocation.progress"
+    INVOCATION_PARTIAL_RESULT: Final = "tool.invocation.partial_result"
+    HOOK_POST_STARTED: Final = "tool.hook.post.started"
+    HOOK_POST_COMPLETED: Final = "tool.hook.post.completed"
+    RESULT_PERSISTED: Final = "tool.result.persisted"
+    INVOCATION_YIELDED: Final = "tool.invocation.yielded"
+    INVOCATION_SUCCEEDED: Final = "tool.invocation.succeeded"
+    INVOCATION_FAILED: Final = "tool.invocation.failed"
+    INVOCATION_CANCELED: Final = "tool.invocation.canceled"
+    INVOCATION_TIMED_OUT: Final = "tool.invocation.timed_out"
+    RESULT_CREATED: Final = "tool.result.created"
+    RESULT_REDACTED: Final = "tool.result.redacted"
+    # this package's own, in the standard's style
+    INPUT_MUTATED: Final = "tool.input.mutated"
+    ARGUMENTS_REDACTED: Final = "tool.arguments.redacted"
+    APPROVAL_REQUESTED: Final = "tool.approval.requested"
+    APPROVAL_ANSWERED: Final = "tool.approval.answered"
+    INVOCATION_RETRIED: Final = "tool.invocation.retried"
+    CANCEL_REQUESTED: Final = "tool.invocation.cancel_requested"
+    PERSISTENCE_FAILED: Final = "tool.result.persistence_failed"
+    REDACTION_FAILED: Final = "tool.redaction.failed"
+    POLICY_RELOADED: Final = "tool.policy.reloaded"
+
+
+class Metric:
+    """Metric names; the first is OpenTelemetry's, the others are this package's."""
+
+    DURATION: Final = "gen_ai.execute_tool.duration"
+    DECISIONS: Final = "agenttool.permission.decisions"
+    DECISION_DURATION: Final = "agenttool.permission.duration"
+    FAIL_CLOSED: Final = "agenttool.permission.fail_closed"
+    SHADOW_DIFFERENCES: Final = "agenttool.permission.shadow_differences"
+    APPROVAL_WAIT: Final = "agenttool.approval.wait"
+    APPROVALS_PENDING: Final = "agenttool.approvals.pending"
+    RESULT_SIZE: Final = "agenttool.result.size"
+    REDACTIONS: Final = "agenttool.redactions"
+    REDACTION_FAILURES: Final = "agenttool.redaction.failures"
+    PERSISTENCE_FAILURES: Final = "agenttool.persistence.failures"
+    POLICY_RELOADS: Final = "agenttool.policy.reloads"
+    CACHE_LOOKUPS: Final = "agenttool.policy.cache.lookups"
+    TELEMETRY_DROPPED: Final = "agenttool.telemetry.dropped"
+
+
+class Label:
+    """Metric labels that are not span attributes; never an id, a digest or a message."""
+
+    CACHE_RESULT: Final = "agenttool.policy.cache.result"
+    RELOAD_RESULT: Final = "agenttool.policy.reload.result"
+    REDACTION_KIND: Final = "agenttool.redaction.kind"
+    FAIL_CLOSED_CAUSE: Final = "agenttool.permission.fail_closed.cause"
+    STORE: Final = "agenttool.persistence.store"
+
+
+class Env:
+    """Environment variables that the package reads (config.py documents each)."""
+
+    PREFIX: Final = "AGENTTOOL_"
+    CAPTURE_CONTENT: Final = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"

@@ -1,0 +1,1 @@
+"""policy, see docs/architecture.md."""

@@ -1,0 +1,277 @@
+"""The policy contract as types: the input document, an engine, its answer, and the verdict made of it.
+
+The TypedDicts are the source of ``policies/schemas/input.json`` (design section 4). Keys are always present; "not
+known" is ``None``, an empty string or an empty list, so that a rule can tell it from a typing error.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol, TypedDict, runtime_checkable
+
+from agenttool_otel.facts.types import Facts
+from agenttool_otel.names import Behavior, DecisionSource, FailClosedCause, PolicyMode, ReasonType
+
+__all__ = [
+    "ActorInput",
+    "ApprovalInput",
+    "EngineAnswer",
+    "EngineCapabilities",
+    "EvaluationInput",
+    "HookHint",
+    "InvocationInput",
+    "PermissionProfileInput",
+    "PolicyEngine",
+    "PolicyInput",
+    "SessionCounters",
+    "SessionInput",
+    "ToolInput",
+    "Verdict",
+]
+
+
+class InvocationInput(TypedDict):
+    """``input.invocation``."""
+
+    id: str
+    native_call_id: str | None
+    attempt: int  # 1 for the first decision of an invocation
+    resumed: bool  # continues after an ask
+    preflight: bool  # nobody will run this call whatever the answer
+
+
+class ToolInput(TypedDict):
+    """``input.tool``: facts of declaration and interface, for this very input."""
+
+    id: str
+    namespace: str
+    name: str
+    aliases: list[str]
+    kind: str
+    lifecycle: str
+    ownership: str  # managed, mcp, custom
+    read_only: bool
+    destructive: bool
+    open_world: bool
+    concurrency_safe: bool
+    requires_user_interaction: bool
+    inferred: list[str]  # names of facts that nobody stated
+    capability_refs: list[str]
+
+
+class PermissionProfileInput(TypedDict):
+    """``input.permission_profile``."""
+
+    risk_level: str
+    access_kinds: list[str]
+    write_effects: list[str]
+    network_scope: str | None
+    tenant_scope: str | None
+    credential_refs: list[str]
+    sandbox_profile: str | None
+    approval_required: bool
+    approval_reason: str | None
+    prompt_avoidable: bool
+    data_sensitivity: str | None
+    redaction_required: bool
+
+
+class ActorInput(TypedDict):
+    """``input.actor``."""
+
+    id: str
+    kind: str  # agent, user, service, unknown
+    roles: list[str]
+    tenant: str | None
+
+
+class SessionCounters(TypedDict):
+    """``input.session.counters``: what the session has used so far, this call not included."""
+
+    calls: int
+    tool_calls: int  # of this tool
+    asks: int
+    denials: int
+    result_bytes: int
+
+
+class SessionInput(TypedDict):
+    """``input.session``."""
+
+    id: str | None
+    mode: str  # default, plan, strict ... as the host names it
+    interactive: bool  # whether anybody can answer an ask
+    roots: list[str]
+    counters: SessionCounters
+    labels: dict[str, str]
+
+
+class ApprovalInput(TypedDict):
+    """``input.approval``: an answered approval request that belongs to this invocation and these arguments."""
+
+    request_id: str
+    status: str  # approved, rejected, expired
+    answered_by: str | None
+    roles: list[str]
+    granted: bool  # a remembered grant rather than an answer to this very call
+
+
+class HookHint(TypedDict):
+    """One entry of ``input.hooks``: a hook's permission hint. An allow lifts nothing."""
+
+    hook_id: str
+    behavior: str
+    message: str
+
+
+class EvaluationInput(TypedDict):
+    """``input.evaluation``: verdict of a user-given evaluator (openboa, "outcome_evaluate")."""
+
+    status: str  # pass, not_ready, fail, error
+    trend: str  # first_iteration, improving, stable, regressing
+    next_step: str | None
+
+
+class PolicyInput(TypedDict):
+    """The document that an entry point is queried with."""
+
+    schema_version: str
+    time: str  # RFC 3339 in UTC: the decision's time
+    invocation: InvocationInput
+    tool: ToolInput
+    permission_profile: PermissionProfileInput
+    input: dict[str, Any]
+    facts: Facts
+    actor: ActorInput
+    session: SessionInput
+    approval: ApprovalInput | None
+    hooks: list[HookHint]
+    evaluation: EvaluationInput | None
+
+
+class EngineAnswer(NamedTuple):
+    """What an engine said, not yet believed.
+
+    Attributes:
+        value: the entry point's value as plain JSON data.
+        revision: revision of the bundle that answered.
+        decision_id: OPA's own decision id, if it gave one.
+    """
+
+    value: Any
+    revision: str
+    decision_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EngineCapabilities:
+    """What an engine can do.
+
+    Attributes:
+        builtins: names of the Rego builtins that give OPA's answers on it; ``None`` when that is not known.
+        remote: evaluation leaves the process.
+        tracing: can tell which rules fired, with file and line.
+        coverage: can report rule coverage.
+    """
+
+    builtins: frozenset[str] | None = None
+    remote: bool = False
+    tracing: bool = False
+    coverage: bool = False
+
+
+@runtime_checkable
+class PolicyEngine(Protocol):
+    """Evaluates an entry point of a bundle on an input.
+
+    An engine raises nothing but ``PolicyError`` and its subclasses, panics of native code included; it never turns an
+    error, a timeout or an undefined result into a value.
+    """
+
+    @property
+    def name(self) -> str:
+        """Value of ``agenttool.policy.engine``."""
+
+    @property
+    def revision(self) -> str:
+        """Revision of the bundle in use, or an empty string before the first answer of a remote engine."""
+
+    @property
+    def capabilities(self) -> EngineCapabilities:
+        """What it can do."""
+
+    def evaluate(self, entry_point: str, document: PolicyInput, *, timeout: float) -> EngineAnswer:
+        """Evaluate synchronously.
+
+        Args:
+            entry_point: full path of the rule, for example ``data.agenttool.permission.decision``.
+            document: the input.
+            timeout: seconds of wall-clock time that the whole evaluation may take.
+
+        Raises:
+            PolicyEvaluationError: the evaluation failed, or the entry point is undefined for this input.
+            PolicyTimeout: the deadline passed.
+            PolicyUnavailable: the engine can't be reached.
+        """
+
+    async def aevaluate(self, entry_point: str, document: PolicyInput, *, timeout: float) -> EngineAnswer:
+        """Evaluate without blocking the event loop; as ``evaluate``."""
+
+    def close(self) -> None:
+        """Release threads, connections and watches; further calls raise PolicyUnavailable."""
+
+
+@dataclass(slots=True)
+class Verdict:
+    """A believed decision: strictly checked, and what the pipeline acts on.
+
+    Attributes:
+        behavior: allow, ask or deny after combination; passthrough only inside a chain.
+        source: who decided.
+        mode: enforce or shadow.
+        reason_type: kind of reason.
+        rule_ref: the deciding rule.
+        message: why, for people; no argument content.
+        rule_refs: every rule that contributed, the deciding one first.
+        updated_input: replacement arguments, to be decided again.
+        suggested_updates: policy changes an approver may accept.
+        blocked_path: the path that the denial is about.
+        alternatives: safer calls, ``{"tool", "arguments", "reason"}``.
+        redact_input: JSON pointers.
+        redact_result: JSON pointers, or ``*``.
+        max_inline_chars: limit from the policy.
+        persistence: strategy from the policy.
+        expires_at: RFC 3339 time until which the decision holds.
+        engine: engine name.
+        revision: bundle revision.
+        opa_decision_id: OPA's decision id.
+        cached: whether it came from the decision cache.
+        fail_closed: why no decision could be had, when that is why it denies.
+        shadow: what a shadow engine or rule set would have decided.
+        duration: seconds that the decision took.
+    """
+
+    behavior: Behavior
+    source: DecisionSource = DecisionSource.POLICY
+    mode: PolicyMode = PolicyMode.ENFORCE
+    reason_type: ReasonType = ReasonType.RULE
+    rule_ref: str = ""
+    message: str = ""
+    rule_refs: tuple[str, ...] = ()
+    updated_input: dict[str, Any] | None = None
+    suggested_updates: tuple[dict[str, Any], ...] = ()
+    blocked_path: str | None = None
+    alternatives: tuple[dict[str, Any], ...] = ()
+    redact_input: tuple[str, ...] = ()
+    redact_result: tuple[str, ...] = ()
+    max_inline_chars: int | None = None
+    persistence: str | None = None
+    expires_at: str | None = None
+    engine: str = ""
+    revision: str = ""
+    opa_decision_id: str | None = None
+    cached: bool = False
+    fail_closed: FailClosedCause | None = None
+    shadow: Verdict | None = None
+    duration: float = 0.0
+    extra: dict[str, Any] = field(default_factory=dict)

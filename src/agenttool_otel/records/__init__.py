@@ -1,0 +1,54 @@
+"""The standard's records as pydantic models, one file for each contract document.
+
+They tolerate unknown fields and keep them; their defaults are the standard's fail-closed ones. Each validates against
+its JSON Schema (``tests/records``).
+"""
+
+from agenttool_otel.records.base import Record, utc_now
+from agenttool_otel.records.contracts import InputContract, OutputContract
+from agenttool_otel.records.declaration import ToolDeclaration
+from agenttool_otel.records.error import RetryGuidance, ToolError
+from agenttool_otel.records.event import ToolEvent
+from agenttool_otel.records.execution_profile import ExecutionProfile
+from agenttool_otel.records.external_mapping import ExternalMapping
+from agenttool_otel.records.hook import HookRecord
+from agenttool_otel.records.ids import new_id
+from agenttool_otel.records.interface import ToolInterface
+from agenttool_otel.records.invocation import InvocationRecord, StatusTransition
+from agenttool_otel.records.mutation import InputMutation
+from agenttool_otel.records.permission_decision import DecisionReason, Obligations, PermissionDecision
+from agenttool_otel.records.permission_profile import PermissionProfile
+from agenttool_otel.records.persistence import ResultPersistence
+from agenttool_otel.records.progress import ToolProgress
+from agenttool_otel.records.result import ToolResult
+from agenttool_otel.records.scheduler_policy import SchedulerPolicy
+from agenttool_otel.records.surface import DeferredToolRef, ToolSurface
+
+__all__ = [
+    "DecisionReason",
+    "DeferredToolRef",
+    "ExecutionProfile",
+    "ExternalMapping",
+    "HookRecord",
+    "InputContract",
+    "InputMutation",
+    "InvocationRecord",
+    "Obligations",
+    "OutputContract",
+    "PermissionDecision",
+    "PermissionProfile",
+    "Record",
+    "ResultPersistence",
+    "RetryGuidance",
+    "SchedulerPolicy",
+    "StatusTransition",
+    "ToolDeclaration",
+    "ToolError",
+    "ToolEvent",
+    "ToolInterface",
+    "ToolProgress",
+    "ToolResult",
+    "ToolSurface",
+    "new_id",
+    "utc_now",
+]

@@ -1,0 +1,45 @@
+"""tool_hook: what one hook was given and what it did (standard, "Hooks and Input Mutation")."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from agenttool_otel.names import HookEvent
+from agenttool_otel.records.base import JsonObject, JsonValue, Record, Timestamp
+from agenttool_otel.records.ids import new_id
+
+__all__ = ["HookRecord"]
+
+
+class HookRecord(Record):
+    """One run of one hook.
+
+    Attributes:
+        hook_id: id of the hook.
+        hook_event: when in the call it ran.
+        invocation_id: the call.
+        tool_id: the tool.
+        matcher: what it matches on.
+        outputs: the outputs it made, by kind, without content.
+        permission_result: its permission hint.
+        updated_input: replacement input; present only when captured and redacted.
+        additional_context: context it added.
+        stop: the stop it asked for.
+        updated_output: replacement output; present only when captured and redacted.
+        started_at: when it started.
+        ended_at: when it ended.
+    """
+
+    hook_id: str = Field(default_factory=lambda: new_id("hook"))
+    hook_event: HookEvent
+    invocation_id: str | None = None
+    tool_id: str | None = None
+    matcher: JsonObject | None = None
+    outputs: list[JsonObject] = Field(default_factory=list)
+    permission_result: JsonObject | None = None
+    updated_input: JsonValue = None
+    additional_context: list[JsonObject] = Field(default_factory=list)
+    stop: JsonObject | None = None
+    updated_output: JsonValue = None
+    started_at: Timestamp | None = None
+    ended_at: Timestamp | None = None

@@ -1,0 +1,72 @@
+"""tool_interface: how a declared tool behaves at run time (standard, "Tool Interface")."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from agenttool_otel.names import InterruptBehavior, SchemaVisibility
+from agenttool_otel.records.base import JsonObject, JsonValue, Record
+from agenttool_otel.records.external_mapping import ExternalMapping
+
+__all__ = ["ToolInterface"]
+
+
+class ToolInterface(Record):
+    """Runtime contract of one tool; the defaults are the standard's fail-closed ones.
+
+    Attributes:
+        interface_id: id that the declaration refers to.
+        tool_id: the tool.
+        name: name, as in the declaration.
+        aliases: other names.
+        search_hint: words for discovery.
+        model_input_schema: what a model may produce.
+        runtime_input_schema: with internal fields.
+        output_schema: structured output.
+        strict: arguments outside the schema are refused.
+        schema_visibility: who sees the schema.
+        is_enabled: availability, or a reference that tells it.
+        is_read_only: ``True``, ``False`` or a classifier's name (``classifier:...``); unknown is ``False``.
+        is_concurrency_safe: the same for running beside others; unknown is ``False``.
+        is_destructive: the same for destroying something; ``False`` unless detected.
+        is_open_world: touches what nobody here controls; ``True`` for network, browser and shell tools.
+        requires_user_interaction: needs a person while it runs.
+        classifier_input: expression or value that safety classifiers read.
+        permission_matcher: kind of rule matching (``path``, ``shell_pattern``, ``url`` ...).
+        interrupt_behavior: ``cancel`` or ``block``.
+        execution_profile_ref: id of the execution profile.
+        permission_profile_ref: id of the permission profile.
+        persistence_policy_ref: rule for large results.
+        max_inline_chars: characters that may enter a prompt.
+        rendering: hints; never the canonical output.
+        external_mappings: native ids.
+        inferred: names of the fields that nobody stated and that were derived (standard: "records should still say
+            which facts were inferred").
+    """
+
+    interface_id: str
+    tool_id: str
+    name: str | None = None
+    aliases: list[str] = Field(default_factory=list)
+    search_hint: str | None = None
+    model_input_schema: JsonObject | None = None
+    runtime_input_schema: JsonObject | None = None
+    output_schema: JsonObject | None = None
+    strict: bool = True
+    schema_visibility: SchemaVisibility = SchemaVisibility.LOADED
+    is_enabled: bool | str = True
+    is_read_only: bool | str = False
+    is_concurrency_safe: bool | str = False
+    is_destructive: bool | str = False
+    is_open_world: bool | str = True
+    requires_user_interaction: bool = False
+    classifier_input: JsonValue = ""
+    permission_matcher: str | None = None
+    interrupt_behavior: InterruptBehavior = InterruptBehavior.BLOCK
+    execution_profile_ref: str | None = None
+    permission_profile_ref: str | None = None
+    persistence_policy_ref: str | None = None
+    max_inline_chars: int | None = None
+    rendering: JsonObject | None = None
+    external_mappings: list[ExternalMapping] = Field(default_factory=list)
+    inferred: list[str] = Field(default_factory=list)

@@ -1,0 +1,74 @@
+"""tool_result: the portable result of an invocation, run or not (standard, "Result envelope")."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field, PrivateAttr
+
+from agenttool_otel.names import RedactionState, ResultStatus
+from agenttool_otel.records.base import JsonObject, JsonValue, Record, Timestamp, utc_now
+from agenttool_otel.records.error import ToolError
+from agenttool_otel.records.ids import new_id
+
+__all__ = ["ToolResult"]
+
+
+class ToolResult(Record):
+    """Structured result envelope; a denied, rejected or failed call has one too.
+
+    Attributes:
+        result_id: sortable id.
+        invocation_id: the call.
+        status: result status of the standard.
+        is_error: whether the call failed or was refused.
+        content: content blocks of the standard's content classes.
+        structured_content: machine-readable result.
+        model_facing_content: what a model receives; may be a preview or a reference.
+        ui_facing_summary: one line for an interface.
+        transcript_search_text: text meant to be found in a transcript.
+        resource_refs: fetchable resources.
+        artifact_refs: durable deliverables.
+        evidence_refs: evidence rows.
+        policy_refs: policies and revisions behind the decision.
+        telemetry_refs: trace and span ids, durations, sizes.
+        persistence_refs: ids of the persistence decisions.
+        summary: short text of what happened.
+        redaction_state: what redaction did.
+        error: structured error, when there is one.
+        permission: the decision, as JSON, for a caller who wants to know why.
+        created_at: when.
+    """
+
+    result_id: str = Field(default_factory=lambda: new_id("result"))
+    invocation_id: str
+    status: ResultStatus
+    is_error: bool = False
+    content: list[JsonObject] = Field(default_factory=list)
+    structured_content: JsonValue = None
+    model_facing_content: list[JsonObject] = Field(default_factory=list)
+    ui_facing_summary: str | None = None
+    transcript_search_text: str | None = None
+    resource_refs: list[JsonObject] = Field(default_factory=list)
+    artifact_refs: list[JsonObject] = Field(default_factory=list)
+    evidence_refs: list[str] = Field(default_factory=list)
+    policy_refs: list[str] = Field(default_factory=list)
+    telemetry_refs: list[JsonObject] = Field(default_factory=list)
+    persistence_refs: list[str] = Field(default_factory=list)
+    summary: str | None = None
+    redaction_state: RedactionState = RedactionState.NONE
+    error: ToolError | None = None
+    permission: JsonObject | None = None
+    created_at: Timestamp = Field(default_factory=utc_now)
+
+    _value: Any = PrivateAttr(default=None)
+
+    @property
+    def value(self) -> Any:
+        """The native return value, as the tool gave it; ``None`` when it did not run. Never serialised."""
+        return self._value
+
+    def with_value(self, value: Any) -> ToolResult:
+        """Attach the native return value and return self."""
+        self._value = value
+        return self

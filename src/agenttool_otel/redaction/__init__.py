@@ -1,0 +1,1 @@
+"""redaction, see docs/architecture.md."""

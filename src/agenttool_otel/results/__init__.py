@@ -1,0 +1,1 @@
+"""results, see docs/architecture.md."""

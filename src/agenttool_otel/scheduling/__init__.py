@@ -1,0 +1,1 @@
+"""scheduling, see docs/architecture.md."""
