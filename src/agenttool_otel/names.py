@@ -479,6 +479,52 @@ class ApprovalStatus(StrEnum):
     INTERRUPTED = "interrupted"
 
 
+class ApprovalConflictReason(StrEnum):
+    """Why an approval can't be created, answered or used; also the ``reason`` of refusals in the evidence log."""
+
+    ARGUMENTS = "arguments"
+    ACTOR = "actor"
+    TENANT = "tenant"
+    SESSION = "session"
+    TOOL = "tool"
+    DECLARATION = "declaration"
+    POLICY_REVISION = "policy_revision"
+    NOT_ANSWERED = "not_answered"
+    ALREADY_ANSWERED = "already_answered"
+    REJECTED = "rejected"
+    CONSUMED = "consumed"
+    CANCELED = "canceled"
+    INTERRUPTED = "interrupted"
+    EXPIRED = "expired"
+    REQUESTER = "requester"
+    ROLE = "role"
+    UNIDENTIFIED = "unidentified"
+    INVALID_ANSWER = "invalid_answer"
+    DUPLICATE = "duplicate"
+    STILL_OPEN = "still_open"
+    RATE_LIMITED = "rate_limited"
+    WRONG_CLAIM = "wrong_claim"
+    CORRUPT = "corrupt"
+
+
+class ApprovalLogKind(StrEnum):
+    """Kinds of entries in the approval store's evidence log."""
+
+    CREATED = "created"
+    CREATE_REFUSED = "create_refused"
+    ANSWERED = "answered"
+    ANSWER_REFUSED = "answer_refused"
+    CLAIMED = "claimed"
+    CLAIM_REFUSED = "claim_refused"
+    CLAIM_RELEASED = "claim_released"
+    FINISHED = "finished"
+    CANCELED = "canceled"
+    EXPIRED = "expired"
+    INTERRUPTED = "interrupted"
+    GRANTED = "granted"
+    GRANT_REVOKED = "grant_revoked"
+
+
 # --- policy ---------------------------------------------------------------------------------------------------------
 
 
@@ -561,6 +607,7 @@ class Attr:
     PERMISSION_SHADOW_BEHAVIOR: Final = "agenttool.permission.shadow.behavior"
     PERMISSION_SHADOW_RULE: Final = "agenttool.permission.shadow.rule"
     PERMISSION_FAIL_CLOSED: Final = "agenttool.permission.fail_closed.cause"
+    PERMISSION_DURATION: Final = "agenttool.permission.duration_s"
     POLICY_ENGINE: Final = "agenttool.policy.engine"
     POLICY_REVISION: Final = "agenttool.policy.revision"
     POLICY_CACHED: Final = "agenttool.policy.cached"
@@ -568,6 +615,7 @@ class Attr:
     POLICY_OPA_DECISION_ID: Final = "agenttool.policy.opa.decision_id"
     APPROVAL_STATUS: Final = "agenttool.approval.status"
     APPROVAL_ID: Final = "agenttool.approval.id"
+    APPROVAL_WAIT: Final = "agenttool.approval.wait_s"
     REDACTION_STATE: Final = "agenttool.redaction.state"
     REDACTION_COUNT: Final = "agenttool.redaction.count"
     REDACTION_KIND: Final = "agenttool.redaction.kind"

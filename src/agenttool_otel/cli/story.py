@@ -1,0 +1,261 @@
+"""The story of one decision, told from its span in plain sentences."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+from typing import Any, Final
+
+from agenttool_otel.cli.spans import SpanView
+from agenttool_otel.names import (
+    ApprovalStatus,
+    Attr,
+    Behavior,
+    DecisionSource,
+    Event,
+    FailClosedCause,
+    GenAI,
+    Outcome,
+    PersistenceStrategy,
+    PolicyMode,
+    Recoverability,
+    RedactionState,
+)
+
+__all__ = ["clean", "duration_text", "size_text", "waited", "why"]
+
+_CAUSES: Final = {
+    FailClosedCause.UNDEFINED: "the policy had no answer for this input",
+    FailClosedCause.MALFORMED: "the policy's answer was not a decision",
+    FailClosedCause.UNKNOWN_BEHAVIOR: "the policy answered with a word that is none of allow, ask and deny",
+    FailClosedCause.ENGINE_ERROR: "the policy engine failed",
+    FailClosedCause.ENGINE_PANIC: "the policy engine crashed",
+    FailClosedCause.TIMEOUT: "the policy engine did not answer in time",
+    FailClosedCause.UNAVAILABLE: "the policy engine could not be reached",
+    FailClosedCause.CIRCUIT_OPEN: "the policy engine failed so often that it is not asked for a while",
+    FailClosedCause.BUNDLE_MISSING: "no policy bundle was loaded",
+    FailClosedCause.INPUT_INVALID: "the input for the policy did not fit its schema",
+    FailClosedCause.NO_DECISION: "every engine passed the question on",
+    FailClosedCause.INTERNAL: "something broke inside the permission check",
+}
+
+_ADVICE: Final = {
+    Recoverability.RETRY_SAFE: "The same call may be sent again.",
+    Recoverability.RETRY_LATER: "The same call may succeed later.",
+    Recoverability.CHANGE_ARGUMENTS: "A retry needs other arguments.",
+    Recoverability.CHANGE_ARGUMENTS_OR_POLICY: "A retry needs other arguments or another policy.",
+    Recoverability.DISCOVER_FIRST: "The tool's schema has to be discovered first.",
+    Recoverability.APPROVAL_NEEDED: "It needs an approval.",
+    Recoverability.SETUP_NEEDED: "Something has to be set up first.",
+    Recoverability.SIBLING_CAUSED: "Another call of its batch caused this; the call itself may be sent again.",
+    Recoverability.NOT_RECOVERABLE: "A retry does not help.",
+}
+
+
+def clean(value: Any, *, limit: int = 400) -> str:
+    """Make foreign text safe to print: control, format and surrogate characters become visible escapes.
+
+    Args:
+        value: anything; lists are joined with commas.
+        limit: most characters to keep.
+    """
+    text = ", ".join(str(item) for item in value) if isinstance(value, list | tuple) else str(value)
+    if len(text) > limit:
+        text = text[: limit - 1] + "…"
+    return "".join(char if _printable(char) else char.encode("unicode_escape").decode("ascii") for char in text)
+
+
+def _printable(char: str) -> bool:
+    return unicodedata.category(char) not in {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+
+
+def duration_text(seconds: float) -> str:
+    """A duration for people: ``850 µs``, ``12.3 ms``, ``4.2 s``, ``3 min 20 s``, ``2 h 5 min``."""
+    if seconds < 0.001:
+        return f"{seconds * 1e6:.0f} µs"
+    if seconds < 1:
+        return f"{seconds * 1e3:.1f} ms"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def size_text(size: int) -> str:
+    """A size for people: ``200 B``, ``1.2 kB``, ``5.0 MB``."""
+    number = float(size)
+    for unit in ("B", "kB", "MB", "GB"):
+        if number < 1000 or unit == "GB":
+            return f"{size} B" if unit == "B" else f"{number:.1f} {unit}"
+        number /= 1000
+    raise AssertionError("unreachable")  # pragma: no cover
+
+
+def waited(span: SpanView) -> float | None:
+    """Seconds between the question and its answer, ``None`` when there was no answer within this span."""
+    stated = span.get(Attr.APPROVAL_WAIT)
+    if isinstance(stated, int | float) and not isinstance(stated, bool):
+        return float(stated)
+    asked, answered = span.first_event(Event.APPROVAL_REQUESTED), span.first_event(Event.APPROVAL_ANSWERED)
+    if asked is None or answered is None:
+        return None
+    return max(0, answered.time_ns - asked.time_ns) / 1e9
+
+
+def why(span: SpanView) -> str:
+    """Tell the story of one decision: who called what, who decided, why, what happened, what would help.
+
+    Args:
+        span: a governed tool call.
+
+    Returns:
+        A few sentences, one per line; a sentence that the span gives no facts for is left out.
+    """
+    if not span.is_tool_call:
+        return f"The span {clean(span.span_id)} ({clean(span.name)}) is not a governed tool call: nothing was decided."
+    return "\n".join(sentence for part in _STORY for sentence in part(span))
+
+
+def _call(span: SpanView) -> Iterator[str]:
+    who = clean(span.get(Attr.ACTOR_ID) or span.get(GenAI.AGENT_NAME) or "An unnamed actor")
+    tool = clean(span.get(GenAI.TOOL_NAME) or span.name)
+    facts = []
+    for label, name in (("", Attr.TOOL_NAMESPACE), ("", Attr.TOOL_KIND), ("risk ", Attr.TOOL_RISK_LEVEL)):
+        if span.get(name):
+            facts.append(label + clean(span.get(name)))
+    described = f" ({', '.join(facts)})" if facts else ""
+    session = f" in session {clean(span.get(Attr.SESSION_ID))}" if span.get(Attr.SESSION_ID) else ""
+    tenant = f" of tenant {clean(span.get(Attr.TENANT_ID))}" if span.get(Attr.TENANT_ID) else ""
+    verb = "continued the call of" if span.get(Attr.INVOCATION_RESUMED) is True else "called"
+    yield f"{who}{tenant} {verb} the tool {tool}{described}{session}."
+    if span.get(Attr.INVOCATION_ID):
+        yield f"The invocation is {clean(span.get(Attr.INVOCATION_ID))}."
+
+
+def _decision(span: SpanView) -> Iterator[str]:
+    behavior = span.get(Attr.PERMISSION_BEHAVIOR)
+    if behavior is None:
+        error = span.get(GenAI.ERROR_TYPE)
+        yield f"It ended before anything was decided: {clean(error)}." if error else "No decision is recorded."
+        return
+    verb = {Behavior.ALLOW: "allowed it", Behavior.ASK: "asked for an approval", Behavior.DENY: "denied it"}.get(
+        behavior, f"answered {clean(behavior)}"
+    )
+    subject = _decider(span)
+    took = span.get(Attr.PERMISSION_DURATION)
+    time = f" in {duration_text(float(took))}" if isinstance(took, int | float) else ""
+    cached = ", from the decision cache" if span.get(Attr.POLICY_CACHED) is True else ""
+    yield f"{subject} {verb}{time}{cached}."
+    rule, message = span.get(Attr.PERMISSION_RULE), span.get(Attr.PERMISSION_REASON_MESSAGE)
+    if rule:
+        yield f"The deciding rule was {clean(rule)}" + (f": {clean(message)}" if message else "") + _stop(message)
+    elif message:
+        yield f"The reason given: {clean(message)}" + _stop(message)
+    others = [item for item in _listed(span.get(Attr.PERMISSION_RULES)) if item != rule]
+    if others:
+        yield f"These rules said something too: {clean(others)}."
+    cause = span.get(Attr.PERMISSION_FAIL_CLOSED)
+    if cause:
+        yield f"It was denied because {_CAUSES.get(cause, clean(cause))}: without a decision nothing runs."
+    if span.get(Attr.PERMISSION_MODE) == PolicyMode.SHADOW:
+        yield "The policy ran in shadow mode: the decision was recorded and did not bind."
+    shadow = span.get(Attr.PERMISSION_SHADOW_BEHAVIOR)
+    if shadow:
+        rule = span.get(Attr.PERMISSION_SHADOW_RULE)
+        by = f" by rule {clean(rule)}" if rule else ""
+        yield f"The shadow policy, which binds nobody, would have said {clean(shadow)}{by}."
+
+
+def _decider(span: SpanView) -> str:
+    source = span.get(Attr.PERMISSION_SOURCE)
+    if source == DecisionSource.USER:
+        return "A person"
+    if source == DecisionSource.HOOK:
+        return "A hook"
+    if source == DecisionSource.TIMEOUT:
+        return "A passed deadline"
+    if source == DecisionSource.ERROR:
+        return "The fail-closed rule"
+    if source == DecisionSource.DEFAULT:
+        return "The default"
+    engine, revision = span.get(Attr.POLICY_ENGINE), span.get(Attr.POLICY_REVISION)
+    known = [
+        part for part in (engine and f"engine {clean(engine)}", revision and f"revision {clean(revision)}") if part
+    ]
+    return "The policy" + (f" ({', '.join(known)})" if known else "")
+
+
+def _approval(span: SpanView) -> Iterator[str]:
+    status = span.get(Attr.APPROVAL_STATUS)
+    if not status:
+        return
+    request = f" {clean(span.get(Attr.APPROVAL_ID))}" if span.get(Attr.APPROVAL_ID) else ""
+    wait = waited(span)
+    after = f" after {duration_text(wait)}" if wait is not None else ""
+    told = {
+        ApprovalStatus.PENDING: f"The request{request} waits for an answer.",
+        ApprovalStatus.APPROVED: f"The request{request} was approved{after}.",
+        ApprovalStatus.CONSUMED: f"The request{request} was approved{after} and used for this run.",
+        ApprovalStatus.REJECTED: f"The request{request} was rejected{after}.",
+        ApprovalStatus.EXPIRED: f"The request{request} expired{after}, which is nobody's refusal.",
+        ApprovalStatus.CANCELED: f"The request{request} was withdrawn{after}.",
+        ApprovalStatus.INTERRUPTED: f"The request{request} was used for a run that was interrupted.",
+    }
+    yield told.get(status, f"The request{request} is in state {clean(status)}.")
+
+
+def _effect(span: SpanView) -> Iterator[str]:
+    outcome = span.get(Attr.PERMISSION_OUTCOME)
+    time = f" and took {duration_text(span.seconds)}" if span.seconds is not None else ""
+    status = f" with status {clean(span.get(Attr.INVOCATION_STATUS))}" if span.get(Attr.INVOCATION_STATUS) else ""
+    if outcome == Outcome.EXECUTED:
+        yield f"The tool ran{time}{status and ', ending' + status}."
+    elif outcome == Outcome.NOT_EXECUTED:
+        yield "The tool did not run."
+    elif outcome == Outcome.PENDING:
+        yield "The tool has not run: the call is paused and keeps its invocation id."
+    changed = [event for event in span.events if event.name == Event.INPUT_MUTATED]
+    for event in changed:
+        source = clean(event.attributes.get(Attr.MUTATION_SOURCE, "something"))
+        fields = clean(event.attributes.get(Attr.MUTATION_CHANGED_FIELDS) or "its arguments")
+        yield f"On the way its input was changed by {source}: {fields}."
+
+
+def _result(span: SpanView) -> Iterator[str]:
+    size = span.get(Attr.RESULT_SIZE_BYTES)
+    if isinstance(size, int):
+        kept = span.get(Attr.RESULT_PERSISTENCE)
+        how = {
+            PersistenceStrategy.INLINE: ", given whole",
+            PersistenceStrategy.PREVIEW_AND_PERSIST: ", stored, with a preview given",
+            PersistenceStrategy.REF_ONLY: ", stored, with a reference given",
+            PersistenceStrategy.REDACT: ", redacted",
+            PersistenceStrategy.DROP_WITH_REASON: ", dropped",
+            PersistenceStrategy.NEVER_PERSIST: ", not stored",
+        }.get(kept, "")
+        yield f"The result has {size_text(size)}{how}."
+    state, count = span.get(Attr.REDACTION_STATE), span.get(Attr.REDACTION_COUNT)
+    if state == RedactionState.FAILED:
+        yield "Redaction failed, so what it could not clear was withheld."
+    elif state and state != RedactionState.NONE:
+        what = f"{clean(count)} finding{'' if count == 1 else 's'}" if count else "Sensitive content"
+        yield f"{what} {'was' if count in (None, 1) else 'were'} {clean(state)} before anything left the process."
+
+
+def _end(span: SpanView) -> Iterator[str]:
+    error = span.get(GenAI.ERROR_TYPE)
+    if error and span.status == "error":
+        code = f" ({clean(span.get(Attr.ERROR_CODE))})" if span.get(Attr.ERROR_CODE) else ""
+        advice = _ADVICE.get(span.get(Attr.ERROR_RECOVERABILITY), "")
+        yield f"The caller was told {clean(error)}{code}. {advice}".rstrip()
+
+
+def _stop(text: Any) -> str:
+    return "" if str(text or "").endswith((".", "!", "?")) else "."
+
+
+def _listed(value: Any) -> list[str]:
+    return [str(item) for item in value] if isinstance(value, list | tuple) else []
+
+
+_STORY: Final = (_call, _decision, _approval, _effect, _result, _end)
