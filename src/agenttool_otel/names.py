@@ -562,6 +562,89 @@ class FailClosedCause(StrEnum):
     INTERNAL = "internal"
 
 
+# --- facts ----------------------------------------------------------------------------------------------------------
+
+
+class PathAccess(StrEnum):
+    """What a call does with a path argument, as far as its declaration tells; ``input.facts.paths[_].access``."""
+
+    READ = "read"
+    WRITE = "write"
+    UNKNOWN = "unknown"
+
+
+class PathClass(StrEnum):
+    """Kinds of places that deserve care; ``input.facts.paths[_].sensitive``."""
+
+    KEY = "key"
+    CREDENTIAL = "credential"
+    POLICY = "policy"
+    APPROVAL = "approval"
+    VCS = "vcs"
+    AGENT_CONFIG = "agent_config"
+    SYSTEM = "system"
+    DOTFILE = "dotfile"
+
+
+class PathRejection(StrEnum):
+    """Why a value is no usable path; ``input.facts.paths[_].rejected``."""
+
+    NOT_TEXT = "not_text"
+    EMPTY = "empty"
+    NUL = "nul"
+    CONTROL = "control"
+    SURROGATE = "surrogate"
+    TOO_LONG = "too_long"
+    NOT_NORMALIZED = "not_normalized"
+    URL = "url"
+    LOOP = "loop"
+    SPECIAL_FILE = "special_file"
+    INTERNAL = "internal"
+
+
+class WindowsForm(StrEnum):
+    """Windows spellings that mean another file there than here; ``input.facts.paths[_].windows``."""
+
+    DRIVE = "drive"
+    UNC = "unc"
+    DEVICE = "device"
+    STREAM = "stream"
+    RESERVED_NAME = "reserved_name"
+    SHORT_NAME = "short_name"
+    TRAILING = "trailing"
+    BACKSLASH = "backslash"
+
+
+class AddressClass(StrEnum):
+    """Where an address or host leads; ``input.facts.urls[_].address_class``."""
+
+    NAME = "name"
+    PUBLIC = "public"
+    LOOPBACK = "loopback"
+    PRIVATE = "private"
+    LINK_LOCAL = "link_local"
+    METADATA = "metadata"
+    RESERVED = "reserved"
+    MULTICAST = "multicast"
+    UNSPECIFIED = "unspecified"
+    UNKNOWN = "unknown"
+
+
+class UrlRejection(StrEnum):
+    """Why a value is no usable URL; ``input.facts.urls[_].rejected``."""
+
+    NOT_TEXT = "not_text"
+    EMPTY = "empty"
+    CONTROL = "control"
+    SPACE = "space"
+    SURROGATE = "surrogate"
+    TOO_LONG = "too_long"
+    NO_SCHEME = "no_scheme"
+    NO_HOST = "no_host"
+    MALFORMED = "malformed"
+    INTERNAL = "internal"
+
+
 # --- telemetry ------------------------------------------------------------------------------------------------------
 
 OPERATION_EXECUTE_TOOL: Final = "execute_tool"
@@ -581,6 +664,14 @@ class GenAI:
     AGENT_NAME: Final = "gen_ai.agent.name"
     CONVERSATION_ID: Final = "gen_ai.conversation.id"
     ERROR_TYPE: Final = "error.type"
+
+
+class Exc:
+    """The event of a tool's own exception (OpenTelemetry, "recording errors"); the message only where captured."""
+
+    EVENT: Final = "exception"
+    TYPE: Final = "exception.type"
+    MESSAGE: Final = "exception.message"
 
 
 class Attr:
@@ -728,6 +819,8 @@ class Label:
     REDACTION_KIND: Final = "agenttool.redaction.kind"
     FAIL_CLOSED_CAUSE: Final = "agenttool.permission.fail_closed.cause"
     STORE: Final = "agenttool.persistence.store"
+    SIGNAL: Final = "agenttool.telemetry.signal"
+    DROP_REASON: Final = "agenttool.telemetry.drop_reason"
 
 
 class Env:
@@ -735,3 +828,5 @@ class Env:
 
     PREFIX: Final = "AGENTTOOL_"
     CAPTURE_CONTENT: Final = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
+    APPROVALS_URL: Final = "AGENTTOOL_APPROVALS_URL"
+    APPROVALS_KEY: Final = "AGENTTOOL_APPROVALS_KEY"

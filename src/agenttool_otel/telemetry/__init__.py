@@ -1,1 +1,6 @@
-"""telemetry, see docs/architecture.md."""
+"""Spans, events through one seam, and metrics; nothing in here can raise into a tool."""
+
+from agenttool_otel.telemetry.settings import CaptureMode, EventsMode, SpanMode, Subscriber, TelemetrySettings
+from agenttool_otel.telemetry.telemetry import Telemetry
+
+__all__ = ["CaptureMode", "EventsMode", "SpanMode", "Subscriber", "Telemetry", "TelemetrySettings"]

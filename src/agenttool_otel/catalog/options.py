@@ -1,0 +1,131 @@
+"""What a developer may state about a tool: the standard's names, as the keyword arguments of ``govern``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypedDict
+
+__all__ = ["Classifier", "GovernOptions"]
+
+Classifier = bool | str | Callable[[Mapping[str, Any]], bool]
+"""A safety fact that may depend on the input: ``True``/``False``, the name of a classifier that the standard's examples
+use (``classifier:command_read_only``, ``classifier:command_destructive``, ``same_as:is_read_only``), or a function of
+the arguments. Whatever a classifier can't say is the dangerous answer."""
+
+
+class GovernOptions(TypedDict, total=False):
+    """Every fact that can be stated about a tool; what is not given is derived, and said to be derived.
+
+    Attributes:
+        namespace: collision boundary; the function's module where not given.
+        name: machine-oriented name; the function's name where not given.
+        tool_id: stable id; ``namespace.name`` where not given.
+        aliases: other names.
+        title: name for people.
+        description: guidance for models; the docstring where not given.
+        search_hint: three to ten words for discovery.
+        lifecycle: lifecycle state.
+        tool_kind: execution kind of the declaration.
+        ownership: managed, mcp or custom (openboa).
+        capability_refs: capability keys.
+        annotations: untrusted hints.
+        external_mappings: native ids, each with a ``source``.
+        read_only: changes nothing. Unknown counts as no.
+        destructive: may destroy something.
+        open_world: touches what nobody here controls. Unknown counts as yes for network, browser and shell tools.
+        concurrency_safe: may run beside other calls. Unknown counts as no.
+        requires_user_interaction: needs a person while it runs.
+        risk_level: low, medium, high or critical.
+        access_kinds: what it touches.
+        write_effects: what it changes.
+        network_scope: how far it reaches.
+        tenant_scope: single or cross.
+        credential_refs: names of credentials that it uses.
+        sandbox_profile: sandbox that it runs in.
+        approval_required: a person has to agree to each call.
+        approval_reason: what to tell that person.
+        prompt_avoidable: the prompt may be left out where nobody can answer.
+        rule_matching_fields: arguments that rules match on.
+        data_sensitivity: public, internal or confidential.
+        retention_hint: how long results should be kept.
+        redaction_required: results are redacted before anyone sees them.
+        path_args: arguments that are paths (names or JSON pointers).
+        url_args: arguments that are URLs.
+        command_args: arguments that are shell commands.
+        sql_args: arguments that are SQL.
+        sensitive_fields: arguments whose values are never shown (names or JSON pointers).
+        internal_only_fields: arguments that a model must never produce.
+        redaction_rules: JSON pointers in the result that are redacted before anyone sees them.
+        model_input_schema: JSON Schema of the arguments, where the derived one should not be used.
+        output_schema: JSON Schema of structured output.
+        strict: arguments outside the schema are refused.
+        examples: argument objects for models.
+        mutation_policy: who may replace the input: allow, hooks_only, approval_only or forbid.
+        content_types: content classes of the result.
+        max_inline_chars: characters of a result that may enter a prompt.
+        persistence: persistence strategy, where the choice by size should not be used.
+        validate: function of the arguments that raises ValueError for values the schema can't refuse.
+        execution_kind: how it is run.
+        timeout_ms: limit of one attempt, in milliseconds.
+        retry: ``max_attempts``, ``initial_delay_ms``, ``max_delay_ms``, ``multiplier``, ``retry_on``.
+        supports_progress: emits progress.
+        supports_cancel: can be cancelled.
+        interrupt_behavior: cancel or block.
+        resource_locks: names of exclusive resources that a call holds.
+    """
+
+    namespace: str
+    name: str
+    tool_id: str
+    aliases: Sequence[str]
+    title: str
+    description: str
+    search_hint: str
+    lifecycle: str
+    tool_kind: str
+    ownership: str
+    capability_refs: Sequence[str]
+    annotations: Mapping[str, Any]
+    external_mappings: Sequence[Mapping[str, Any]]
+    read_only: Classifier
+    destructive: Classifier
+    open_world: Classifier
+    concurrency_safe: Classifier
+    requires_user_interaction: bool
+    risk_level: str
+    access_kinds: Sequence[str]
+    write_effects: Sequence[str]
+    network_scope: str
+    tenant_scope: str
+    credential_refs: Sequence[str]
+    sandbox_profile: str
+    approval_required: bool
+    approval_reason: str
+    prompt_avoidable: bool
+    rule_matching_fields: Sequence[str]
+    data_sensitivity: str
+    retention_hint: str
+    redaction_required: bool
+    path_args: Sequence[str]
+    url_args: Sequence[str]
+    command_args: Sequence[str]
+    sql_args: Sequence[str]
+    sensitive_fields: Sequence[str]
+    internal_only_fields: Sequence[str]
+    redaction_rules: Sequence[str]
+    model_input_schema: Mapping[str, Any]
+    output_schema: Mapping[str, Any]
+    strict: bool
+    examples: Sequence[Mapping[str, Any]]
+    mutation_policy: str
+    content_types: Sequence[str]
+    max_inline_chars: int
+    persistence: str
+    validate: Callable[[Mapping[str, Any]], None]
+    execution_kind: str
+    timeout_ms: int
+    retry: Mapping[str, Any]
+    supports_progress: bool
+    supports_cancel: bool
+    interrupt_behavior: str
+    resource_locks: Sequence[str]

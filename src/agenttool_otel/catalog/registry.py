@@ -1,0 +1,65 @@
+"""The governed tools of one Governor: found by id, name or alias, so that a surface or a resume can resolve them."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Iterator
+from typing import Generic, Protocol, TypeVar
+
+from agenttool_otel.catalog.spec import ToolSpec
+
+__all__ = ["HasSpec", "Registry"]
+
+
+class HasSpec(Protocol):
+    """Whatever can be registered."""
+
+    @property
+    def spec(self) -> ToolSpec:
+        """Its resolved declaration."""
+
+
+T = TypeVar("T", bound=HasSpec)
+
+
+class Registry(Generic[T]):
+    """Tools by id, name and alias.
+
+    Tools are held weakly: a tool made in a function and forgotten does not stay. The tool declared last under a name
+    wins, as with Python's own names; ``namespace.name`` and the id stay unambiguous.
+    """
+
+    def __init__(self) -> None:
+        self._tools: weakref.WeakValueDictionary[str, T] = weakref.WeakValueDictionary()
+        self._names: dict[str, str] = {}
+        self._lock = threading.Lock()
+
+    def add(self, tool: T) -> None:
+        """Register a tool under its id, name, qualified name and aliases.
+
+        Args:
+            tool: the tool.
+        """
+        declaration = tool.spec.declaration
+        with self._lock:
+            self._tools[declaration.tool_id] = tool
+            for name in (declaration.name, f"{declaration.namespace}.{declaration.name}", *declaration.aliases):
+                self._names[name] = declaration.tool_id
+
+    def resolve(self, name: str) -> T | None:
+        """Return the tool of that id, name or alias, or ``None``.
+
+        Args:
+            name: what a model or caller asked for.
+        """
+        with self._lock:
+            return self._tools.get(name) or self._tools.get(self._names.get(name, ""))
+
+    def __iter__(self) -> Iterator[T]:
+        with self._lock:
+            tools = list(self._tools.values())
+        return iter(sorted(tools, key=lambda tool: tool.spec.tool_id))
+
+    def __len__(self) -> int:
+        return len(self._tools)

@@ -1,0 +1,109 @@
+"""The one seam through which every event passes: span event, log record, envelope for subscribers.
+
+OpenTelemetry is retiring the span event API in favour of log records; callers of ``emit`` don't know which it is.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from opentelemetry import _logs as logs
+from opentelemetry import trace
+from opentelemetry._logs import SeverityNumber
+from opentelemetry.trace import Span
+
+from agenttool_otel.names import INSTRUMENTATION_NAME, Attr
+from agenttool_otel.records import ToolEvent
+from agenttool_otel.telemetry.losses import Losses
+from agenttool_otel.telemetry.settings import TelemetrySettings
+
+__all__ = ["EventSeam"]
+
+Primitive = str | bool | int | float | list[str]
+
+
+class EventSeam:
+    """Emits events.
+
+    Args:
+        settings: which kind of events, and who subscribed.
+        losses: where failures are counted.
+    """
+
+    __slots__ = ("_as_log", "_as_span", "_logger", "_losses", "_subscribers", "verbose")
+
+    def __init__(self, settings: TelemetrySettings, losses: Losses) -> None:
+        self._as_span = settings.events in ("span", "both")
+        self._as_log = settings.events in ("log", "both")
+        self._subscribers = settings.subscribers
+        self._losses = losses
+        self.verbose = settings.verbose
+        self._logger = None
+        if self._as_log:
+            self._logger = logs.get_logger(INSTRUMENTATION_NAME, logger_provider=settings.logger_provider)
+
+    def wanted(self, span: Span) -> bool:
+        """Tell whether building an event's attributes is worth the work.
+
+        Args:
+            span: the call's span; an unsampled one throws span events away.
+        """
+        return bool(self._subscribers) or self._as_log or span.is_recording()
+
+    def emit(
+        self,
+        span: Span,
+        name: str,
+        attributes: Mapping[str, Primitive],
+        *,
+        invocation_id: str = "",
+        tool_id: str = "",
+    ) -> None:
+        """Emit one event; nothing that goes wrong here is raised.
+
+        Args:
+            span: the call's span.
+            name: event class.
+            attributes: primitives, without content unless captured and redacted.
+            invocation_id: the call, for the envelope.
+            tool_id: the tool, for the envelope.
+        """
+        try:
+            if self._as_span and span.is_recording():
+                span.add_event(name, attributes)
+            if self._logger is not None:
+                self._logger.emit(
+                    timestamp=time.time_ns(),
+                    context=trace.set_span_in_context(span),
+                    severity_number=SeverityNumber.INFO,
+                    event_name=name,
+                    attributes={Attr.INVOCATION_ID: invocation_id, Attr.TOOL_ID: tool_id, **attributes},
+                )
+        except Exception as error:
+            self._losses.note(name, error)
+        for subscriber in self._subscribers:
+            try:
+                subscriber(_envelope(span, name, attributes, invocation_id, tool_id))
+            except Exception as error:
+                self._losses.note("subscriber", error)
+
+
+def _envelope(
+    span: Span, name: str, attributes: Mapping[str, Primitive], invocation_id: str, tool_id: str
+) -> ToolEvent:
+    context = span.get_span_context()
+    refs: list[dict[str, Any]] = []
+    if context.is_valid:
+        refs.append(
+            {"trace_id": trace.format_trace_id(context.trace_id), "span_id": trace.format_span_id(context.span_id)}
+        )
+    return ToolEvent(
+        event_type=name,
+        subject=tool_id or None,
+        invocation_id=invocation_id or None,
+        tool_id=tool_id or None,
+        data=dict(attributes),
+        trace_refs=refs,
+    )

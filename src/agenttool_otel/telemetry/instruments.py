@@ -1,0 +1,84 @@
+"""The metric instruments (design section 6); labels are of low cardinality: never an id, a digest or a message."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from opentelemetry.metrics import Meter
+
+from agenttool_otel.names import Metric
+
+__all__ = ["Instruments"]
+
+# the bucket boundaries that OpenTelemetry advises for gen_ai.execute_tool.duration, in seconds
+_SECONDS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
+_DECISION_SECONDS = (0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0)
+_WAIT_SECONDS = (1, 5, 15, 60, 300, 900, 3600, 14_400, 86_400, 604_800)
+_BYTES = (64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576, 16_777_216, 268_435_456)
+
+
+class Instruments:
+    """All instruments of one meter.
+
+    Args:
+        meter: where they are made.
+    """
+
+    __slots__ = (
+        "approval_wait",
+        "approvals_pending",
+        "cache_lookups",
+        "decision_duration",
+        "decisions",
+        "dropped",
+        "duration",
+        "fail_closed",
+        "persistence_failures",
+        "policy_reloads",
+        "redaction_failures",
+        "redactions",
+        "result_size",
+        "shadow_differences",
+    )
+
+    def __init__(self, meter: Meter) -> None:
+        histogram, counter = meter.create_histogram, meter.create_counter
+        self.duration = histogram(
+            Metric.DURATION, "s", "Duration of a tool call.", explicit_bucket_boundaries_advisory=_SECONDS
+        )
+        self.decisions = counter(Metric.DECISIONS, "{decision}", "Permission decisions.")
+        self.decision_duration = histogram(
+            Metric.DECISION_DURATION,
+            "s",
+            "Time that a permission decision took.",
+            explicit_bucket_boundaries_advisory=_DECISION_SECONDS,
+        )
+        self.fail_closed = counter(Metric.FAIL_CLOSED, "{decision}", "Calls denied because no decision could be had.")
+        self.shadow_differences = counter(
+            Metric.SHADOW_DIFFERENCES, "{decision}", "Decisions that a shadow policy would have made differently."
+        )
+        self.approval_wait = histogram(
+            Metric.APPROVAL_WAIT,
+            "s",
+            "Time between an approval request and its answer.",
+            explicit_bucket_boundaries_advisory=_WAIT_SECONDS,
+        )
+        self.approvals_pending = meter.create_up_down_counter(
+            Metric.APPROVALS_PENDING, "{request}", "Approval requests that wait for an answer."
+        )
+        self.result_size = histogram(
+            Metric.RESULT_SIZE, "By", "Size of a tool's result.", explicit_bucket_boundaries_advisory=_BYTES
+        )
+        self.redactions = counter(Metric.REDACTIONS, "{redaction}", "Values that were redacted.")
+        self.redaction_failures = counter(
+            Metric.REDACTION_FAILURES, "{failure}", "Values dropped because redaction failed."
+        )
+        self.persistence_failures = counter(
+            Metric.PERSISTENCE_FAILURES, "{failure}", "Results that a store could not keep."
+        )
+        self.policy_reloads = counter(Metric.POLICY_RELOADS, "{reload}", "Attempts to load a new policy bundle.")
+        self.cache_lookups = counter(Metric.CACHE_LOOKUPS, "{lookup}", "Look-ups in the decision cache.")
+        self.dropped = counter(Metric.TELEMETRY_DROPPED, "{item}", "Telemetry that was lost.")
+
+
+Labels = Mapping[str, str | bool]

@@ -1,0 +1,43 @@
+"""What happens to a telemetry failure: it is counted, told once, and never reaches the tool."""
+
+from __future__ import annotations
+
+import logging
+import threading
+
+__all__ = ["Losses"]
+
+_logger = logging.getLogger("agenttool_otel.telemetry")
+
+
+class Losses:
+    """Counts telemetry that was lost, and logs the first loss of each kind by its exception's type alone."""
+
+    def __init__(self) -> None:
+        self._counts: dict[tuple[str, str], int] = {}
+        self._lock = threading.Lock()
+
+    def note(self, where: str, error: BaseException) -> None:
+        """Record one loss.
+
+        Args:
+            where: the operation that failed.
+            error: what it raised; its message may hold content and is not kept.
+        """
+        key = (where, type(error).__name__)
+        with self._lock:
+            count = self._counts.get(key, 0)
+            self._counts[key] = count + 1
+        if count == 0:
+            _logger.warning("telemetry lost in %s: %s (told once, counted on)", *key)
+
+    @property
+    def total(self) -> int:
+        """How many losses there were."""
+        with self._lock:
+            return sum(self._counts.values())
+
+    def by_kind(self) -> dict[tuple[str, str], int]:
+        """Return the counts by operation and exception type."""
+        with self._lock:
+            return dict(self._counts)

@@ -1,0 +1,59 @@
+"""What telemetry records and where it goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from opentelemetry._logs import LoggerProvider
+from opentelemetry.metrics import MeterProvider
+from opentelemetry.trace import TracerProvider
+
+from agenttool_otel.records import ToolEvent
+
+__all__ = ["CaptureMode", "EventsMode", "SpanMode", "Subscriber", "TelemetrySettings"]
+
+CaptureMode = Literal["NO_CONTENT", "SPAN_ONLY", "EVENT_ONLY", "SPAN_AND_EVENT"]
+"""The words of ``OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT``."""
+
+EventsMode = Literal["span", "log", "both"]
+"""Whether events are span events, OpenTelemetry log records, or both."""
+
+SpanMode = Literal["child", "enrich"]
+"""Whether a call makes a span of its own, or enriches the tool span that a framework already made."""
+
+Subscriber = Callable[[ToolEvent], None]
+"""Receives every event as the standard's envelope; what it raises is swallowed."""
+
+
+@dataclass(frozen=True, slots=True)
+class TelemetrySettings:
+    """Telemetry of one Governor.
+
+    Attributes:
+        tracer_provider: provider of spans; the global one where not given.
+        meter_provider: provider of metrics; the global one where not given.
+        logger_provider: provider of log events; the global one where not given.
+        capture: whether redacted arguments and results are recorded, and where.
+        events: kind of events.
+        verbose: also record the standard's event classes that every call has (planned, selected, queued ...).
+        span_mode: own span or the framework's.
+        subscribers: who gets each event as a tool_event record.
+        max_attribute_chars: upper limit of one captured value.
+    """
+
+    tracer_provider: TracerProvider | None = None
+    meter_provider: MeterProvider | None = None
+    logger_provider: LoggerProvider | None = None
+    capture: CaptureMode = "NO_CONTENT"
+    events: EventsMode = "span"
+    verbose: bool = False
+    span_mode: SpanMode = "child"
+    subscribers: tuple[Subscriber, ...] = ()
+    max_attribute_chars: int = 16_384
+
+    @property
+    def captures(self) -> bool:
+        """Whether any content is recorded at all."""
+        return self.capture != "NO_CONTENT"

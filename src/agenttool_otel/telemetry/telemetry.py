@@ -1,0 +1,148 @@
+"""Tracer, events and metrics of one Governor, behind methods that never raise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from opentelemetry import context as otel_context
+from opentelemetry import metrics, trace
+from opentelemetry.trace import INVALID_SPAN, Link, Span, SpanKind, Status, StatusCode
+
+from agenttool_otel.names import INSTRUMENTATION_NAME, OPERATION_EXECUTE_TOOL, GenAI
+from agenttool_otel.telemetry.events import EventSeam
+from agenttool_otel.telemetry.instruments import Instruments
+from agenttool_otel.telemetry.losses import Losses
+from agenttool_otel.telemetry.settings import TelemetrySettings
+
+__all__ = ["Telemetry"]
+
+try:
+    _VERSION = version("agenttool-otel")
+except PackageNotFoundError:  # run from a source tree that was never installed
+    _VERSION = "0"
+
+
+class Telemetry:
+    """Everything that a Governor records with.
+
+    Args:
+        settings: what to record and where.
+    """
+
+    __slots__ = ("_enrich", "_tracer", "events", "instruments", "losses", "settings")
+
+    def __init__(self, settings: TelemetrySettings) -> None:
+        self.settings = settings
+        self.losses = Losses()
+        self.events = EventSeam(settings, self.losses)
+        self._enrich = settings.span_mode == "enrich"
+        self._tracer = trace.get_tracer(INSTRUMENTATION_NAME, _VERSION, settings.tracer_provider)
+        self.instruments = Instruments(metrics.get_meter(INSTRUMENTATION_NAME, _VERSION, settings.meter_provider))
+
+    def start(
+        self, name: str, attributes: Mapping[str, Any], *, links: tuple[Link, ...] = ()
+    ) -> tuple[Span, bool]:
+        """Start the span of a call under the current one; it is not made current.
+
+        Args:
+            name: the span's name.
+            attributes: what samplers may look at.
+            links: spans that this one continues.
+
+        Returns:
+            The span, and whether this package owns it and has to end it.
+        """
+        try:
+            if self._enrich:
+                current = trace.get_current_span()
+                if _is_tool_span(current):
+                    current.set_attributes(attributes)
+                    return current, False
+            span = self._tracer.start_span(
+                name,
+                kind=SpanKind.INTERNAL,
+                attributes=attributes,
+                links=links,
+                record_exception=False,
+                set_status_on_exception=False,
+            )
+        except Exception as error:
+            self.losses.note("start_span", error)
+            return INVALID_SPAN, False
+        return span, True
+
+    @contextmanager
+    def current(self, span: Span) -> Iterator[None]:
+        """Make a span current for the block, whatever the block raises; the span is neither ended nor marked.
+
+        Args:
+            span: the call's span.
+        """
+        if span is INVALID_SPAN:
+            yield
+            return
+        token = otel_context.attach(trace.set_span_in_context(span))
+        try:
+            yield
+        finally:
+            otel_context.detach(token)
+
+    def end(self, span: Span, *, owned: bool, attributes: Mapping[str, Any], error_type: str | None) -> None:
+        """Write the final facts and end the span.
+
+        Args:
+            span: the call's span.
+            owned: whether to end it.
+            attributes: final attributes.
+            error_type: the standard's error class, which also is the status description; ``None`` leaves UNSET.
+        """
+        try:
+            if span.is_recording():
+                span.set_attributes(attributes)
+                if error_type is not None:
+                    span.set_status(Status(StatusCode.ERROR, error_type))
+        except Exception as error:
+            self.losses.note("set_attributes", error)
+        if owned:
+            try:
+                span.end()
+            except Exception as error:
+                self.losses.note("end_span", error)
+
+    def count(self, instrument: Any, amount: int, labels: Mapping[str, Any]) -> None:
+        """Add to a counter.
+
+        Args:
+            instrument: one of ``instruments``.
+            amount: how much.
+            labels: metric labels.
+        """
+        try:
+            instrument.add(amount, labels)
+        except Exception as error:
+            self.losses.note("counter", error)
+
+    def measure(self, instrument: Any, value: float, labels: Mapping[str, Any]) -> None:
+        """Record a measurement in a histogram.
+
+        Args:
+            instrument: one of ``instruments``.
+            value: the value in the instrument's unit.
+            labels: metric labels.
+        """
+        try:
+            instrument.record(value, labels)
+        except Exception as error:
+            self.losses.note("histogram", error)
+
+
+def _is_tool_span(span: Span) -> bool:
+    if not span.is_recording():
+        return False
+    attributes = getattr(span, "attributes", None) or {}
+    if attributes.get(GenAI.OPERATION_NAME) == OPERATION_EXECUTE_TOOL:
+        return True
+    return getattr(span, "name", "").startswith(f"{OPERATION_EXECUTE_TOOL} ")
