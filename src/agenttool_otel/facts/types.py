@@ -43,10 +43,11 @@ class PathFact(TypedDict):
     variables: bool  # has $VAR, ${VAR} or %VAR%
     encoded: bool  # percent-encoded separators or dots
     confusable: bool  # invisible, full-width or otherwise look-alike characters
-    windows: list[str]  # forms: drive, unc, device, stream, reserved_name, short_name, trailing
-    sensitive: str | None  # key, credential, dotfile, system, vcs, policy, approval
+    windows: list[str]  # forms: drive, unc, device, stream, reserved_name, short_name, trailing, backslash
+    sensitive: str | None  # key, credential, policy, approval, vcs, agent_config, system, dotfile
     rejected: str | None  # why this is no usable path: nul, control, empty, too_long, not_text ...
-    certain: bool
+    identity: str | None  # "device:inode" that the check saw; for a file to be made, that of its nearest directory
+    certain: bool  # False when the text means different files to different readers, or could not be resolved
     inferred: bool
 
 
@@ -71,11 +72,13 @@ class UrlFact(TypedDict):
     credentials: bool  # has user information
     sensitive_query: bool  # has a signature, token or key among its query parameters
     address: str | None  # canonical address when the host is one, in whatever spelling
-    # name, public, loopback, private, link_local, metadata, reserved, multicast, unspecified
+    # name, public, loopback, private, link_local, metadata, reserved, multicast, unspecified, unknown (no host);
+    # of a name: what it is known to mean (localhost, metadata names, 10.0.0.1.nip.io), else name
     address_class: str
     resolved: list[ResolvedAddress]  # only when resolution was asked for
     disagreement: bool  # a browser and a Python client would go to different hosts
     lookalike: str | None  # the well-known or allowed host that this one imitates
+    allowed_host: bool  # the host, or a parent domain written as ".example.org", is among the allowed hosts
     certain: bool
     inferred: bool
 
@@ -139,6 +142,7 @@ class ProvenanceFact(TypedDict):
 
     sources: list[str]  # user, tool:<tool_id>, unknown
     untrusted: bool  # seen only in the output of open-world tools
+    certain: bool  # False when the ledger forgot or skipped something that could have been this value's source
 
 
 class Facts(TypedDict):

@@ -1,0 +1,89 @@
+"""Characters that mislead: invisible ones, and those that look like ASCII letters.
+
+The table of look-alikes is Unicode's own (UTS #39), in ``data/confusables.json``; it is read when the first text
+outside ASCII comes by.
+"""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from functools import cache
+from importlib import resources
+from typing import Any, Final
+
+__all__ = ["escape_surrogates_in", "has_invisible", "load_data", "look_alike_table", "skeleton", "strip_invisible"]
+
+_IGNORABLE: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0\u180b\u180c\u180d\u180f")
+"""Letters and marks that show nothing, although their category does not tell."""
+
+
+def load_data(name: str) -> Any:
+    """Return a JSON document of ``facts/data``.
+
+    Args:
+        name: file name without its suffix.
+    """
+    source = resources.files("agenttool_otel.facts").joinpath("data", f"{name}.json")
+    return json.loads(source.read_text(encoding="utf-8"))
+
+
+@cache
+def look_alike_table() -> dict[int, str]:
+    """Return a table for ``str.translate`` from characters outside ASCII to the ASCII text that they look like."""
+    table: dict[int, str] = {}
+    for target, characters in load_data("confusables")["confusables"].items():
+        for character in characters:
+            table[ord(character)] = target
+    return table
+
+
+def _is_invisible(character: str) -> bool:
+    if character in _IGNORABLE or "\ufe00" <= character <= "\ufe0f" or "\U000e0100" <= character <= "\U000e01ef":
+        return True
+    return unicodedata.category(character) in {"Cf", "Zl", "Zp"}
+
+
+def has_invisible(text: str) -> bool:
+    """Return whether a text has format controls, bidirectional overrides, fillers or variation selectors."""
+    return not text.isascii() and any(_is_invisible(character) for character in set(text) if character > "\x7f")
+
+
+def strip_invisible(text: str) -> str:
+    """Return the text without the characters that ``has_invisible`` finds."""
+    if text.isascii():
+        return text
+    return "".join(character for character in text if character <= "\x7f" or not _is_invisible(character))
+
+
+def skeleton(text: str) -> str:
+    """Return what a text looks like in lower-case ASCII, as far as its characters have such a look.
+
+    Two texts with one skeleton can be taken for each other. Accents and strokes are dropped, as a hasty reader does;
+    then the look-alikes within ASCII are folded (``0`` and ``o``, ``1``, ``i`` and ``l``, ``rn`` and ``m``, ``vv`` and
+    ``w``). A skeleton is for comparison only.
+
+    Args:
+        text: at most some hundred characters; longer is fine but of no use.
+    """
+    if not text.isascii():
+        text = strip_invisible(unicodedata.normalize("NFKC", text)).translate(look_alike_table())
+        text = "".join(c for c in unicodedata.normalize("NFD", text) if not unicodedata.combining(c))
+        text = unicodedata.normalize("NFKC", text).translate(look_alike_table()).translate(_STROKES)
+    text = text.lower().replace("rn", "m").replace("vv", "w").replace("cl", "d")
+    return text.translate(_ASCII_FOLD)
+
+
+_ASCII_FOLD: Final = str.maketrans({"0": "o", "1": "l", "i": "l", "5": "s", "|": "l"})
+_STROKES: Final = str.maketrans(
+    {"ł": "l", "Ł": "l", "ø": "o", "Ø": "o", "đ": "d", "ħ": "h", "ŧ": "t", "ı": "i", "ß": "b"}
+)
+
+
+def escape_surrogates_in(text: str) -> str:
+    """Return the text with lone surrogates written as ``\\udXXX``, so that it can be encoded."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return text

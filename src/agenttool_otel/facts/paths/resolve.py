@@ -1,0 +1,132 @@
+"""Where a path leads in the file system: each component looked up, each symbolic link followed by hand.
+
+``os.path.realpath`` does the same walk, but hides what it met on the way: that there was a link, that a directory could
+not be read, that a file is a device. ``..`` is applied to where the walk is, as the kernel does, not to the text.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from dataclasses import dataclass
+from typing import Final
+
+__all__ = ["Resolution", "real_directory", "resolve"]
+
+_MAX_LINKS: Final = 40
+"""Linux gives up after as many (ELOOP)."""
+
+_MAX_STEPS: Final = 10_000
+
+
+@dataclass(slots=True)
+class Resolution:
+    """What the walk found.
+
+    Attributes:
+        path: absolute path without links; ``None`` when it could not be found out.
+        exists: whether something is there; ``None`` when that could not be found out.
+        symlink: a component is a symbolic link.
+        magic: the walk went through a link of ``/proc``, whose text is no path.
+        loop: too many links.
+        status: of what is there, or of the nearest existing directory when nothing is.
+    """
+
+    path: str | None = None
+    exists: bool | None = None
+    symlink: bool = False
+    magic: bool = False
+    loop: bool = False
+    status: os.stat_result | None = None
+
+    @property
+    def identity(self) -> str | None:
+        """``device:inode`` of ``status``."""
+        return None if self.status is None else f"{self.status.st_dev}:{self.status.st_ino}"
+
+
+def resolve(parts: list[str], *, start: str = "/") -> Resolution:
+    """Walk from a directory along components; never raises.
+
+    Args:
+        parts: components as written, ``..`` among them.
+        start: absolute path of the directory, which may have links of its own.
+    """
+    found = Resolution()
+    todo = [part for part in [*start.split("/"), *parts] if part not in ("", ".")]
+    todo.reverse()
+    walked: list[str] = []
+    status: os.stat_result | None = None
+    links = steps = 0
+    while todo:
+        steps += 1
+        part = todo.pop()
+        if part == "..":
+            if walked:
+                walked.pop()
+            status = None
+            continue
+        path = "/" + "/".join(walked) + "/" + part if walked else "/" + part
+        try:
+            current = os.lstat(path)
+        except (OSError, ValueError) as error:
+            if isinstance(error, OSError) and error.errno in (errno.ENOENT, errno.ENOTDIR):
+                return _missing(found, walked, [part, *reversed(todo)])
+            return found  # not readable, or a name that the file system refuses: path and existence stay unknown
+        if not stat.S_ISLNK(current.st_mode):
+            walked.append(part)
+            status = current
+            continue
+        found.symlink = True
+        links += 1
+        if links > _MAX_LINKS or steps > _MAX_STEPS:
+            found.loop = True
+            return found
+        try:
+            target = os.readlink(path)
+        except OSError:
+            return found
+        if walked[:1] == ["proc"] and len(walked) > 1:
+            found.magic = True
+        if target.startswith("/"):
+            walked.clear()
+        todo.extend(piece for piece in reversed(target.split("/")) if piece not in ("", "."))
+        status = None
+    found.path = "/" + "/".join(walked)
+    if status is None:
+        try:
+            status = os.lstat(found.path)
+        except (OSError, ValueError):
+            found.path = None
+            return found
+    found.exists = True
+    found.status = status
+    return found
+
+
+def _missing(found: Resolution, walked: list[str], rest: list[str]) -> Resolution:
+    """Finish a walk at a component that is not there: whatever a tool would make, it would make below ``walked``."""
+    base = "/" + "/".join(walked)
+    kept = list(walked)
+    for part in rest:
+        if part != "..":
+            kept.append(part)
+        elif kept:
+            kept.pop()
+    found.path = "/" + "/".join(kept)
+    found.exists = False
+    try:
+        found.status = os.lstat(base)
+    except (OSError, ValueError):
+        found.status = None
+    return found
+
+
+def real_directory(path: str) -> str | None:
+    """Return where a directory really is, or ``None`` when that can't be found out.
+
+    Args:
+        path: absolute path.
+    """
+    return resolve([], start=path).path

@@ -1,0 +1,216 @@
+"""What the text of a path says, before the file system is asked."""
+
+from __future__ import annotations
+
+import os
+import re
+import unicodedata
+from dataclasses import dataclass, field
+from typing import Final
+from urllib.parse import unquote
+
+from agenttool_otel.facts.lettering import has_invisible, look_alike_table
+from agenttool_otel.names import PathRejection, WindowsForm
+
+__all__ = ["MAX_COMPONENT_BYTES", "MAX_PATH_BYTES", "PathText", "normalize_path", "read_path_text"]
+
+MAX_PATH_BYTES: Final = 4096
+"""PATH_MAX of Linux."""
+
+MAX_COMPONENT_BYTES: Final = 255
+"""NAME_MAX of Linux, and of most other file systems."""
+
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_./+@=,-]+")
+"""Texts that need no look at characters, because none of them has a second meaning."""
+
+_CONTROL: Final = re.compile("[\x01-\x1f\x7f-\x9f\u2028\u2029]")
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:(?://|[/\\])", re.ASCII)
+_DRIVE: Final = re.compile(r"[A-Za-z]:", re.ASCII)
+_SHORT_NAME: Final = re.compile(r"[^~./\\:]{1,6}~[0-9]{1,5}(?:\.[^.]{0,3})?", re.ASCII)
+_DOLLAR: Final = re.compile(r"\$(?:[A-Za-z_][A-Za-z0-9_]*|\{|\(|[0-9@*#?$!-])|`", re.ASCII)
+# Two hexadecimal digits between percent signs are an encoding (%c0%af), not a variable.
+_PERCENT_VARIABLE: Final = re.compile(
+    r"%(?![0-9A-Fa-f]{2}%)[A-Za-z_][A-Za-z0-9_()]{0,63}%|%~?[0-9*]\b|![A-Za-z_]\w*!", re.ASCII
+)
+# Overlong UTF-8 and the %u spelling of old servers, which a strict decoder leaves alone.
+_ODD_ENCODING: Final = re.compile(
+    r"%(?:25)*(?:c[01]%(?:25)*[0-9a-f]{2}|e0%(?:25)*[89][0-9a-f]|f0%(?:25)*80|u[0-9a-f]{4}|%[0-9a-f]{2})", re.IGNORECASE
+)
+_SEPARATOR_LOOKS: Final = frozenset("/\\.")
+_RESERVED_NAMES: Final = frozenset(
+    ["con", "prn", "aux", "nul", "conin$", "conout$", "clock$"]
+    + [f"{device}{digit}" for device in ("com", "lpt") for digit in "0123456789\u00b9\u00b2\u00b3"]
+)
+
+
+@dataclass(slots=True)
+class PathText:
+    """What a path's text says.
+
+    Attributes:
+        rejected: why it is no usable path.
+        absolute: whether it starts at the root of the file system.
+        parts: its components as written, without empty ones and ``.``; ``..`` is kept.
+        parent_refs: whether ``..`` is among them, with either slash.
+        home: starts with ``~``.
+        variables: has a variable, a command substitution or a cmd variable.
+        encoded: percent signs hide dots, separators or a NUL.
+        confusable: letters that mislead a reader or that compatibility normalisation turns into others.
+        unnormalized: is not in Unicode's NFC.
+        windows: its Windows forms, without repetition.
+    """
+
+    rejected: PathRejection | None = None
+    absolute: bool = False
+    parts: list[str] = field(default_factory=list)
+    parent_refs: bool = False
+    home: bool = False
+    variables: bool = False
+    encoded: bool = False
+    confusable: bool = False
+    unnormalized: bool = False
+    windows: list[str] = field(default_factory=list)
+
+    @property
+    def ambiguous(self) -> bool:
+        """Whether some reader (a shell, Windows) takes the text for another file than ``open`` does here."""
+        return self.variables or bool(self.windows)
+
+
+def read_path_text(text: str) -> PathText:
+    """Read the text of a path; never raises.
+
+    Args:
+        text: the argument as given.
+    """
+    found = PathText()
+    if not text:
+        found.rejected = PathRejection.EMPTY
+        return found
+    if len(text) > MAX_PATH_BYTES:
+        found.rejected = PathRejection.TOO_LONG
+        return found
+    found.absolute = text.startswith("/")
+    found.parts = [part for part in text.split("/") if part not in ("", ".")]
+    found.parent_refs = ".." in found.parts
+    if not _PLAIN.fullmatch(text):
+        _read_characters(text, found)
+    _read_components(found)
+    return found
+
+
+def _read_characters(text: str, found: PathText) -> None:
+    if "\0" in text:
+        found.rejected = PathRejection.NUL
+    elif _CONTROL.search(text):
+        found.rejected = PathRejection.CONTROL
+    elif _SCHEME.match(text) and not _DRIVE.fullmatch(text[:2]):
+        found.rejected = PathRejection.URL
+    elif not text.strip():
+        found.rejected = PathRejection.EMPTY
+    if not text.isascii():
+        _read_unicode(text, found)
+    found.home = text.startswith("~")
+    found.variables = bool(_DOLLAR.search(text) or _PERCENT_VARIABLE.search(text))
+    if "%" in text:
+        found.encoded = _hides_by_percent(text)
+    if "\\" in text or ":" in text:
+        _read_windows(text, found)
+
+
+def _read_unicode(text: str, found: PathText) -> None:
+    try:
+        size = len(text.encode("utf-8"))
+    except UnicodeEncodeError:
+        found.rejected = found.rejected or PathRejection.SURROGATE
+        return
+    if size > MAX_PATH_BYTES:
+        found.rejected = found.rejected or PathRejection.TOO_LONG
+    composed = unicodedata.normalize("NFC", text)
+    found.unnormalized = composed != text
+    found.confusable = (
+        unicodedata.normalize("NFKC", text) != composed or has_invisible(text) or _looks_like_other_letters(text)
+    )
+
+
+def _looks_like_other_letters(text: str) -> bool:
+    """Return whether a word mixes ASCII letters with look-alikes, or a character looks like a separator or dot."""
+    table = look_alike_table()
+    for word in re.split(r"[\W\d_]+", text):
+        if not word.isascii() and any(c.isascii() for c in word) and any(ord(c) in table for c in word):
+            return True
+    return any(_SEPARATOR_LOOKS.intersection(table.get(ord(c), "")) for c in set(text) if c > "\x7f")
+
+
+def _hides_by_percent(text: str) -> bool:
+    if _ODD_ENCODING.search(text):
+        return True
+    decoded = text
+    for _ in range(4):
+        before, decoded = decoded, unquote(decoded, errors="replace")
+        if decoded == before:
+            return False
+        if any(decoded.count(character) > before.count(character) for character in "/\\.\0~$"):
+            return True
+    return True
+
+
+def _read_windows(text: str, found: PathText) -> None:
+    forms = found.windows
+    folded = text.replace("\\", "/")
+    backslash = "\\" in text
+    if folded.startswith("//") and backslash:
+        device = folded[2:4] in ("?/", "./") or folded.startswith(("//??/", "/??/"))
+        forms.append(WindowsForm.DEVICE if device else WindowsForm.UNC)
+    elif folded.startswith("/??/"):
+        forms.append(WindowsForm.DEVICE)
+    drive = bool(_DRIVE.match(text))
+    if drive and os.name != "nt":
+        forms.append(WindowsForm.DRIVE)
+    if backslash and os.name != "nt":
+        forms.append(WindowsForm.BACKSLASH)
+    if ":" in (text[2:] if drive else text):
+        forms.append(WindowsForm.STREAM)
+    if ".." in folded.split("/"):
+        found.parent_refs = True
+
+
+def _read_components(found: PathText) -> None:
+    pieces = found.parts
+    if WindowsForm.BACKSLASH in found.windows:
+        pieces = [piece for part in pieces for piece in part.split("\\") if piece]
+    for part in pieces:
+        if len(part) > MAX_COMPONENT_BYTES // 4 and _bytes(part) > MAX_COMPONENT_BYTES:
+            found.rejected = found.rejected or PathRejection.TOO_LONG
+        if part[-1] in ". " and part not in (".", ".."):
+            _add(found.windows, WindowsForm.TRAILING)
+        if part.partition(".")[0].partition(":")[0].rstrip(" ").lower() in _RESERVED_NAMES:
+            _add(found.windows, WindowsForm.RESERVED_NAME)
+        if "~" in part and _SHORT_NAME.fullmatch(part):
+            _add(found.windows, WindowsForm.SHORT_NAME)
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
+def _add(forms: list[str], form: WindowsForm) -> None:
+    if form not in forms:
+        forms.append(form)
+
+
+def normalize_path(parts: list[str], *, start: str = "/") -> str:
+    """Return the absolute path that components lead to, by text alone: no link is followed.
+
+    Args:
+        parts: components, ``..`` among them.
+        start: absolute path that they start from; it is normalised too.
+    """
+    kept: list[str] = []
+    for part in [*start.split("/"), *parts]:
+        if part == "..":
+            if kept:
+                kept.pop()
+        elif part not in ("", "."):
+            kept.append(part)
+    return "/" + "/".join(kept)
