@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from agenttool_otel.names import ErrorClass, FailClosedCause, Recoverability
+from agenttool_otel.names import ApprovalConflictReason, ErrorClass, FailClosedCause, Recoverability
 
 if TYPE_CHECKING:
     from agenttool_otel.records.permission_decision import PermissionDecision
@@ -26,6 +26,7 @@ __all__ = [
     "ApprovalNotFound",
     "ApprovalRejected",
     "ApprovalRequired",
+    "ApprovalStoreError",
     "ConfigurationError",
     "ErrorSpec",
     "GovernedOutcome",
@@ -235,11 +236,23 @@ class ApprovalNotFound(ApprovalError, LookupError):
 
 
 class ApprovalConflict(ApprovalError):
-    """The request is already answered or consumed, or does not fit what it is used for."""
+    """The request is already answered or consumed, or does not fit what it is used for.
+
+    Attributes:
+        reason: which binding or rule did not fit.
+    """
+
+    def __init__(self, message: str, *, reason: ApprovalConflictReason | None = None) -> None:
+        super().__init__(message)
+        self.reason = reason
 
 
 class ApprovalExpired(ApprovalError):
     """The request's time is over."""
+
+
+class ApprovalStoreError(ApprovalError):
+    """The store can't be read or written: locked, full, corrupt, unreachable, or sealed with another key."""
 
 
 class PersistenceError(AgentToolError):

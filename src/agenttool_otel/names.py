@@ -709,7 +709,7 @@ class Attr:
     APPROVAL_WAIT: Final = "agenttool.approval.wait_s"
     REDACTION_STATE: Final = "agenttool.redaction.state"
     REDACTION_COUNT: Final = "agenttool.redaction.count"
-    REDACTION_KIND: Final = "agenttool.redaction.kind"
+    REDACTION_KIND: Final = "agenttool.redaction.kinds"  # a list; the metric's label of one kind is in Label
     REDACTION_POINTERS: Final = "agenttool.redaction.pointers"
     REDACTION_RULES: Final = "agenttool.redaction.rules"
     REDACTION_TARGET: Final = "agenttool.redaction.target"

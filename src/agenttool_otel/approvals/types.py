@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 from pydantic import Field
 
-from agenttool_otel.names import ApprovalStatus
+from agenttool_otel.names import ApprovalLogKind, ApprovalStatus, ResultStatus
 from agenttool_otel.records.base import JsonObject, Record, Timestamp, utc_now
 from agenttool_otel.records.ids import new_id
 
-__all__ = ["ApprovalAnswer", "ApprovalRequest", "Approver", "AsyncApprover"]
+__all__ = [
+    "ApprovalAnswer",
+    "ApprovalRequest",
+    "Approver",
+    "AskLimit",
+    "AsyncApprover",
+    "ChainReport",
+    "Claim",
+    "Grant",
+    "LogEntry",
+    "StoredCall",
+]
 
 
 class ApprovalRequest(Record):
@@ -41,6 +52,10 @@ class ApprovalRequest(Record):
         created_at: when it was asked.
         expires_at: until when it may be answered and used.
         answered_at: when it was answered.
+        edited: whether the answer replaced the arguments; the new ones are sealed in the store.
+        outcome: how the one run ended, once it did.
+        closed_reason: why the request was canceled or interrupted; machine text, no content.
+        supersedes: the interrupted request that this one asks again for.
     """
 
     request_id: str = Field(default_factory=lambda: new_id("appr"))
@@ -66,6 +81,10 @@ class ApprovalRequest(Record):
     created_at: Timestamp = Field(default_factory=utc_now)
     expires_at: Timestamp | None = None
     answered_at: Timestamp | None = None
+    edited: bool = False
+    outcome: ResultStatus | None = None
+    closed_reason: str | None = None
+    supersedes: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +106,142 @@ class ApprovalAnswer:
     reason: str = ""
     edited_input: dict[str, Any] | None = None
     remember: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCall:
+    """What is needed to decide a stored call again, in whatever process; reading it gives no right to run it.
+
+    Attributes:
+        request: the request, with its current state.
+        arguments: the arguments that an approval covers: the edited ones when the answer edited them.
+        original_arguments: the arguments that were asked about.
+        context: what the asking process stored beside them.
+        answer: the authenticated answer; ``None`` while there is none.
+        args_digest: digest of ``arguments``.
+    """
+
+    request: ApprovalRequest
+    arguments: dict[str, Any]
+    original_arguments: dict[str, Any]
+    context: dict[str, Any]
+    answer: ApprovalAnswer | None
+    args_digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The right to run one approved call once. Whoever holds it must end it with ``finish``.
+
+    Attributes:
+        claim_id: names this one run.
+        request: the consumed request.
+        arguments: exactly what was approved, and the only thing that may run.
+        original_arguments: the arguments that were asked about.
+        context: what the asking process stored beside them.
+        answer: the answer.
+        args_digest: digest of ``arguments``.
+    """
+
+    claim_id: str
+    request: ApprovalRequest
+    arguments: dict[str, Any]
+    original_arguments: dict[str, Any]
+    context: dict[str, Any]
+    answer: ApprovalAnswer
+    args_digest: str
+
+
+class Grant(Record):
+    """A remembered approval: narrow, and for a limited time.
+
+    Attributes:
+        grant_id: sortable id.
+        tool_id: the only tool it covers.
+        declaration_digest: the tool as it was; a changed tool voids the grant.
+        scope: ``session``, ``actor`` or ``tenant``: which of the next three a call has to share.
+        actor_id: the actor (scopes session and actor).
+        tenant: the tenant, always compared.
+        session_id: the session (scope session).
+        args_digest: the exact arguments, when there is no matcher.
+        args: matcher by top-level argument: ``{"equals": v}``, ``{"one_of": [...]}`` or ``{"any": true}``; an argument
+            that it does not name makes the call not match.
+        granted_by: who accepted it.
+        request_id: the request with whose answer it was accepted.
+        created_at: when.
+        expires_at: until when it holds.
+        revoked_at: when it was withdrawn.
+    """
+
+    grant_id: str = Field(default_factory=lambda: new_id("grant"))
+    tool_id: str
+    declaration_digest: str = ""
+    scope: str
+    actor_id: str = ""
+    tenant: str | None = None
+    session_id: str | None = None
+    args_digest: str | None = None
+    args: dict[str, JsonObject] | None = None
+    granted_by: str
+    request_id: str
+    created_at: Timestamp = Field(default_factory=utc_now)
+    expires_at: Timestamp
+    revoked_at: Timestamp | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AskLimit:
+    """How often one actor may ask people (OWASP T10, "overwhelming human in the loop").
+
+    Attributes:
+        asks: number of asks.
+        seconds: length of the sliding window.
+    """
+
+    asks: int
+    seconds: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class LogEntry:
+    """One row of the evidence log.
+
+    Attributes:
+        seq: 1, 2, 3 ... without a gap.
+        previous: hash of the entry before; 64 zeros for the first.
+        hash: SHA-256 of the RFC 8785 form of all other fields, in hexadecimal.
+        at_us: microseconds since 1970 on the store's clock.
+        kind: what happened.
+        request_id: the request it happened to.
+        data: facts; no arguments, and nothing that a person typed.
+    """
+
+    seq: int
+    previous: str
+    hash: str
+    at_us: int
+    kind: ApprovalLogKind
+    request_id: str
+    data: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ChainReport:
+    """Result of checking the evidence log.
+
+    Attributes:
+        ok: whether every entry follows from the one before and the last is the recorded head.
+        entries: number of entries that were checked.
+        head: hash of the last entry; anchor it elsewhere to detect a rewritten log.
+        broken_at: the first ``seq`` that does not fit.
+        problem: what is wrong with it.
+    """
+
+    ok: bool
+    entries: int
+    head: str
+    broken_at: int | None = None
+    problem: str | None = None
 
 
 @runtime_checkable

@@ -1,0 +1,150 @@
+"""Grants: an approval that somebody asked to be remembered, kept narrow (docs/approvals.md, "Remember").
+
+A suggested update that a store accepts looks like this; anything else is refused when it is accepted, not guessed::
+
+    {"type": "grant", "scope": "session", "args": "exact", "expires_in": 3600, "label": "for this session"}
+    {"type": "grant", "scope": "actor", "args": {"path": {"equals": "notes.txt"}, "limit": {"any": true}}}
+
+``tool`` may be given and must then be the request's own. There is no prefix, glob or pattern on purpose: a prefix of
+a path or of a command line is how other systems' "always allow" was bypassed (notes: security 1.3, rows 1, 11, 15).
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any, Final
+
+from agenttool_otel.approvals.clock import from_us
+from agenttool_otel.approvals.digests import args_digest
+from agenttool_otel.approvals.types import ApprovalRequest, Grant
+from agenttool_otel.errors import ApprovalConflict, ApprovalError
+from agenttool_otel.names import ApprovalConflictReason
+
+__all__ = ["DEFAULT_GRANT_SECONDS", "MAX_GRANT_SECONDS", "SCOPES", "grant_from_suggestion", "grant_matches"]
+
+SCOPES: Final = frozenset({"session", "actor", "tenant"})
+DEFAULT_GRANT_SECONDS: Final = 3600
+MAX_GRANT_SECONDS: Final = 30 * 24 * 3600
+_KEYS: Final = frozenset({"type", "scope", "tool", "args", "expires_in", "label", "message"})
+
+
+def grant_from_suggestion(
+    request: ApprovalRequest, suggestion: Any, *, granted_by: str, approved_digest: str, now_us: int
+) -> Grant:
+    """Return the grant that accepting a suggested update makes.
+
+    Args:
+        request: the request that suggested it; it gives tool, actor, tenant and session.
+        suggestion: the suggested update.
+        granted_by: who accepts it.
+        approved_digest: digest of the arguments that were approved, for ``"args": "exact"``.
+        now_us: the store's time.
+
+    Raises:
+        ApprovalConflict: the suggestion is malformed, or wider than the request can carry.
+    """
+    if not isinstance(suggestion, dict) or suggestion.get("type") != "grant":
+        raise _bad("it is not a grant")
+    unknown = sorted(str(key) for key in suggestion.keys() - _KEYS)
+    if unknown:
+        raise _bad(f"it has unknown members: {', '.join(unknown)[:100]}")
+    scope = suggestion.get("scope", "session")
+    if not isinstance(scope, str) or scope not in SCOPES:
+        raise _bad("its scope is not session, actor or tenant")
+    if suggestion.get("tool", request.tool_id) != request.tool_id:
+        raise _bad("it is about another tool")
+    for needed, value in (("session", request.session_id), ("actor", request.actor_id), ("tenant", request.tenant)):
+        if scope == needed and not value:
+            raise _bad(f"the request has no {needed}")
+    seconds = suggestion.get("expires_in", DEFAULT_GRANT_SECONDS)
+    if type(seconds) not in {int, float} or not 0 < seconds <= MAX_GRANT_SECONDS:
+        raise _bad("its time is not between 0 s and 30 days")
+    args = suggestion.get("args", "exact")
+    if args != "exact":
+        _check_matcher(args)
+    now = from_us(now_us)
+    return Grant(
+        tool_id=request.tool_id,
+        declaration_digest=request.declaration_digest,
+        scope=scope,
+        actor_id=request.actor_id,
+        tenant=request.tenant,
+        session_id=request.session_id,
+        args_digest=approved_digest if args == "exact" else None,
+        args=None if args == "exact" else args,
+        granted_by=granted_by,
+        request_id=request.request_id,
+        created_at=now,
+        expires_at=now + timedelta(seconds=seconds),
+    )
+
+
+def grant_matches(
+    grant: Grant,
+    *,
+    tool_id: str,
+    declaration_digest: str,
+    actor_id: str,
+    tenant: str | None,
+    session_id: str | None,
+    arguments: dict[str, Any],
+    digest: str,
+) -> bool:
+    """Tell whether a live grant covers a call; whatever is not understood doesn't match.
+
+    Args:
+        grant: the grant; whether it is live is the store's business.
+        tool_id: the call's tool.
+        declaration_digest: digest of the tool's declaration as it is now.
+        actor_id: who calls.
+        tenant: the caller's tenant.
+        session_id: the call's session.
+        arguments: the permission input.
+        digest: its digest.
+    """
+    if (grant.tool_id, grant.declaration_digest, grant.tenant) != (tool_id, declaration_digest, tenant):
+        return False
+    if grant.scope not in SCOPES or (grant.scope == "tenant" and not tenant):
+        return False
+    if grant.scope in {"session", "actor"} and grant.actor_id != actor_id:
+        return False
+    if grant.scope == "session" and (not session_id or grant.session_id != session_id):
+        return False
+    if grant.args is None:
+        return grant.args_digest is not None and grant.args_digest == digest
+    if set(arguments) != set(grant.args):
+        return False
+    return all(_value_matches(matcher, arguments[name]) for name, matcher in grant.args.items())
+
+
+def _value_matches(matcher: Any, value: Any) -> bool:
+    if not isinstance(matcher, dict) or len(matcher) != 1:
+        return False
+    if matcher.get("any") is True:
+        return True
+    wanted = [matcher["equals"]] if "equals" in matcher else matcher.get("one_of")
+    if not isinstance(wanted, list):
+        return False
+    try:
+        found = args_digest(value)  # by canonical form: True is not 1, and 1.0 is 1 as in JSON
+        return any(args_digest(one) == found for one in wanted)
+    except ApprovalError:
+        return False
+
+
+def _check_matcher(args: Any) -> None:
+    if not isinstance(args, dict):
+        raise _bad('its args are neither "exact" nor a matcher')
+    for name, matcher in args.items():
+        fits = isinstance(name, str) and isinstance(matcher, dict) and len(matcher) == 1
+        if not fits or not (
+            "equals" in matcher or matcher.get("any") is True or isinstance(matcher.get("one_of"), list)
+        ):
+            raise _bad("a matcher has exactly one of equals, one_of (a list) or any: true")
+    args_digest(args)
+
+
+def _bad(why: str) -> ApprovalConflict:
+    return ApprovalConflict(
+        f"this suggested update can't be remembered: {why}", reason=ApprovalConflictReason.INVALID_ANSWER
+    )

@@ -1,0 +1,68 @@
+"""Who holds a claim, and whether that process is still there (so that a crash is told from a long run)."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import platform
+from pathlib import Path
+
+from agenttool_otel.approvals.clock import BOOT_ID
+
+__all__ = ["is_dead", "this_process"]
+
+
+def this_process() -> str:
+    """Return the identity of this process: boot, process namespace, pid and start time, as JSON text."""
+    return _identity(os.getpid())
+
+
+@functools.lru_cache(maxsize=4)
+def _identity(pid: int) -> str:
+    return json.dumps({"host": _host(), "pid": pid, "start": _start_time(pid)}, sort_keys=True)
+
+
+def is_dead(owner: str) -> bool | None:
+    """Tell whether the process that an identity names has ended.
+
+    Args:
+        owner: what ``this_process`` returned there.
+
+    Returns:
+        ``True`` or ``False`` when it can be known from here, ``None`` for another machine or container.
+    """
+    try:
+        data = json.loads(owner)
+        host, pid, start = str(data["host"]), int(data["pid"]), data["start"]
+    except (ValueError, KeyError, TypeError):
+        return None
+    if host != _host():
+        return None
+    now = _start_time(pid)
+    if now is not None or start is not None:
+        return bool(now != start)
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _host() -> str:
+    # boot and process namespace, not the host name: a pid means the same thing only within both
+    try:
+        return f"{BOOT_ID}|{os.readlink('/proc/self/ns/pid')}"
+    except OSError:
+        return f"{platform.node()}|"
+
+
+def _start_time(pid: int) -> int | None:
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
+        fields = text[text.rindex(")") + 2 :].split()
+    except (OSError, ValueError):
+        return None
+    return None if fields[0] in {"Z", "X"} else int(fields[19])

@@ -1,0 +1,152 @@
+"""Sealing of what the store keeps: AES-256-GCM, bound to the row that holds it (docs/approvals.md, "What is readable").
+
+A database file travels: backups, support bundles, a shared server. Arguments, answers and grants are therefore stored
+as ciphertext whose additional data names row and purpose, so that nobody can read a secret, swap two rows, or turn a
+``pending`` into an ``approved`` by editing a column.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import stat
+from pathlib import Path
+from typing import Any, Final
+
+from agenttool_otel.errors import ApprovalStoreError, ConfigurationError
+
+__all__ = ["KEY_BYTES", "Sealer", "generate_key", "load_or_create_key_file", "parse_key"]
+
+KEY_BYTES: Final = 32
+_NONCE_BYTES: Final = 12
+_FORMAT: Final = b"\x01"
+
+
+def generate_key() -> str:
+    """Return a new key in the text form that ``AGENTTOOL_APPROVALS_KEY`` takes (URL-safe base64, 32 bytes)."""
+    return base64.urlsafe_b64encode(secrets.token_bytes(KEY_BYTES)).decode("ascii")
+
+
+def parse_key(key: str | bytes) -> bytes:
+    """Return the 32 key bytes.
+
+    Args:
+        key: 32 raw bytes, or their text form in base64 (URL-safe or not) or hexadecimal.
+
+    Raises:
+        ConfigurationError: the key is not 32 bytes; the message does not show it.
+    """
+    if isinstance(key, bytes) and len(key) == KEY_BYTES:
+        return key
+    text = (key.decode("ascii", "replace") if isinstance(key, bytes) else key).strip()
+    if len(text) == 2 * KEY_BYTES:
+        try:
+            return bytes.fromhex(text)
+        except ValueError:
+            pass
+    try:
+        raw = base64.b64decode(text.replace("-", "+").replace("_", "/") + "=" * (-len(text) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        raw = b""
+    if len(raw) != KEY_BYTES:
+        raise ConfigurationError("the approvals key must be 32 bytes, in base64 or hexadecimal")
+    return raw
+
+
+def load_or_create_key_file(path: Path, *, create: bool) -> bytes:
+    """Return the key beside a SQLite store, making it on first use.
+
+    Args:
+        path: the key file.
+        create: whether a missing file is made; ``False`` for a store that already holds sealed rows.
+
+    Raises:
+        ConfigurationError: the file is missing, is readable by others, or holds no key.
+    """
+    if create and not path.exists():
+        temporary = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with os.fdopen(descriptor, "w", encoding="ascii") as file:
+                file.write(generate_key() + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+            try:
+                os.link(temporary, path)  # atomic, and leaves another process's key alone
+            except FileExistsError:
+                pass
+            except OSError:  # a file system without hard links
+                if not path.exists():
+                    os.replace(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+    try:
+        status = path.stat()
+        text = path.read_text("ascii")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(
+            f"the approvals key file {path.name} can't be read ({type(error).__name__}); "
+            "without it the stored approvals can't be opened"
+        ) from None
+    if os.name == "posix" and stat.S_IMODE(status.st_mode) & 0o077:
+        raise ConfigurationError(f"the approvals key file {path.name} is open to others; run: chmod 600")
+    return parse_key(text)
+
+
+class Sealer:
+    """Seals and opens JSON values under one key.
+
+    Args:
+        key: 32 bytes.
+
+    Raises:
+        ConfigurationError: the ``cryptography`` package is missing.
+    """
+
+    def __init__(self, key: bytes) -> None:
+        try:
+            from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+        except ImportError:
+            raise ConfigurationError(
+                "stored approvals are encrypted, which needs: pip install 'agenttool-otel[encryption]'"
+            ) from None
+        self._cipher = AESGCM(key)
+        self.key_id = hmac.new(key, b"agenttool/approvals/key-id/v1", hashlib.sha256).hexdigest()[:16]
+
+    def seal(self, value: Any, *, purpose: str, row: str) -> bytes:
+        """Return the ciphertext of a JSON value.
+
+        Args:
+            value: the value.
+            purpose: what it is, for example ``arguments``; part of the additional data.
+            row: id of the row that will hold it; part of the additional data.
+        """
+        nonce = secrets.token_bytes(_NONCE_BYTES)
+        plain = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode("utf-8")
+        return _FORMAT + nonce + self._cipher.encrypt(nonce, plain, _associated(purpose, row))
+
+    def open(self, data: bytes, *, purpose: str, row: str) -> Any:
+        """Return the JSON value of a ciphertext.
+
+        Raises:
+            ApprovalStoreError: it was changed, moved from another row, or sealed under another key.
+        """
+        from cryptography.exceptions import InvalidTag
+
+        data = bytes(data)
+        if data[:1] != _FORMAT or len(data) < 1 + _NONCE_BYTES + 16:
+            raise ApprovalStoreError(f"the stored {purpose} is not in a known format")
+        nonce, body = data[1 : 1 + _NONCE_BYTES], data[1 + _NONCE_BYTES :]
+        try:
+            return json.loads(self._cipher.decrypt(nonce, body, _associated(purpose, row)))
+        except (InvalidTag, ValueError, RecursionError):
+            raise ApprovalStoreError(f"the stored {purpose} was changed or sealed under another key") from None
+
+
+def _associated(purpose: str, row: str) -> bytes:
+    return json.dumps(["agenttool/approvals/v1", purpose, row]).encode("utf-8")
