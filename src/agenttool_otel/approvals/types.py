@@ -98,6 +98,7 @@ class ApprovalAnswer:
         reason: what they said; redacted before it is shown elsewhere.
         edited_input: replacement arguments; a mutation that is validated and decided again.
         remember: index into ``suggested_updates`` of the grant that they accept with it, if any.
+        stored: the store has this answer already, because it was given there; it is claimed, not stored again.
     """
 
     approved: bool
@@ -106,6 +107,7 @@ class ApprovalAnswer:
     reason: str = ""
     edited_input: dict[str, Any] | None = None
     remember: int | None = None
+    stored: bool = False
 
 
 @dataclass(frozen=True, slots=True)

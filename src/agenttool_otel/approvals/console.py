@@ -1,0 +1,201 @@
+"""The console approver: shows everything, asks on the terminal, and says nothing when there is no terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agenttool_otel.approvals.display import (
+    arguments_text,
+    describe_arguments,
+    is_redacted,
+    merge_edit,
+    parse_edit,
+    remaining,
+    visible,
+)
+from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest, StoredCall
+from agenttool_otel.errors import ApprovalError
+from agenttool_otel.records.base import utc_now
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rich.console import Console, RenderableType
+
+__all__ = ["ConsoleApprover", "edit_in_editor", "local_identity", "request_panel"]
+
+
+def local_identity() -> str:
+    """Return ``user:<login name>`` of whoever runs this process."""
+    try:
+        return f"user:{getpass.getuser()}"
+    except (OSError, KeyError, ImportError):
+        return f"user:uid-{os.getuid()}" if hasattr(os, "getuid") else "user:unknown"
+
+
+class ConsoleApprover:
+    """Asks whoever sits at the terminal.
+
+    Args:
+        answered_by: who that is; the login name by default.
+        roles: their roles. The terminal can't prove them: state only what everybody who can reach it has.
+        console: where to ask; the process's terminal by default.
+        stored_call: gives the sealed arguments (``ApprovalStore.stored_call``), so that redacted ones can be edited.
+    """
+
+    def __init__(
+        self,
+        *,
+        answered_by: str = "",
+        roles: tuple[str, ...] = (),
+        console: Console | None = None,
+        stored_call: Callable[[str], StoredCall] | None = None,
+    ) -> None:
+        self._answered_by = answered_by or local_identity()
+        self._roles = tuple(roles)
+        self._console = console
+        self._stored_call = stored_call
+
+    def ask(self, request: ApprovalRequest) -> ApprovalAnswer | None:
+        """Show the request and read the answer; ``None`` without a terminal, at its end, or for "later"."""
+        console = self._console or _terminal()
+        if console is None or not console.is_terminal or not sys.stdin.isatty():
+            return None
+        console.print(request_panel(request))
+        can_edit = not is_redacted(request) or self._stored_call is not None
+        grants = len(request.suggested_updates)
+        choices = ["y = yes", "n = no", *(["e = edit"] if can_edit else [])]
+        choices += [f"r{number} = yes, and remember {number}" for number in range(1, grants + 1)]
+        choices.append("l = later")
+        try:
+            while True:
+                console.print(", ".join(choices), style="dim", markup=False, highlight=False)
+                word = console.input("Run this? ").strip().lower()
+                if word in {"y", "yes"}:
+                    return self._answer(approved=True)
+                if word in {"n", "no"}:
+                    return self._answer(approved=False, reason=console.input("Why not? ").strip())
+                if word in {"l", "later"}:
+                    return None
+                if word[:1] == "r" and word[1:].isdecimal() and 1 <= int(word[1:]) <= grants:
+                    return self._answer(approved=True, remember=int(word[1:]) - 1)
+                if word in {"e", "edit"} and can_edit:
+                    edited = self._edit(request, console)
+                    if edited is not None:
+                        return self._answer(approved=True, edited_input=edited)
+                    continue
+                console.print("Please answer with one of:", style="yellow")
+        except EOFError:
+            return None
+
+    async def aask(self, request: ApprovalRequest) -> ApprovalAnswer | None:
+        """As ``ask``, in a worker thread."""
+        return await asyncio.to_thread(self.ask, request)
+
+    def _answer(self, *, approved: bool, **values: Any) -> ApprovalAnswer:
+        return ApprovalAnswer(approved=approved, answered_by=self._answered_by, roles=self._roles, **values)
+
+    def _edit(self, request: ApprovalRequest, console: Console) -> dict[str, Any] | None:
+        import json
+
+        start = json.dumps(request.arguments_preview, indent=2, ensure_ascii=True)
+        try:
+            text = edit_in_editor(start)
+            if text is None:
+                console.print("Type the new arguments as JSON on one line (empty: keep asking).", style="dim")
+                text = console.input("JSON: ")
+                if not text.strip():
+                    return None
+            edited = parse_edit(text)
+            original = request.arguments_preview
+            if self._stored_call is not None:
+                original = self._stored_call(request.request_id).original_arguments
+            edited = merge_edit(request.arguments_preview, edited, original)
+        except ApprovalError as error:
+            console.print(str(error), style="red", markup=False, highlight=False)
+            return None
+        console.print(_block("Runs instead", arguments_text(edited), ""))
+        return edited if console.input("Run it so? (y/n) ").strip().lower() in {"y", "yes"} else None
+
+
+def edit_in_editor(text: str) -> str | None:
+    """Let the person edit a text in ``$VISUAL`` or ``$EDITOR``; ``None`` when neither is set or it failed.
+
+    Args:
+        text: the text to start with; kept in a file of mode 0600 while the editor runs.
+    """
+    import shlex
+
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    if not editor:
+        return None
+    with tempfile.TemporaryDirectory(prefix="agenttool-") as folder:
+        path = Path(folder) / "arguments.json"
+        path.touch(0o600)
+        path.write_text(text, "utf-8")
+        try:
+            done = subprocess.run([*shlex.split(editor), str(path)], check=False)  # noqa: S603 - the person's own editor
+            return path.read_text("utf-8") if done.returncode == 0 else None
+        except (OSError, ValueError):
+            return None
+
+
+def request_panel(request: ApprovalRequest) -> RenderableType:
+    """Return everything that a person needs for the answer, as a Rich renderable without markup from the request."""
+    from rich.console import Group
+    from rich.panel import Panel
+    from rich.table import Table
+    from rich.text import Text
+
+    facts = Table.grid(padding=(0, 2))
+    facts.add_column(style="bold", no_wrap=True)
+    facts.add_column(overflow="fold")
+    rows = [
+        ("Tool", f"{request.tool_name} ({request.tool_id})"),
+        ("For", request.actor_id or "unknown"),
+        ("Tenant", request.tenant or ""),
+        ("Session", request.session_id or ""),
+        ("Rule", request.rule_ref),
+        ("Reason", request.message),
+        ("Expires in", remaining(request, utc_now())),
+        ("Request", request.request_id),
+        ("Status", request.status.value),
+        ("Answered by", request.answered_by or ""),
+        ("Said", request.answer_reason or ""),
+        ("Closed because", request.closed_reason or ""),
+        ("Outcome", request.outcome.value if request.outcome else ""),
+    ]
+    for name, value in rows:
+        if value:
+            facts.add_row(name, Text(visible(value)))
+    parts: list[RenderableType] = [
+        facts,
+        _block("Arguments", arguments_text(request.arguments_preview), describe_arguments(request)),
+    ]
+    if request.alternatives:
+        parts.append(_block("Safer instead", "\n".join(arguments_text(one) for one in request.alternatives), ""))
+    for number, suggestion in enumerate(request.suggested_updates, 1):
+        parts.append(_block(f"Remember {number}", arguments_text(suggestion), ""))
+    return Panel(Group(*parts), title="Approval needed", title_align="left", border_style="yellow")
+
+
+def _block(title: str, body: str, note: str) -> RenderableType:
+    from rich.panel import Panel
+    from rich.text import Text
+
+    return Panel(Text(body, overflow="fold"), title=title, subtitle=Text(note) if note else None, title_align="left")
+
+
+def _terminal() -> Console | None:
+    try:
+        from rich.console import Console
+    except ImportError:
+        return None
+    return Console(stderr=True)

@@ -1,0 +1,196 @@
+"""How a request is shown to the person who answers it: all of it, with nothing that hides (notes: security 1.3, row 9).
+
+An approver who sees less than what runs approves something else. So nothing is cut, every character that a terminal
+or browser would not show, or would use to reorder text, is spelt out, and length and digest stand beside.
+"""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from agenttool_otel.approvals.digests import args_digest
+from agenttool_otel.approvals.types import ApprovalRequest
+from agenttool_otel.errors import ApprovalConflict, ApprovalError
+from agenttool_otel.names import ApprovalConflictReason
+
+__all__ = ["arguments_text", "describe_arguments", "is_redacted", "merge_edit", "parse_edit", "remaining", "visible"]
+
+_HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+_BLANK_LETTERS: Final = frozenset("\u115f\u1160\u2800\u3164\uffa0\u034f\u17b4\u17b5\u180b\u180c\u180d\u180f")
+MAX_EDIT_CHARS: Final = 1_000_000
+"""Longest edited arguments that are read, in characters."""
+
+
+def visible(text: str, *, keep: str = "") -> str:
+    """Return a text in which every invisible, control or reordering character is written as ``\\u{hex}``.
+
+    Args:
+        text: any text.
+        keep: characters to leave alone, for example a line break in a block.
+    """
+    return "".join(char if char in keep or not _is_hidden(char) else f"\\u{{{ord(char):x}}}" for char in str(text))
+
+
+def _is_hidden(char: str) -> bool:
+    if char == " " or "!" <= char <= "~":
+        return False
+    category = unicodedata.category(char)
+    selector = 0xFE00 <= ord(char) <= 0xFE0F or 0xE0100 <= ord(char) <= 0xE01EF
+    return category in _HIDDEN or category == "Zs" or char in _BLANK_LETTERS or selector
+
+
+def arguments_text(value: Any) -> str:
+    """Return JSON arguments as indented text, complete, with nothing hidden."""
+    try:
+        text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+    except (ValueError, TypeError, RecursionError):
+        return "(these arguments can't be shown; do not approve them)"
+    return visible(text, keep="\n")
+
+
+def describe_arguments(request: ApprovalRequest) -> str:
+    """Return length, digest and whether something was redacted or is easily confused, in one line."""
+    text = arguments_text(request.arguments_preview)
+    parts = [f"{len(text)} characters", request.args_digest or "no digest"]
+    if is_redacted(request):
+        parts.append("parts are redacted")
+    if not text.isascii():
+        parts.append("contains characters beyond ASCII")
+    if "\\u{" in text:
+        parts.append("contains hidden characters, spelt out as \\u{...}")
+    return " · ".join(parts)
+
+
+def is_redacted(request: ApprovalRequest) -> bool:
+    """Tell whether the preview is not what will run; then an edit needs the sealed arguments."""
+    try:
+        return args_digest(request.arguments_preview) != request.args_digest
+    except ApprovalError:
+        return True
+
+
+def remaining(request: ApprovalRequest, now: datetime) -> str:
+    """Return how long a request may still be answered, for people."""
+    if request.expires_at is None:
+        return "no limit"
+    left = request.expires_at - now
+    if left <= timedelta(0):
+        return "expired"
+    seconds = int(left.total_seconds())
+    days, seconds = divmod(seconds, 86_400)
+    hours, seconds = divmod(seconds, 3600)
+    minutes, seconds = divmod(seconds, 60)
+    if days:
+        return f"{days} d {hours} h"
+    if hours:
+        return f"{hours} h {minutes:02d} min"
+    return f"{minutes} min {seconds:02d} s" if minutes else f"{seconds} s"
+
+
+def parse_edit(text: str) -> dict[str, Any]:
+    """Return edited arguments from JSON text.
+
+    Raises:
+        ApprovalConflict: it is too long, no JSON object, or has a doubled key or a number that JSON does not have.
+    """
+    if len(text) > MAX_EDIT_CHARS:
+        raise _bad("the edited arguments are too long")
+
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(items)
+        if len(found) != len(items):
+            raise ValueError("a key appears twice")
+        return found
+
+    def constant(name: str) -> Any:
+        raise ValueError(f"{name} is no JSON number")
+
+    try:
+        value = json.loads(text, object_pairs_hook=pairs, parse_constant=constant)
+    except RecursionError:
+        raise _bad("the edited arguments are nested too deeply") from None
+    except ValueError as error:
+        raise _bad(f"the edited arguments are no JSON: {visible(str(error))[:120]}") from None
+    if not isinstance(value, dict):
+        raise _bad("the edited arguments must be a JSON object")
+    return value
+
+
+def merge_edit(preview: dict[str, Any], edited: dict[str, Any], original: dict[str, Any]) -> dict[str, Any]:
+    """Return edited arguments in which what was left as shown keeps its real value.
+
+    The person edits the redacted preview, so a field that they did not touch may hold a replacement text there.
+
+    Args:
+        preview: what was shown.
+        edited: what came back.
+        original: the real arguments.
+
+    Raises:
+        ApprovalConflict: a replacement text was moved to where its real value can't be known.
+    """
+    placeholders: set[str] = set()
+    _collect(preview, original, placeholders)
+    merged = _merge(preview, edited, original, placeholders)
+    if not isinstance(merged, dict):
+        raise _bad("the edited arguments must be a JSON object")
+    return merged
+
+
+_ABSENT: Final = object()
+
+
+def _merge(shown: Any, edited: Any, real: Any, placeholders: set[str]) -> Any:
+    if real is not _ABSENT and _same(shown, edited):
+        return real
+    if isinstance(edited, dict):
+        old = shown if isinstance(shown, dict) else {}
+        true = real if isinstance(real, dict) else {}
+        merged = {
+            key: _merge(old.get(key, _ABSENT), value, true.get(key, _ABSENT), placeholders)
+            for key, value in edited.items()
+        }
+        return {**{key: value for key, value in true.items() if key not in old and key not in edited}, **merged}
+    if isinstance(edited, list):
+        before = shown if isinstance(shown, list) else []
+        truth = real if isinstance(real, list) and len(real) == len(before) else []
+        return [
+            _merge(
+                before[at] if at < len(before) else _ABSENT,
+                item,
+                truth[at] if at < len(truth) else _ABSENT,
+                placeholders,
+            )
+            for at, item in enumerate(edited)
+        ]
+    if isinstance(edited, str) and edited in placeholders:
+        raise _bad("a redacted value was moved; type the real value, or leave it where it was")
+    return edited
+
+
+def _same(one: Any, other: Any) -> bool:
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(_same, one, other))
+    return bool(one == other)
+
+
+def _collect(shown: Any, real: Any, found: set[str]) -> None:
+    if isinstance(shown, dict):
+        for key, value in shown.items():
+            _collect(value, real.get(key, _ABSENT) if isinstance(real, dict) else _ABSENT, found)
+    elif isinstance(shown, list):
+        for at, value in enumerate(shown):
+            _collect(value, real[at] if isinstance(real, list) and at < len(real) else _ABSENT, found)
+    elif isinstance(shown, str) and not _same(shown, real):
+        found.add(shown)
+
+
+def _bad(message: str) -> ApprovalConflict:
+    return ApprovalConflict(message, reason=ApprovalConflictReason.INVALID_ANSWER)
