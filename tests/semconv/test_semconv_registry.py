@@ -20,7 +20,7 @@ from opentelemetry.trace import SpanKind
 
 import semconv
 from agenttool_otel import names
-from agenttool_otel.names import INSTRUMENTATION_NAME, Attr, Event, GenAI, Label, Metric
+from agenttool_otel.names import INSTRUMENTATION_NAME, Attr, Event, Exc, GenAI, Label, Metric
 
 
 @pytest.fixture(scope="module")
@@ -61,12 +61,12 @@ VOCABULARIES: dict[str, type[StrEnum]] = {
 def test_every_attribute_and_label_of_names_is_in_the_registry_and_the_other_way_round(
     registry: semconv.Registry,
 ) -> None:
-    stated = {*words(Attr).values(), *words(Label).values(), *words(GenAI).values()}
+    stated = {*words(Attr).values(), *words(Label).values(), *words(GenAI).values(), Exc.TYPE, Exc.MESSAGE}
     assert set(registry.attributes) == stated
 
 
 def test_every_event_is_in_the_registry_and_the_other_way_round(registry: semconv.Registry) -> None:
-    assert set(registry.events) == set(words(Event).values())
+    assert set(registry.events) == {*words(Event).values(), Exc.EVENT}
 
 
 def test_every_metric_is_in_the_registry_and_the_other_way_round(registry: semconv.Registry) -> None:
@@ -227,6 +227,6 @@ def test_the_checker_finds_a_wrong_metric() -> None:
     found = "\n".join(semconv_check.check_metrics(reader.get_metrics_data()))
     assert "unit '{thing}'" in found
     assert f"does not give it {Attr.SESSION_ID}" in found
-    assert f"required {Attr.REDACTION_KIND} is missing" in found
+    assert f"required {Label.REDACTION_KIND} is missing" in found
     assert "a counter, the registry says histogram" in found
     assert "agenttool.colours: not in the registry" in found

@@ -1,0 +1,254 @@
+"""Builds the real servers that tests and benchmarks run against, once, into a cache outside the repository.
+
+Usage::
+
+    python tools/servers.py build [NAME ...]   # all that can be built here; those that are there already cost nothing
+    python tools/servers.py path NAME          # prints the program's path, exit 1 and the reason when it isn't there
+    python tools/servers.py list
+
+The cache is ``AGENTTOOL_SERVERS_DIR`` or ``~/.cache/agenttool``; ``.servers/NAME`` in the repository links into it.
+Everything is built from Go modules at pinned versions and checked against the checksums that Go knows for them:
+Jaeger and the Collector's builder are compiled as their own main module, with the go.sum that they ship. Prometheus
+and its promtool come from the distribution (``apt-get install prometheus``).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+REPOSITORY: Final = Path(__file__).resolve().parent.parent
+LINKS: Final = REPOSITORY / ".servers"
+
+OPA_VERSION: Final = "v1.20.2"
+# Jaeger v2.13.0 carries this tag too: its module path has no /v2, so Go can name no newer release of it
+JAEGER_VERSION: Final = "v1.76.0"
+COLLECTOR_VERSION: Final = "v0.159.0"
+COLLECTOR_STABLE_VERSION: Final = "v1.65.0"
+
+_CORE: Final = "go.opentelemetry.io/collector"
+_CONTRIB: Final = "github.com/open-telemetry/opentelemetry-collector-contrib"
+COLLECTOR_PARTS: Final = {
+    "receivers": [f"{_CORE}/receiver/otlpreceiver {COLLECTOR_VERSION}"],
+    "processors": [
+        f"{_CORE}/processor/batchprocessor {COLLECTOR_VERSION}",
+        f"{_CORE}/processor/memorylimiterprocessor {COLLECTOR_VERSION}",
+        f"{_CONTRIB}/processor/redactionprocessor {COLLECTOR_VERSION}",
+        f"{_CONTRIB}/processor/transformprocessor {COLLECTOR_VERSION}",
+    ],
+    "connectors": [f"{_CONTRIB}/connector/spanmetricsconnector {COLLECTOR_VERSION}"],
+    "exporters": [
+        f"{_CORE}/exporter/debugexporter {COLLECTOR_VERSION}",
+        f"{_CORE}/exporter/otlpexporter {COLLECTOR_VERSION}",
+        f"{_CORE}/exporter/otlphttpexporter {COLLECTOR_VERSION}",
+        f"{_CONTRIB}/exporter/prometheusexporter {COLLECTOR_VERSION}",
+        f"{_CONTRIB}/exporter/fileexporter {COLLECTOR_VERSION}",
+    ],
+    "extensions": [f"{_CONTRIB}/extension/healthcheckextension {COLLECTOR_VERSION}"],
+    "providers": [
+        f"{_CORE}/confmap/provider/envprovider {COLLECTOR_STABLE_VERSION}",
+        f"{_CORE}/confmap/provider/fileprovider {COLLECTOR_STABLE_VERSION}",
+        f"{_CORE}/confmap/provider/yamlprovider {COLLECTOR_STABLE_VERSION}",
+    ],
+}
+
+
+class ServerUnavailable(RuntimeError):
+    """A server isn't on this machine; the message is the reason that a skipped test shows."""
+
+
+@dataclass(frozen=True)
+class Server:
+    """One program.
+
+    Attributes:
+        name: file name of the program.
+        version: pinned version, or an empty string for one that the distribution brings.
+        build: makes the program at the given path, or ``None`` where nothing is built.
+    """
+
+    name: str
+    version: str = ""
+    build: Callable[[Path], None] | None = None
+
+    @property
+    def target(self) -> Path:
+        """Where the built program lies."""
+        return cache() / f"{self.name}-{self.version}" / self.name
+
+
+def cache() -> Path:
+    """The folder that holds everything built."""
+    configured = os.environ.get("AGENTTOOL_SERVERS_DIR")
+    return Path(configured) if configured else Path.home() / ".cache" / "agenttool"
+
+
+def path(name: str) -> Path:
+    """Find a program without building anything.
+
+    Args:
+        name: one of ``SERVERS``.
+
+    Raises:
+        ServerUnavailable: it isn't there.
+    """
+    server = SERVERS[name]
+    if server.build is None:
+        found = shutil.which(name)
+        if found is None:
+            raise ServerUnavailable(f"{name} is not installed (apt-get install prometheus)")
+        return Path(found)
+    if not server.target.exists():
+        raise ServerUnavailable(f"{name} {server.version} is not built (make servers)")
+    return server.target
+
+
+def build(name: str) -> Path:
+    """Build a program unless it is there, and link it into the repository.
+
+    Args:
+        name: one of ``SERVERS``.
+
+    Raises:
+        ServerUnavailable: it can't be had on this machine.
+    """
+    server = SERVERS[name]
+    if server.build is not None:
+        with _locked():
+            if not server.target.exists():
+                server.target.parent.mkdir(parents=True, exist_ok=True)
+                partial = server.target.with_suffix(".partial")
+                server.build(partial)
+                partial.replace(server.target)
+    found = path(name)
+    LINKS.mkdir(exist_ok=True)
+    link = LINKS / name
+    link.unlink(missing_ok=True)
+    link.symlink_to(found)
+    return found
+
+
+@contextmanager
+def _locked() -> Iterator[None]:
+    """One build at a time for all working copies that share the cache."""
+    cache().mkdir(parents=True, exist_ok=True)
+    with (cache() / ".lock").open("w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def _go(*arguments: str, folder: Path | None = None, **environment: str) -> str:
+    go = shutil.which("go")
+    if go is None:
+        raise ServerUnavailable("Go is not installed, so the real servers can't be built")
+    settings = {**os.environ, "GOTOOLCHAIN": "local", "CGO_ENABLED": "0", **environment}
+    command = ["nice", "-n", "10", go, *arguments] if shutil.which("nice") else [go, *arguments]
+    done = subprocess.run(command, cwd=folder, env=settings, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise ServerUnavailable(f"go {arguments[0]} failed: {done.stderr.strip()[-2000:]}")
+    return done.stdout
+
+
+def _build_main(module: str, version: str, package: str, target: Path) -> None:
+    """Compile a module as its own main module, so that its replaces and its go.sum hold (``go install`` ignores both)."""
+    with tempfile.TemporaryDirectory(prefix="agenttool-build-") as scratch:
+        (Path(scratch) / "empty").mkdir()
+        source = json.loads(_go("mod", "download", "-json", f"{module}@{version}", folder=Path(scratch, "empty")))
+        folder = Path(scratch) / "source"
+        shutil.copytree(source["Dir"], folder)
+        for entry in [folder, *folder.rglob("*")]:
+            entry.chmod(entry.stat().st_mode | 0o200)
+        _go("build", "-trimpath", "-ldflags", "-s -w", "-o", str(target), package, folder=folder)
+
+
+def _build_opa(target: Path) -> None:
+    present = cache() / "bin" / "opa"
+    if present.exists():
+        told = subprocess.run([present, "version"], capture_output=True, text=True, check=False).stdout
+        if f"Version: {OPA_VERSION.removeprefix('v')}\n" in told:
+            target.unlink(missing_ok=True)
+            target.symlink_to(present)
+            return
+    _build_main("github.com/open-policy-agent/opa", OPA_VERSION, ".", target)
+
+
+def _build_jaeger(target: Path) -> None:
+    _build_main("github.com/jaegertracing/jaeger", JAEGER_VERSION, "./cmd/jaeger", target)
+
+
+def _build_builder(target: Path) -> None:
+    _build_main(f"{_CORE}/cmd/builder", COLLECTOR_VERSION, ".", target)
+
+
+def _build_collector(target: Path) -> None:
+    """Let the Collector's own builder write a distribution with the parts that the dashboards need."""
+    builder = SERVERS["ocb"].target
+    if not builder.exists():
+        builder.parent.mkdir(parents=True, exist_ok=True)
+        _build_builder(builder)
+    with tempfile.TemporaryDirectory(prefix="agenttool-build-") as scratch:
+        output = Path(scratch) / "out"
+        manifest = {
+            "dist": {
+                "module": "agenttool.invalid/otelcol",
+                "name": "otelcol",
+                "description": "OpenTelemetry Collector with the parts that agenttool-otel's dashboards need",
+                "version": COLLECTOR_VERSION.removeprefix("v"),
+                "output_path": str(output),
+            },
+            **{kind: [{"gomod": part} for part in parts] for kind, parts in COLLECTOR_PARTS.items()},
+        }
+        # JSON is YAML, so this needs no YAML library
+        written = Path(scratch) / "manifest.yaml"
+        written.write_text(json.dumps(manifest), "utf-8")
+        settings = {**os.environ, "GOTOOLCHAIN": "local"}
+        command = [str(builder), f"--config={written}", "--skip-compilation"]
+        done = subprocess.run(command, env=settings, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise ServerUnavailable(f"the Collector's builder failed: {done.stderr.strip()[-2000:]}")
+        _go("build", "-trimpath", "-ldflags", "-s -w", "-o", str(target), ".", folder=output)
+
+
+SERVERS: Final = {
+    server.name: server
+    for server in (
+        Server("opa", OPA_VERSION, _build_opa),
+        Server("jaeger", JAEGER_VERSION, _build_jaeger),
+        Server("ocb", COLLECTOR_VERSION, _build_builder),
+        Server("otelcol", COLLECTOR_VERSION, _build_collector),
+        Server("prometheus"),
+        Server("promtool"),
+    )
+}
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command line."""
+    command, names = (arguments[0], arguments[1:]) if arguments else ("", [])
+    unknown = [name for name in names if name not in SERVERS]
+    if command not in {"build", "path", "list"} or unknown or (command == "path" and len(names) != 1):
+        print(__doc__)
+        return 2
+    failed = 0
+    for name in names or SERVERS:
+        try:
+            found = build(name) if command == "build" else path(name)
+            print(found if command == "path" else f"{name} {SERVERS[name].version or '(installed)'}: {found}")
+        except ServerUnavailable as reason:
+            failed += 1
+            print(f"{name}: {reason}", file=sys.stderr)
+    return int(failed > 0 and command != "list")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
