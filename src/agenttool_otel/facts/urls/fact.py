@@ -1,0 +1,183 @@
+"""One URL argument, as a fact."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any, Final
+from urllib.parse import unquote_plus
+
+import ada_url
+
+from agenttool_otel.facts.environment import FactEnvironment
+from agenttool_otel.facts.types import UrlFact
+from agenttool_otel.facts.urls.addresses import address_class, canonical_address, hosts_data
+from agenttool_otel.facts.urls.dns import resolved_addresses
+from agenttool_otel.facts.urls.hostnames import name_class
+from agenttool_otel.facts.urls.lookalikes import is_allowed, lookalike_of
+from agenttool_otel.facts.urls.readings import BrowserReading, authority, browser_reading, readers_disagree
+from agenttool_otel.names import AddressClass, UrlRejection
+
+__all__ = ["MAX_URL_CHARS", "url_fact"]
+
+MAX_URL_CHARS: Final = 16_384
+"""Longer texts are rejected; servers and proxies take 8 KiB at most by default."""
+
+_MAX_HOST_CHARS: Final = 253
+_MAX_PARAMETERS: Final = 1000
+_CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_SPACE: Final = re.compile(r"\s")
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:", re.ASCII)
+_NEEDS_HOST: Final = frozenset({"http", "https", "ws", "wss", "ftp"})
+
+
+def url_fact(value: Any, *, argument: str, env: FactEnvironment, inferred: bool = False) -> UrlFact:
+    """Say what a URL argument means; never raises, and takes bounded time on any value.
+
+    With ``env.resolve_dns`` it waits for the resolver, at most ``env.dns_timeout`` seconds; an event loop should then
+    call it in a thread.
+
+    Args:
+        value: the argument: text; anything else gives a fact with ``rejected`` ``not_text``. URL objects of pydantic,
+            yarl or httpx have to be made text by the tool's adapter, because asking them would run their code.
+        argument: JSON pointer of the argument.
+        env: the call's surroundings.
+        inferred: whether it was guessed that this argument is a URL.
+    """
+    fact = _empty_fact(argument, inferred)
+    try:
+        _establish(value, fact, env)
+    except Exception:  # a fact that fails must look dangerous, not stop the decision
+        fact.update({"valid": False, "rejected": UrlRejection.INTERNAL.value, "certain": False, "allowed_host": False})
+    return fact
+
+
+def _empty_fact(argument: str, inferred: bool) -> UrlFact:
+    return {
+        "argument": argument,
+        "valid": False,
+        "rejected": None,
+        "scheme": "",
+        "host": "",
+        "host_unicode": "",
+        "port": None,
+        "path": "",
+        "credentials": False,
+        "sensitive_query": False,
+        "address": None,
+        "address_class": AddressClass.UNKNOWN.value,
+        "resolved": [],
+        "disagreement": False,
+        "lookalike": None,
+        "allowed_host": False,
+        "certain": False,
+        "inferred": inferred,
+    }
+
+
+def _rejection(text: str) -> UrlRejection | None:
+    if not text:
+        return UrlRejection.EMPTY
+    if len(text) > MAX_URL_CHARS:
+        return UrlRejection.TOO_LONG
+    if _CONTROL.search(text):
+        return UrlRejection.CONTROL
+    if _SPACE.search(text):
+        return UrlRejection.SPACE
+    if not text.isascii():
+        try:
+            text.encode("utf-8")
+        except UnicodeEncodeError:
+            return UrlRejection.SURROGATE
+    return None if _SCHEME.match(text) else UrlRejection.NO_SCHEME
+
+
+def _establish(value: Any, fact: UrlFact, env: FactEnvironment) -> None:
+    if not isinstance(value, str):
+        fact["rejected"] = UrlRejection.NOT_TEXT.value
+        return
+    text = str.__str__(value)
+    rejected = _rejection(text)
+    browser = None if rejected in (UrlRejection.EMPTY, UrlRejection.TOO_LONG) else browser_reading(text)
+    if browser is None:
+        fact["rejected"] = (rejected or UrlRejection.MALFORMED).value
+        return
+    _describe(browser, text, fact, env)
+    if rejected is None and browser.scheme in _NEEDS_HOST and not _is_host(fact["host"]):
+        rejected = UrlRejection.NO_HOST if not fact["host"] else UrlRejection.MALFORMED
+    if rejected is not None:
+        fact["rejected"] = rejected.value
+        return
+    fact["valid"] = True
+    fact["certain"] = not fact["disagreement"] and bool(fact["host"])
+    if env.resolve_dns and fact["host"]:
+        _resolve(fact, env)
+
+
+def _describe(browser: BrowserReading, text: str, fact: UrlFact, env: FactEnvironment) -> None:
+    host = browser.host.lower()
+    if host.endswith("."):
+        host = host[:-1]
+    address = canonical_address(host) if browser.special or host.startswith("[") else _number(host)
+    if address is not None:
+        host = str(address)
+    fact["scheme"] = browser.scheme
+    fact["host"] = host
+    fact["host_unicode"] = host if address is not None else _unicode_host(host)
+    fact["port"] = int(browser.port) if browser.port else hosts_data()["default_ports"].get(browser.scheme)
+    fact["path"] = browser.path
+    fact["credentials"] = "@" in authority(text)
+    fact["sensitive_query"] = _has_secret_parameter(browser.query) or _has_secret_parameter(browser.fragment)
+    fact["disagreement"] = readers_disagree(text, browser)
+    if address is not None:
+        fact["address"] = str(address)
+        fact["address_class"] = address_class(address).value
+    elif host:
+        fact["address_class"] = name_class(host).value
+        fact["lookalike"] = lookalike_of(host, fact["host_unicode"], env.allowed_hosts)
+    fact["allowed_host"] = bool(host) and is_allowed(host, env.allowed_hosts)
+
+
+def _number(host: str) -> Any:
+    """Return the address that a host of a scheme unknown to browsers spells, in any of the C library's ways."""
+    reading = browser_reading(f"http://{host}/") if host else None
+    return canonical_address(reading.host) if reading is not None else None
+
+
+def _is_host(host: str) -> bool:
+    return bool(host) and len(host) <= _MAX_HOST_CHARS and all(0 < len(label) <= 63 for label in host.split("."))
+
+
+def _unicode_host(host: str) -> str:
+    if "xn--" not in host or len(host) > _MAX_HOST_CHARS:
+        return host
+    return str(ada_url.idna_to_unicode(host)) or host
+
+
+@cache
+def _secret_parameters() -> frozenset[str]:
+    return frozenset(hosts_data()["sensitive_query"])
+
+
+def _has_secret_parameter(query: str) -> bool:
+    if "=" not in query:
+        return False
+    secret = _secret_parameters()
+    for pair in re.split("[?&;#]", query, maxsplit=_MAX_PARAMETERS):
+        name, equals, value = pair.partition("=")
+        if equals and value:
+            folded = re.sub("[^a-z0-9]", "", unquote_plus(name).lower())
+            if folded in secret or folded.endswith(
+                ("token", "secret", "password", "signature", "apikey", "credential")
+            ):
+                return True
+    return query.count("&") + query.count(";") >= _MAX_PARAMETERS
+
+
+def _resolve(fact: UrlFact, env: FactEnvironment) -> None:
+    if fact["address"] is not None:
+        fact["resolved"] = [{"address": fact["address"], "address_class": fact["address_class"]}]
+        return
+    fact["resolved"] = resolved_addresses(fact["host"], fact["port"] or 0, env)
+    # A host that could not be resolved now may be resolvable, to anything, when the tool runs.
+    fact["certain"] = fact["certain"] and bool(fact["resolved"])

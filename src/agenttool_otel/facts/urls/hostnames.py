@@ -1,0 +1,83 @@
+"""What a host name is known to mean before any resolver is asked."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import socket
+from functools import cache
+from typing import Final
+
+from agenttool_otel.facts.urls.addresses import address_class, hosts_data, worst_class
+from agenttool_otel.names import AddressClass
+
+__all__ = ["name_class"]
+
+_QUAD: Final = re.compile(r"(?<![0-9a-z])(\d{1,3})([.-])(\d{1,3})\2(\d{1,3})\2(\d{1,3})(?![0-9a-z])")
+_HEX: Final = re.compile(r"(?<![0-9a-z])(?:0x)?([0-9a-f]{8})(?![0-9a-z])")
+
+
+@cache
+def _suffixes(key: str) -> frozenset[str]:
+    return frozenset(hosts_data()[key])
+
+
+@cache
+def _own_name() -> str:
+    return socket.gethostname().lower()
+
+
+def _under(labels: list[str], names: frozenset[str]) -> bool:
+    return any(".".join(labels[index:]) in names for index in range(len(labels)))
+
+
+def name_class(host: str) -> AddressClass:
+    """Return what a host name means by itself: ``name`` for one that only a resolver can tell about.
+
+    A name of one label, or one below ``.local``, ``.internal`` and the like, is answered by a private name service and
+    counts as ``private``. A name that spells an address that is not public (``10.0.0.1.nip.io``,
+    ``ip-10-0-0-1.example.com``) counts as that address.
+
+    Args:
+        host: ASCII name in lower case, without a trailing dot.
+    """
+    labels = host.split(".")
+    if _under(labels, _suffixes("loopback_suffixes")) or host in _suffixes("loopback_names"):
+        return AddressClass.LOOPBACK
+    if host in _suffixes("metadata_names") or _under(labels, _suffixes("metadata_suffixes")):
+        return AddressClass.METADATA
+    if host == _own_name():
+        return AddressClass.LOOPBACK
+    if len(labels) == 1 or _under(labels, _suffixes("private_suffixes")):
+        return AddressClass.PRIVATE
+    rebinding = _under(labels, _suffixes("rebinding"))
+    spelled = worst_class(_spelled(host, rebinding or _under(labels, _suffixes("address_in_name"))))
+    if spelled not in (AddressClass.PUBLIC, AddressClass.UNKNOWN):
+        return spelled
+    # A name made to change its address between two look-ups is as good as private.
+    return AddressClass.PRIVATE if rebinding else AddressClass.NAME
+
+
+def _spelled(host: str, service: bool) -> list[AddressClass]:
+    """Return the classes of the addresses that a name spells.
+
+    Args:
+        host: the name.
+        service: whether it belongs to a service that reads addresses out of names in more ways.
+    """
+    found = [
+        address_class(ipaddress.IPv4Address(".".join(match.group(1, 3, 4, 5))))
+        for match in _QUAD.finditer(host)
+        if all(int(number) <= 255 and str(int(number)) == number for number in match.group(1, 3, 4, 5))
+    ]
+    if not service:
+        return found
+    found += [address_class(ipaddress.IPv4Address(int(match[1], 16))) for match in _HEX.finditer(host)]
+    for label in host.split("."):
+        for piece in (label, label.partition("-")[2]):
+            if "-" in piece:
+                try:
+                    found.append(address_class(ipaddress.IPv6Address(piece.replace("-", ":"))))
+                except ValueError:
+                    continue
+    return found
