@@ -38,7 +38,7 @@ __all__ = [
 
 _LOG = logging.getLogger(f"{INSTRUMENTATION_NAME}.approvals")
 
-Callback = Callable[[ApprovalRequest], "ApprovalAnswer | bool | None | Awaitable[ApprovalAnswer | bool | None]"]
+Callback = Callable[[ApprovalRequest], "ApprovalAnswer | bool | Awaitable[ApprovalAnswer | bool | None] | None"]
 
 
 class CallbackApprover:
@@ -121,10 +121,11 @@ class CallbackApprover:
             return value
         return self._failed(TypeError())
 
-    def _failed(self, error: BaseException) -> None:
+    def _failed(self, error: BaseException) -> ApprovalAnswer | None:
         self.failures += 1
         self.last_failure = type(error).__name__
         _LOG.warning("approval callback failed: %s; the request stays pending", self.last_failure)
+        return None
 
 
 async def _await(value: Awaitable[Any]) -> Any:
@@ -257,10 +258,11 @@ class RateLimitedApprover:
     def _admit(self, actor_id: str) -> bool:
         with self._lock:
             now = self._now()
-            for actor in [name for name, times in self._asked.items() if times[-1] <= now - self._limit.seconds]:
+            since = now - self._limit.seconds
+            for actor in [name for name, asked in self._asked.items() if not asked or asked[-1] <= since]:
                 del self._asked[actor]
-            times = self._asked.setdefault(actor_id, deque([now - self._limit.seconds]))
-            while times and times[0] <= now - self._limit.seconds:
+            times = self._asked.setdefault(actor_id, deque())
+            while times and times[0] <= since:
                 times.popleft()
             if len(times) >= self._limit.asks:
                 return False

@@ -6,6 +6,8 @@ import unicodedata
 from collections.abc import Callable
 from typing import Any
 
+import jsonschema_rs
+
 from agenttool_otel.approvals.database import Refused
 from agenttool_otel.approvals.rows import request_of, seal_answer
 from agenttool_otel.approvals.store_base import OPEN_STATES
@@ -61,7 +63,10 @@ class AnswerMethods(GrantMethods):
                 raise refuse(Reason.ALREADY_ANSWERED, f"the request is {row.status} already")
             self._check_answerer(request, answer, allow_requester, refuse)
             try:
-                digest = request.args_digest if answer.edited_input is None else self._digest(answer.edited_input)
+                digest = request.args_digest
+                if answer.edited_input is not None:
+                    digest = self._digest(answer.edited_input)
+                    _check_schema(request, answer.edited_input)
                 grant = self._accepted_grant(tx, request, answer, digest)
             except ApprovalError as error:
                 raise refuse(Reason.INVALID_ANSWER, str(error)) from None
@@ -141,6 +146,20 @@ def _malformed(answer: ApprovalAnswer) -> str | None:
     if answer.remember is not None and (type(answer.remember) is not int or not answer.approved):
         return "what is remembered is the number of a suggested update and comes with a yes"
     return None
+
+
+def _check_schema(request: ApprovalRequest, edited: dict[str, Any]) -> None:
+    if request.input_schema is None:
+        return
+    try:
+        problem = next(iter(jsonschema_rs.validator_for(request.input_schema).iter_errors(edited)), None)
+    except (ValueError, jsonschema_rs.ReferencingError):
+        raise ApprovalConflict("the tool's schema can't be read", reason=Reason.INVALID_ANSWER) from None
+    if problem is not None:
+        where = "/".join(str(part) for part in problem.instance_path) or "the top"
+        raise ApprovalConflict(
+            f"the edited arguments don't fit the tool's schema at {where[:120]}", reason=Reason.INVALID_ANSWER
+        )
 
 
 def _same_actor(one: str, other: str) -> bool:

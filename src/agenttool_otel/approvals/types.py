@@ -42,6 +42,7 @@ class ApprovalRequest(Record):
         rule_ref: the rule that asked.
         message: why it asked.
         arguments_preview: the arguments, redacted, for the person who answers.
+        input_schema: the tool's JSON Schema, if edited arguments are to be checked when they are given.
         alternatives: safer calls.
         suggested_updates: grants that the answerer may accept with the approval.
         approver_roles: roles of which an answerer needs one; empty: any authenticated answerer.
@@ -71,6 +72,7 @@ class ApprovalRequest(Record):
     rule_ref: str = ""
     message: str = ""
     arguments_preview: JsonObject = Field(default_factory=dict)
+    input_schema: JsonObject | None = None
     alternatives: list[JsonObject] = Field(default_factory=list)
     suggested_updates: list[JsonObject] = Field(default_factory=list)
     approver_roles: list[str] = Field(default_factory=list)
