@@ -160,7 +160,7 @@ def _go(*arguments: str, folder: Path | None = None, **environment: str) -> str:
 
 
 def _build_main(module: str, version: str, package: str, target: Path) -> None:
-    """Compile a module as its own main module, so that its replaces and its go.sum hold (``go install`` ignores both)."""
+    """Compile a module as its own main module: its replaces and go.sum hold, which ``go install`` ignores."""
     with tempfile.TemporaryDirectory(prefix="agenttool-build-") as scratch:
         (Path(scratch) / "empty").mkdir()
         source = json.loads(_go("mod", "download", "-json", f"{module}@{version}", folder=Path(scratch, "empty")))

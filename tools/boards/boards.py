@@ -1,0 +1,630 @@
+"""The six boards."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from grafana_foundation_sdk.cog.encoder import JSONEncoder
+
+from agenttool_otel.names import Attr, GenAI, Label, Metric
+from boards import queries as q
+from boards.kit import BEHAVIOR_COLORS, GREEN, RED, YELLOW, bars, board, grid, heat, lines, number, trace_lines, traces
+
+TOOL: Final = f"{{{{{q.label(GenAI.TOOL_NAME)}}}}}"
+BEHAVIOR: Final = f"{{{{{q.label(Attr.PERMISSION_BEHAVIOR)}}}}}"
+RULE: Final = f"{{{{{q.label(Attr.PERMISSION_RULE)}}}}}"
+CAUSE: Final = f"{{{{{q.label(Label.FAIL_CLOSED_CAUSE)}}}}}"
+ENGINE: Final = f"{{{{{q.label(Attr.POLICY_ENGINE)}}}}}"
+DENY: Final = {q.label(Attr.PERMISSION_BEHAVIOR): '="deny"'}
+ASK: Final = {q.label(Attr.PERMISSION_BEHAVIOR): '="ask"'}
+FAILED: Final = {q.label(GenAI.ERROR_TYPE): '!~"|permission_denied|policy_blocked|approval_rejected"'}
+QUANTILES: Final = ((0.5, "p50"), (0.95, "p95"), (0.99, "p99"))
+FINE_AT_ZERO: Final = ((None, GREEN), (1, RED))
+
+_SESSION = q.where(Attr.SESSION_ID, "=", "$session")
+_TOOL = q.where(GenAI.TOOL_NAME, "=~", "$tool")
+
+
+def _spread(metric: str, *labels: str) -> list[tuple[str, str]]:
+    return [(q.quantile(metric, quantile, *labels), name) for quantile, name in QUANTILES]
+
+
+def overview() -> Any:
+    """What the agents' tools did, in one look."""
+    deny_share = f"{q.total(Metric.DECISIONS, **DENY)} / {q.total(Metric.DECISIONS)}"
+    error_share = f"{q.total(Metric.DURATION, suffix='count', **FAILED)} / {q.total(Metric.DURATION, suffix='count')}"
+    return board(
+        "agenttool / Overview",
+        "agenttool-overview",
+        "What the agents' tools did: calls, denials, what waits for a person, errors and speed.",
+        [
+            (
+                "Now",
+                [
+                    number(
+                        "Tool calls",
+                        "Calls in the time range, also those that never ran.",
+                        "short",
+                        q.total(Metric.DURATION, suffix="count"),
+                    ),
+                    number(
+                        "Denied",
+                        "Share of decisions that denied the call.",
+                        "percentunit",
+                        deny_share,
+                        steps=((None, GREEN), (0.1, YELLOW), (0.3, RED)),
+                    ),
+                    number(
+                        "Waiting for approval",
+                        "Approval requests that nobody has answered yet.",
+                        "short",
+                        q.now(Metric.APPROVALS_PENDING),
+                        steps=((None, GREEN), (1, YELLOW), (20, RED)),
+                    ),
+                    number(
+                        "Failed closed",
+                        "Calls denied because no decision could be had. Anything above zero is a fault to look at.",
+                        "short",
+                        q.total(Metric.FAIL_CLOSED),
+                        steps=FINE_AT_ZERO,
+                    ),
+                    number(
+                        "Errors",
+                        "Share of calls that ended in an error other than a denial.",
+                        "percentunit",
+                        error_share,
+                        steps=((None, GREEN), (0.05, YELLOW), (0.2, RED)),
+                    ),
+                    number(
+                        "Duration p95",
+                        "95 of 100 calls took no longer than this, from the first phase to the end.",
+                        "s",
+                        q.quantile(Metric.DURATION, 0.95),
+                    ),
+                ],
+            ),
+            (
+                "Over time",
+                [
+                    lines(
+                        "Calls by tool",
+                        "Calls per second of each tool.",
+                        "ops",
+                        (q.rate(Metric.DURATION, GenAI.TOOL_NAME, suffix="count"), TOOL),
+                    ),
+                    lines(
+                        "Decisions by behaviour",
+                        "Decisions per second: allow, ask, deny.",
+                        "ops",
+                        (q.rate(Metric.DECISIONS, Attr.PERMISSION_BEHAVIOR), BEHAVIOR),
+                        colors=BEHAVIOR_COLORS,
+                    ),
+                    lines(
+                        "Errors by class",
+                        "Calls per second that ended in an error, by the standard's error class; denials included.",
+                        "ops",
+                        (
+                            q.rate(
+                                Metric.DURATION,
+                                GenAI.ERROR_TYPE,
+                                suffix="count",
+                                **{q.label(GenAI.ERROR_TYPE): '!=""'},
+                            ),
+                            f"{{{{{q.label(GenAI.ERROR_TYPE)}}}}}",
+                        ),
+                    ),
+                    lines("Duration", "Time of whole tool calls.", "s", *_spread(Metric.DURATION)),
+                ],
+            ),
+            (
+                "Who and what",
+                [
+                    bars(
+                        "Busiest tools",
+                        "Tools with the most calls in the time range.",
+                        "short",
+                        q.top(10, q.total(Metric.DURATION, GenAI.TOOL_NAME, suffix="count")),
+                        TOOL,
+                    ),
+                    bars(
+                        "Most denied tools",
+                        "Tools with the most denied calls in the time range.",
+                        "short",
+                        q.top(10, q.total(Metric.DECISIONS, GenAI.TOOL_NAME, **DENY)),
+                        TOOL,
+                    ),
+                    bars(
+                        "Rules that denied",
+                        "Deciding rules of denials in the time range.",
+                        "short",
+                        q.top(10, q.total(Metric.DECISIONS, Attr.PERMISSION_RULE, **DENY)),
+                        RULE,
+                    ),
+                    traces(
+                        "Latest denied calls",
+                        "Open one to see the rule, its reason and what the caller was told.",
+                        q.calls(q.where(Attr.PERMISSION_BEHAVIOR, "=", "deny"), _TOOL),
+                    ),
+                ],
+            ),
+        ],
+    )
+
+
+def permissions() -> Any:
+    """Who decided what, by which rule, and what waits."""
+    return board(
+        "agenttool / Permissions",
+        "agenttool-permissions",
+        "Decisions by behaviour, tool and rule; approvals; what a shadow policy would change; fail-closed denials.",
+        [
+            (
+                "Decisions",
+                [
+                    lines(
+                        "Decisions by behaviour",
+                        "Decisions per second: allow, ask, deny.",
+                        "ops",
+                        (q.rate(Metric.DECISIONS, Attr.PERMISSION_BEHAVIOR), BEHAVIOR),
+                        colors=BEHAVIOR_COLORS,
+                    ),
+                    lines(
+                        "Decisions by source",
+                        "Who decided: policy, user, default, timeout, error, hook. A timeout is nobody's refusal.",
+                        "ops",
+                        (
+                            q.rate(Metric.DECISIONS, Attr.PERMISSION_SOURCE),
+                            f"{{{{{q.label(Attr.PERMISSION_SOURCE)}}}}}",
+                        ),
+                    ),
+                    grid(
+                        "Behaviour by tool",
+                        "Decisions in the time range, by tool and behaviour.",
+                        "short",
+                        q.total(Metric.DECISIONS, GenAI.TOOL_NAME, Attr.PERMISSION_BEHAVIOR),
+                    ),
+                    grid(
+                        "Behaviour by rule",
+                        "Decisions in the time range, by deciding rule and behaviour.",
+                        "short",
+                        q.total(Metric.DECISIONS, Attr.PERMISSION_RULE, Attr.PERMISSION_BEHAVIOR),
+                    ),
+                    bars(
+                        "Rules that denied",
+                        "Deciding rules of denials in the time range.",
+                        "short",
+                        q.top(10, q.total(Metric.DECISIONS, Attr.PERMISSION_RULE, **DENY)),
+                        RULE,
+                        width=12,
+                    ),
+                    bars(
+                        "Rules that asked",
+                        "Deciding rules of asks in the time range. A rule that asks all day is one to refine.",
+                        "short",
+                        q.top(10, q.total(Metric.DECISIONS, Attr.PERMISSION_RULE, **ASK)),
+                        RULE,
+                        width=12,
+                    ),
+                ],
+            ),
+            (
+                "Approvals",
+                [
+                    lines(
+                        "Approvals pending",
+                        "Approval requests that wait for an answer.",
+                        "short",
+                        (q.now(Metric.APPROVALS_PENDING), "pending"),
+                        width=8,
+                    ),
+                    lines(
+                        "Wait for an answer",
+                        "Time between the question and its answer.",
+                        "s",
+                        *_spread(Metric.APPROVAL_WAIT),
+                        width=8,
+                    ),
+                    lines(
+                        "Answers",
+                        "Answers per second, by what they were; expired ones are nobody's refusal.",
+                        "ops",
+                        (
+                            q.rate(Metric.APPROVAL_WAIT, Attr.APPROVAL_STATUS, suffix="count"),
+                            f"{{{{{q.label(Attr.APPROVAL_STATUS)}}}}}",
+                        ),
+                        width=8,
+                    ),
+                    traces(
+                        "Calls that wait",
+                        "Calls whose span ended while their approval was pending.",
+                        q.calls(q.where(Attr.PERMISSION_OUTCOME, "=", "pending"), _TOOL),
+                    ),
+                ],
+            ),
+            (
+                "Shadow and fail-closed",
+                [
+                    lines(
+                        "Shadow differences",
+                        "Decisions per second in which the shadow policy would have said something else.",
+                        "ops",
+                        (
+                            q.rate(
+                                Metric.SHADOW_DIFFERENCES, Attr.PERMISSION_BEHAVIOR, Attr.PERMISSION_SHADOW_BEHAVIOR
+                            ),
+                            f"{BEHAVIOR}, shadow {{{{{q.label(Attr.PERMISSION_SHADOW_BEHAVIOR)}}}}}",
+                        ),
+                    ),
+                    grid(
+                        "Shadow differences by tool",
+                        "What would change if the shadow policy became the policy.",
+                        "short",
+                        q.total(
+                            Metric.SHADOW_DIFFERENCES,
+                            GenAI.TOOL_NAME,
+                            Attr.PERMISSION_BEHAVIOR,
+                            Attr.PERMISSION_SHADOW_BEHAVIOR,
+                        ),
+                    ),
+                    lines(
+                        "Failed closed by cause",
+                        "Denials per second because no decision could be had.",
+                        "ops",
+                        (q.rate(Metric.FAIL_CLOSED, Label.FAIL_CLOSED_CAUSE), CAUSE),
+                        width=24,
+                    ),
+                ],
+            ),
+        ],
+    )
+
+
+def results() -> Any:
+    """How large results are, where they go, and what was taken out of them."""
+    kind = f"{{{{{q.label(Label.REDACTION_KIND)}}}}}"
+    target = f"{{{{{q.label(Attr.REDACTION_TARGET)}}}}}"
+    status = f"{{{{{q.label(Attr.RESULT_STATUS)}}}}}"
+    return board(
+        "agenttool / Results and redaction",
+        "agenttool-results",
+        "Sizes and states of results, what redaction found, and what could not be redacted or stored.",
+        [
+            (
+                "Results",
+                [
+                    lines("Result size", "Sizes of whole results.", "decbytes", *_spread(Metric.RESULT_SIZE)),
+                    heat(
+                        "Result sizes",
+                        "How many results of which size.",
+                        "decbytes",
+                        q.rate(Metric.RESULT_SIZE, "le", suffix="bucket"),
+                    ),
+                    lines(
+                        "Bytes by tool",
+                        "Bytes per second that each tool gave.",
+                        "Bps",
+                        (q.rate(Metric.RESULT_SIZE, GenAI.TOOL_NAME, suffix="sum"), TOOL),
+                    ),
+                    lines(
+                        "Results by status",
+                        "Results of tools that ran, per second.",
+                        "ops",
+                        (q.rate(Metric.RESULT_SIZE, Attr.RESULT_STATUS, suffix="count"), status),
+                    ),
+                    traces(
+                        "Large results",
+                        "Results above 100 kB; sort by size.",
+                        q.calls(q.where(Attr.RESULT_SIZE_BYTES, ">", 100_000), _TOOL),
+                    ),
+                ],
+            ),
+            (
+                "Redaction",
+                [
+                    lines(
+                        "Redactions by kind",
+                        "Redacted values per second, by kind of content.",
+                        "ops",
+                        (q.rate(Metric.REDACTIONS, Label.REDACTION_KIND), kind),
+                    ),
+                    lines(
+                        "Redactions by place",
+                        "Redacted values per second: in arguments, results, errors.",
+                        "ops",
+                        (q.rate(Metric.REDACTIONS, Attr.REDACTION_TARGET), target),
+                    ),
+                    bars(
+                        "Kinds found",
+                        "Redacted values in the time range, by kind.",
+                        "short",
+                        q.top(10, q.total(Metric.REDACTIONS, Label.REDACTION_KIND)),
+                        kind,
+                        width=12,
+                    ),
+                    number(
+                        "Redaction failures",
+                        "Redactions that failed, so that content was withheld. Anything above zero is a fault.",
+                        "short",
+                        q.total(Metric.REDACTION_FAILURES),
+                        steps=FINE_AT_ZERO,
+                        width=6,
+                    ),
+                    number(
+                        "Persistence failures",
+                        "Results that a payload store did not take; they were delivered bounded.",
+                        "short",
+                        q.total(Metric.PERSISTENCE_FAILURES),
+                        steps=FINE_AT_ZERO,
+                        width=6,
+                    ),
+                    traces(
+                        "Redacted calls",
+                        "Calls in which something was redacted.",
+                        q.calls(q.where(Attr.REDACTION_COUNT, ">", 0), _TOOL),
+                    ),
+                ],
+            ),
+        ],
+    )
+
+
+def latency() -> Any:
+    """How long tools take, and how much of it is policy."""
+    share = (
+        f"sum(rate({q.select(Metric.DECISION_DURATION, 'sum')}[$__rate_interval]))"
+        f" / sum(rate({q.select(Metric.DURATION, 'sum')}[$__rate_interval]))"
+    )
+    return board(
+        "agenttool / Latency",
+        "agenttool-latency",
+        "How long tool calls take, and what part of it the permission decision is.",
+        [
+            (
+                "Tools",
+                [
+                    lines("Tool calls", "Time of whole calls.", "s", *_spread(Metric.DURATION)),
+                    lines(
+                        "p95 by tool",
+                        "95 of 100 calls of a tool took no longer.",
+                        "s",
+                        (q.quantile(Metric.DURATION, 0.95, GenAI.TOOL_NAME), TOOL),
+                    ),
+                    heat(
+                        "Durations",
+                        "How many calls took how long.",
+                        "s",
+                        q.rate(Metric.DURATION, "le", suffix="bucket"),
+                    ),
+                    bars(
+                        "Slowest tools",
+                        "Mean time of a call in the time range.",
+                        "s",
+                        q.top(
+                            10,
+                            f"{q.total(Metric.DURATION, GenAI.TOOL_NAME, suffix='sum')}"
+                            f" / {q.total(Metric.DURATION, GenAI.TOOL_NAME, suffix='count')}",
+                        ),
+                        TOOL,
+                        width=12,
+                    ),
+                ],
+            ),
+            (
+                "Policy",
+                [
+                    lines(
+                        "Permission decisions",
+                        "Time of decisions, without waiting for people.",
+                        "s",
+                        *_spread(Metric.DECISION_DURATION),
+                    ),
+                    lines(
+                        "Policy's share of the time",
+                        "Time of decisions divided by time of calls.",
+                        "percentunit",
+                        (share, "share"),
+                    ),
+                    lines(
+                        "Decision p95 by engine and cache",
+                        "What a decision costs fresh, and from the cache.",
+                        "s",
+                        (
+                            q.quantile(Metric.DECISION_DURATION, 0.95, Attr.POLICY_ENGINE, Attr.POLICY_CACHED),
+                            f"{ENGINE}, cached {{{{{q.label(Attr.POLICY_CACHED)}}}}}",
+                        ),
+                        width=24,
+                    ),
+                    traces(
+                        "Slow calls",
+                        "Calls that took longer than a second.",
+                        q.calls(_TOOL).replace(" }", " && duration > 1s }", 1),
+                    ),
+                ],
+            ),
+        ],
+    )
+
+
+def policy() -> Any:
+    """Whether the policy engine is well."""
+    hit = q.total(Metric.CACHE_LOOKUPS, **{q.label(Label.CACHE_RESULT): '="hit"'})
+    reload = f"{{{{{q.label(Label.RELOAD_RESULT)}}}}}"
+    revisions = q.calls(_TOOL).split(" | ")[0]
+    return board(
+        "agenttool / Policy health",
+        "agenttool-policy",
+        "Whether decisions can be had: engines, revisions, reloads, errors, the cache, and telemetry's own losses.",
+        [
+            (
+                "Now",
+                [
+                    number(
+                        "Failed closed",
+                        "Calls denied because no decision could be had.",
+                        "short",
+                        q.total(Metric.FAIL_CLOSED),
+                        steps=FINE_AT_ZERO,
+                        width=6,
+                    ),
+                    number(
+                        "Failed reloads",
+                        "Bundles that were refused; the old one is still in use.",
+                        "short",
+                        q.total(Metric.POLICY_RELOADS, **{q.label(Label.RELOAD_RESULT): '="failed"'}),
+                        steps=FINE_AT_ZERO,
+                        width=6,
+                    ),
+                    number(
+                        "Cache hits",
+                        "Share of decisions that the cache knew.",
+                        "percentunit",
+                        f"{hit} / {q.total(Metric.CACHE_LOOKUPS)}",
+                        width=6,
+                    ),
+                    number(
+                        "Telemetry lost",
+                        "Spans, metric points and log records that could not be delivered.",
+                        "short",
+                        q.total(Metric.TELEMETRY_DROPPED),
+                        steps=FINE_AT_ZERO,
+                        width=6,
+                    ),
+                ],
+            ),
+            (
+                "Over time",
+                [
+                    lines(
+                        "Failed closed by cause",
+                        "Denials per second because no decision could be had.",
+                        "ops",
+                        (q.rate(Metric.FAIL_CLOSED, Label.FAIL_CLOSED_CAUSE), CAUSE),
+                    ),
+                    lines(
+                        "Decisions by engine",
+                        "Decisions per second of each engine.",
+                        "ops",
+                        (q.rate(Metric.DECISION_DURATION, Attr.POLICY_ENGINE, suffix="count"), ENGINE),
+                    ),
+                    lines(
+                        "Reloads",
+                        "Loads of a policy bundle per second, by how they ended.",
+                        "ops",
+                        (q.rate(Metric.POLICY_RELOADS, Label.RELOAD_RESULT), reload),
+                    ),
+                    lines(
+                        "Cache look-ups",
+                        "Look-ups in the decision cache per second: hit, miss, bypass.",
+                        "ops",
+                        (
+                            q.rate(Metric.CACHE_LOOKUPS, Label.CACHE_RESULT),
+                            f"{{{{{q.label(Label.CACHE_RESULT)}}}}}",
+                        ),
+                    ),
+                    lines(
+                        "Decision p99 by engine",
+                        "The slowest hundredth of decisions.",
+                        "s",
+                        (q.quantile(Metric.DECISION_DURATION, 0.99, Attr.POLICY_ENGINE), ENGINE),
+                    ),
+                    lines(
+                        "Telemetry lost",
+                        "Losses per second, by signal and reason.",
+                        "ops",
+                        (
+                            q.rate(Metric.TELEMETRY_DROPPED, Label.SIGNAL, Label.DROP_REASON),
+                            f"{{{{{q.label(Label.SIGNAL)}}}}}: {{{{{q.label(Label.DROP_REASON)}}}}}",
+                        ),
+                    ),
+                    trace_lines(
+                        "Calls by policy revision",
+                        "Which revision of the bundle decided. Revisions are digests, so they live on spans only.",
+                        "short",
+                        f"{revisions} | count_over_time() by (span.{Attr.POLICY_REVISION})",
+                    ),
+                    traces(
+                        "Calls that failed closed",
+                        "Each with its cause on the span.",
+                        q.calls(
+                            q.where(Attr.PERMISSION_SOURCE, "=", "error"),
+                            columns=(*q.COLUMNS, Attr.PERMISSION_FAIL_CLOSED, Attr.POLICY_ENGINE, Attr.POLICY_REVISION),
+                        ),
+                        width=12,
+                    ),
+                ],
+            ),
+        ],
+    )
+
+
+def session() -> Any:
+    """All that one session did; each row opens its trace."""
+    return board(
+        "agenttool / Session drill-down",
+        "agenttool-session",
+        "Type a session id: all its calls, the denied, asked, redacted and largest ones. A click opens the trace.",
+        [
+            (
+                "Session",
+                [
+                    traces("Calls", "Every tool call of the session.", q.calls(_SESSION, _TOOL), limit=200),
+                    traces(
+                        "Denied",
+                        "Calls of the session that were denied.",
+                        q.calls(_SESSION, q.where(Attr.PERMISSION_BEHAVIOR, "=", "deny"), _TOOL),
+                    ),
+                    traces(
+                        "Asked",
+                        "Calls of the session that a person was asked about, and what became of them.",
+                        q.calls(
+                            _SESSION,
+                            q.where(Attr.APPROVAL_STATUS, "!=", ""),
+                            _TOOL,
+                            columns=(*q.COLUMNS, Attr.APPROVAL_STATUS, Attr.APPROVAL_ID),
+                        ),
+                    ),
+                    traces(
+                        "By rule",
+                        "Calls of the session that a rule decided; the rule is a regular expression.",
+                        q.calls(_SESSION, q.where(Attr.PERMISSION_RULE, "=~", "$rule"), _TOOL),
+                    ),
+                    traces(
+                        "Redacted",
+                        "Calls of the session in which something was redacted.",
+                        q.calls(_SESSION, q.where(Attr.REDACTION_COUNT, ">", 0), _TOOL),
+                        width=12,
+                    ),
+                    traces(
+                        "Largest results",
+                        "Calls of the session with results above 10 kB; sort by size.",
+                        q.calls(_SESSION, q.where(Attr.RESULT_SIZE_BYTES, ">", 10_000), _TOOL),
+                        width=12,
+                    ),
+                    traces(
+                        "Failed",
+                        "Calls of the session that ended in an error, denials included.",
+                        q.calls(_SESSION, q.where(GenAI.ERROR_TYPE, "!=", ""), _TOOL),
+                    ),
+                ],
+            ),
+        ],
+        session=True,
+    )
+
+
+BOARDS: Final = {
+    "overview": overview,
+    "permissions": permissions,
+    "results": results,
+    "latency": latency,
+    "policy": policy,
+    "session": session,
+}
+
+
+def generate() -> dict[str, str]:
+    """Return each board's file name and its JSON."""
+    return {
+        f"{name}.json": JSONEncoder(sort_keys=True, indent=2).encode(make().build()) + "\n"
+        for name, make in BOARDS.items()
+    }

@@ -1,0 +1,193 @@
+"""Panels and variables with one look: every panel has a title, a description, a unit and a templated data source."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from grafana_foundation_sdk.builders import bargauge, heatmap, prometheus, stat, table, tempo, timeseries
+from grafana_foundation_sdk.builders import common as common_builders
+from grafana_foundation_sdk.builders import dashboard as build
+from grafana_foundation_sdk.models import common, dashboard
+from grafana_foundation_sdk.models.prometheus import PromQueryFormat
+from grafana_foundation_sdk.models.tempo import SearchTableType
+
+from agenttool_otel.names import GenAI, Metric
+from boards.queries import label, series
+
+METRICS = common.DataSourceRef(type_val="prometheus", uid="${metrics}")
+TRACES = common.DataSourceRef(type_val="tempo", uid="${traces}")
+
+Query = str | tuple[str, str]
+"""An expression, or an expression and its legend."""
+
+GREEN, YELLOW, RED, PURPLE = "green", "yellow", "red", "purple"
+BEHAVIOR_COLORS = {"allow": GREEN, "ask": YELLOW, "deny": RED, "passthrough": PURPLE}
+
+
+def _targets(panel: Any, queries: Sequence[Query], *, instant: bool = False, form: str = "time_series") -> Any:
+    for position, query in enumerate(queries):
+        expression, legend = query if isinstance(query, tuple) else (query, "")
+        target = prometheus.Dataquery().datasource(METRICS).ref_id(chr(ord("A") + position)).expr(expression)
+        target = target.legend_format(legend or "__auto").format(PromQueryFormat(form))
+        panel = panel.with_target(target.instant() if instant else target.range())
+    return panel
+
+
+def _common(panel: Any, title: str, description: str, unit: str, width: int, height: int) -> Any:
+    return panel.title(title).description(description).unit(unit).span(width).height(height).datasource(METRICS)
+
+
+def lines(
+    title: str, description: str, unit: str, *queries: Query, width: int = 12, colors: dict[str, str] | None = None
+) -> Any:
+    """A graph over time."""
+    panel = _common(timeseries.Panel(), title, description, unit, width, 8)
+    panel = panel.fill_opacity(10).show_points(common.VisibilityMode.NEVER).min(0)
+    panel = panel.legend(
+        common_builders.VizLegendOptions()
+        .display_mode(common.LegendDisplayMode.TABLE)
+        .placement(common.LegendPlacement.BOTTOM)
+        .calcs(["lastNotNull", "max"])
+        .show_legend(True)
+    )
+    for name, color in (colors or {}).items():
+        fixed = {"mode": "fixed", "fixedColor": color}
+        panel = panel.override_by_name(name, [dashboard.DynamicConfigValue(id_val="color", value=fixed)])
+    return _targets(panel, queries)
+
+
+def number(
+    title: str,
+    description: str,
+    unit: str,
+    query: str,
+    *,
+    steps: Sequence[tuple[float | None, str]] = (),
+    width: int = 4,
+) -> Any:
+    """One figure; ``steps`` are thresholds and their colours."""
+    panel = _common(stat.Panel(), title, description, unit, width, 4).no_value("0")
+    panel = panel.color_mode(common.BigValueColorMode.VALUE).graph_mode(common.BigValueGraphMode.NONE)
+    panel = panel.reduce_options(common_builders.ReduceDataOptions().calcs(["lastNotNull"]))
+    if steps:
+        thresholds = [dashboard.Threshold(value=value, color=color) for value, color in steps]
+        panel = panel.thresholds(
+            build.ThresholdsConfig().mode(dashboard.ThresholdsMode.ABSOLUTE).steps(thresholds)
+        ).color_scheme(build.FieldColor().mode(dashboard.FieldColorModeId.THRESHOLDS))
+    return _targets(panel, [query], instant=True)
+
+
+def bars(title: str, description: str, unit: str, query: str, legend: str, *, width: int = 8) -> Any:
+    """The largest few, as bars."""
+    panel = _common(bargauge.Panel(), title, description, unit, width, 8)
+    panel = panel.orientation(common.VizOrientation.HORIZONTAL).display_mode(common.BarGaugeDisplayMode.BASIC)
+    panel = panel.reduce_options(common_builders.ReduceDataOptions().calcs(["lastNotNull"]))
+    return _targets(panel, [(query, legend)], instant=True)
+
+
+def grid(title: str, description: str, unit: str, query: str, *, width: int = 12) -> Any:
+    """A table of a query's series."""
+    panel = _common(table.Panel(), title, description, unit, width, 8)
+    organize = {"excludeByName": {"Time": True}, "renameByName": {"Value": "count"}}
+    panel = panel.with_transformation(dashboard.DataTransformerConfig(id_val="organize", options=organize))
+    return _targets(panel, [query], instant=True, form="table")
+
+
+def heat(title: str, description: str, unit: str, query: str, *, width: int = 12) -> Any:
+    """A histogram over time."""
+    panel = _common(heatmap.Panel(), title, description, unit, width, 8).calculate(False)
+    return _targets(panel, [(query, "{{le}}")], form="heatmap")
+
+
+def traces(title: str, description: str, query: str, *, width: int = 24, limit: int = 50) -> Any:
+    """A table of tool calls; a click on one opens its trace."""
+    target = tempo.Dataquery().datasource(TRACES).ref_id("A").query_type("traceql").query(query)
+    target = target.limit(limit).table_type(SearchTableType.SPANS)
+    panel = table.Panel().title(title).description(description).unit("short").span(width).height(9)
+    return panel.datasource(TRACES).with_target(target)
+
+
+def trace_lines(title: str, description: str, unit: str, query: str, *, width: int = 12) -> Any:
+    """A TraceQL metrics query over time."""
+    target = tempo.Dataquery().datasource(TRACES).ref_id("A").query_type("traceql").query(query)
+    panel = timeseries.Panel().title(title).description(description).unit(unit).span(width).height(8)
+    return panel.datasource(TRACES).with_target(target)
+
+
+# --- boards ---------------------------------------------------------------------------------------------------------
+
+
+def board(
+    title: str, uid: str, description: str, rows: Sequence[tuple[str, Sequence[Any]]], *, session: bool = False
+) -> Any:
+    """A dashboard with the common variables and links.
+
+    Args:
+        title: its title.
+        uid: stable id, part of its address.
+        description: what it answers.
+        rows: titles and panels.
+        session: whether it asks for a session.
+    """
+    made = (
+        build.Dashboard(title)
+        .uid(uid)
+        .description(description)
+        .tags(["agenttool", "generated"])
+        .readonly()
+        .tooltip(dashboard.DashboardCursorSync.CROSSHAIR)
+        .time("now-1h", "now")
+        .refresh("30s")
+        .timezone("browser")
+    )
+    for variable in _variables(session=session):
+        made = made.with_variable(variable)
+    made = made.link(
+        build.DashboardLink("agenttool boards")
+        .type(dashboard.DashboardLinkType.DASHBOARDS)
+        .tags(["agenttool"])
+        .as_dropdown(True)
+        .keep_time(True)
+        .include_vars(True)
+    )
+    panel_id = 0
+    for position, (row_title, panels) in enumerate(rows):
+        made = made.with_row(build.Row(row_title).id(1000 + position))
+        for panel in panels:
+            panel_id += 1
+            made = made.with_panel(panel.id(panel_id))
+    return made
+
+
+def _variables(*, session: bool) -> list[Any]:
+    decisions = series(Metric.DURATION, "count")
+    sources = [
+        build.DatasourceVariable("metrics").label("Metrics").type("prometheus"),
+        build.DatasourceVariable("traces").label("Traces").type("tempo"),
+    ]
+    values = [
+        _values("service", "Service", f"label_values({decisions}, job)"),
+        _values("agent", "Agent", f'label_values({decisions}{{job=~"$service"}}, {label(GenAI.AGENT_NAME)})'),
+        _values("tool", "Tool", f'label_values({decisions}{{job=~"$service"}}, {label(GenAI.TOOL_NAME)})'),
+    ]
+    if session:
+        values.append(build.TextBoxVariable("session").label("Session").default_value(""))
+        values.append(build.TextBoxVariable("rule").label("Rule (regular expression)").default_value(".+"))
+    return [*sources, *values]
+
+
+def _values(name: str, title: str, query: str) -> Any:
+    # the value of All also matches series that lack the label, such as those of calls outside an agent_context
+    return (
+        build.QueryVariable(name)
+        .label(title)
+        .datasource(METRICS)
+        .query(query)
+        .multi(True)
+        .include_all(True)
+        .all_value(".*")
+        .current(dashboard.VariableOption(selected=True, text="All", value="$__all"))
+        .refresh(dashboard.VariableRefresh.ON_TIME_RANGE_CHANGED)
+        .sort(dashboard.VariableSort.ALPHABETICAL_ASC)
+    )

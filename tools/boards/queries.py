@@ -1,0 +1,124 @@
+"""PromQL and TraceQL for the panels, built from the registry so that a query can't name what is never exported.
+
+Series names are those of Prometheus's default translation: dots become underscores, the unit and ``_total`` are
+appended. Service, agent and tool are filtered by the template variables wherever the metric carries the label.
+"""
+
+from __future__ import annotations
+
+import semconv
+from agenttool_otel.names import Attr, GenAI, Metric
+
+REGISTRY = semconv.load()
+
+_UNITS = {"s": "_seconds", "By": "_bytes"}
+_VARIABLES = {GenAI.AGENT_NAME: "$agent", GenAI.TOOL_NAME: "$tool"}
+
+
+def label(attribute: str) -> str:
+    """The label that an attribute becomes."""
+    return attribute.replace(".", "_")
+
+
+def series(metric: str, suffix: str = "") -> str:
+    """The series of a metric; ``suffix`` is bucket, count or sum for a histogram."""
+    signal = REGISTRY.metrics[metric]
+    name = label(metric) + _UNITS.get(signal.unit, "")
+    if signal.instrument == "counter":
+        return f"{name}_total"
+    if signal.instrument == "histogram":
+        if suffix not in {"bucket", "count", "sum"}:
+            raise ValueError(f"{metric} is a histogram: say bucket, count or sum")
+        return f"{name}_{suffix}"
+    return name
+
+
+def select(metric: str, suffix: str = "", **matchers: str) -> str:
+    """A series with the board's filters.
+
+    Args:
+        metric: metric name.
+        suffix: bucket, count or sum for a histogram.
+        matchers: further matchers: label (already translated) to operator and quoted value, such as ``='deny'``.
+    """
+    known = REGISTRY.metrics[metric].attributes
+    for name in matchers:
+        if name not in {label(attribute) for attribute in known}:
+            raise ValueError(f"{metric} has no label {name}")
+    parts = ['job=~"$service"']
+    parts += [f'{label(name)}=~"{variable}"' for name, variable in _VARIABLES.items() if name in known]
+    parts += [f"{name}{matcher}" for name, matcher in matchers.items()]
+    return f"{series(metric, suffix)}{{{','.join(parts)}}}"
+
+
+def _by(labels: tuple[str, ...]) -> str:
+    return f" by ({', '.join(label(name) for name in labels)})" if labels else ""
+
+
+def rate(metric: str, *labels: str, suffix: str = "", **matchers: str) -> str:
+    """Events per second, summed, by labels."""
+    return f"sum{_by(labels)} (rate({select(metric, suffix, **matchers)}[$__rate_interval]))"
+
+
+def total(metric: str, *labels: str, suffix: str = "", **matchers: str) -> str:
+    """Events in the board's time range, summed, by labels."""
+    return f"sum{_by(labels)} (increase({select(metric, suffix, **matchers)}[$__range]))"
+
+
+def now(metric: str, *labels: str, **matchers: str) -> str:
+    """The present value, summed, by labels."""
+    return f"sum{_by(labels)} ({select(metric, **matchers)})"
+
+
+def quantile(metric: str, q: float, *labels: str, **matchers: str) -> str:
+    """A quantile of a histogram, by labels."""
+    return f"histogram_quantile({q}, {rate(metric, 'le', *labels, suffix='bucket', **matchers)})"
+
+
+def top(count: int, query: str) -> str:
+    """The largest of a query's series."""
+    return f"topk({count}, {query})"
+
+
+COLUMNS = (
+    GenAI.TOOL_NAME,
+    Attr.PERMISSION_BEHAVIOR,
+    Attr.PERMISSION_OUTCOME,
+    Attr.PERMISSION_RULE,
+    Attr.PERMISSION_SOURCE,
+    GenAI.ERROR_TYPE,
+    Attr.RESULT_SIZE_BYTES,
+    Attr.REDACTION_COUNT,
+    Attr.INVOCATION_ID,
+    Attr.SESSION_ID,
+)
+
+
+def calls(*conditions: str, columns: tuple[str, ...] = COLUMNS) -> str:
+    """TraceQL for tool calls that meet all conditions, with the columns that a reader needs.
+
+    Args:
+        conditions: conditions on span attributes, made by ``where``.
+        columns: attributes to show.
+    """
+    filters = " && ".join((where(GenAI.OPERATION_NAME, "=", "execute_tool"), *conditions))
+    for name in columns:
+        _known(name)
+    return f"{{ {filters} }} | select({', '.join(f'span.{name}' for name in columns)})"
+
+
+def where(attribute: str, operator: str, value: str | int) -> str:
+    """One TraceQL condition on a registered span attribute."""
+    _known(attribute)
+    return (
+        f"span.{attribute} {operator} {value}" if isinstance(value, int) else f'span.{attribute} {operator} "{value}"'
+    )
+
+
+def _known(attribute: str) -> None:
+    (span,) = REGISTRY.spans.values()
+    if attribute not in span.attributes:
+        raise ValueError(f"the span has no attribute {attribute}")
+
+
+__all__ = ["Metric", "calls", "label", "now", "quantile", "rate", "select", "series", "top", "total", "where"]
