@@ -1,0 +1,504 @@
+"""What one simple command does, by the tables: the proof that it only reads, or what is known of its effects."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from dataclasses import dataclass, field
+
+from agenttool_otel.facts.shell import programs
+from agenttool_otel.facts.shell.guard import Redirect, Simple, Word
+from agenttool_otel.facts.shell.secrets import names_secret, searches_secret, wide_root
+from agenttool_otel.facts.shell.tables import Spec, effects, read_only
+
+__all__ = ["Verdict", "base_name", "classify", "effects_of", "redirect_writes"]
+
+_TRUSTED_DIRECTORIES = ("/bin/", "/usr/bin/")
+_DEVICES = frozenset({"/dev/null", "/dev/zero", "/dev/stdin", "/dev/random", "/dev/urandom", "/dev/full", "/dev/tty"})
+_LEGACY_NUMBER = re.compile(r"-[0-9]+\Z")
+_NUMBER = re.compile(r"[+-]?[0-9]+[A-Za-z]{0,3}\Z")
+_CMD_SWITCH = re.compile(r"/[A-Za-z?](?::.*)?\Z")
+_DURATION = re.compile(r"[0-9]+(?:\.[0-9]+)?[smhd]?\Z")
+_MAX_WRAPPERS = 4
+_RECURSIVE = frozenset({"find", "rg", "fd", "fdfind", "tree", "du"})
+
+
+@dataclass(slots=True)
+class Verdict:
+    """What is known of one command.
+
+    Attributes:
+        read_only: proven.
+        reason: why, or why not.
+        paths: words that name files.
+        sensitive: reads credentials or the environment.
+        network: may send or fetch.
+        executes: may run code or another program that it was given.
+        destructive: deletes, overwrites or kills.
+        foreign: text of another shell (PowerShell, cmd).
+        script: the text that ``sh -c`` and the like run, to be read in turn.
+        inner: the words of the command behind a wrapper.
+    """
+
+    read_only: bool = False
+    reason: str = ""
+    paths: list[str] = field(default_factory=list)
+    sensitive: bool = False
+    network: bool = False
+    executes: bool = False
+    destructive: bool = False
+    foreign: bool = False
+    script: str | None = None
+    inner: list[Word] | None = None
+
+
+class _Refused(Exception):
+    """Ends a proof; the message says why."""
+
+
+def base_name(name: str) -> str:
+    """The command's name without a system directory; other paths are kept, for anything may lie there."""
+    for directory in _TRUSTED_DIRECTORIES:
+        if name.startswith(directory) and "/" not in name[len(directory) :]:
+            return name[len(directory) :]
+    return name
+
+
+def redirect_writes(operator: str, target: str) -> bool:
+    """Whether a redirection may change a file: everything but input, descriptor copies and /dev/null does."""
+    if operator in ("<", "<<", "<<<", "<&"):
+        return False
+    if operator == ">&" and target.isdigit() and len(target) == 1:
+        return False
+    return not (operator in (">", ">>", "&>", "&>>", ">&", ">|") and target == "/dev/null")
+
+
+def classify(command: Simple, directory: str = "") -> Verdict:
+    """Judges one command that the guard read.
+
+    Args:
+        command: words, assignments and redirections.
+        directory: where an earlier ``cd`` of the same line went; empty when there was none.
+
+    Returns:
+        The verdict; ``read_only`` only when every word is accounted for.
+    """
+    verdict = Verdict()
+    try:
+        _prove(command, verdict, directory, depth=0)
+        verdict.read_only = True
+    except _Refused as refused:
+        verdict.reason = str(refused)
+    if not verdict.read_only:
+        _add_effects(command, verdict)
+    _add_redirects(command.redirects, verdict)
+    return verdict
+
+
+def _prove(command: Simple, verdict: Verdict, directory: str, depth: int) -> None:
+    if depth > _MAX_WRAPPERS:
+        raise _Refused("wrappers nested too deep")
+    words = command.words
+    if any(_CMD_SWITCH.match(word.text) for word in words[1:] if not word.quoted):
+        if words and base_name(words[0].text) in effects().known:
+            verdict.foreign = True
+        raise _Refused("option of the Windows command interpreter")
+    if command.assignments:
+        raise _Refused("assignment before a command" if words else "assignment")
+    _check_redirects(command.redirects, verdict, directory)
+    if not words:
+        raise _Refused("redirection without a command")
+    first = words[0]
+    if first.glob or first.substitution or (first.quoted and first.text != base_name(first.text)):
+        raise _Refused("command name is not a plain word")
+    name = base_name(first.text)
+    spec = read_only().get(name)
+    if spec is None:
+        raise _Refused(f"{name[:60]!r} is not known to only read")
+    if spec.builtin and "/" in first.text and name not in ("[", "test", "echo", "printf"):
+        raise _Refused("builtin with a path")
+    verdict.sensitive = verdict.sensitive or spec.sensitive
+    arguments = words[1:]
+    if spec.builtin is False and len(arguments) == 1 and arguments[0].text in ("--help", "--version"):
+        verdict.reason = f"{name} prints its help"
+        return
+    if spec.operands == "special":
+        _special(name, spec, arguments, command, verdict, directory, depth)
+    else:
+        _ordinary(name, spec, arguments, verdict, directory)
+    if not verdict.reason:
+        verdict.reason = f"{name} only reads with these words"
+
+
+def _check_redirects(redirects: list[Redirect], verdict: Verdict, directory: str) -> None:
+    for redirect in redirects:
+        target = redirect.target.text
+        if redirect_writes(redirect.operator, target):
+            raise _Refused(f"redirection {redirect.operator}")
+        if redirect.operator == "<":
+            _check_file(redirect.target, verdict, directory)
+        elif redirect.operator in ("<&", "<>"):
+            raise _Refused(f"redirection {redirect.operator}")
+
+
+def _check_file(word: Word, verdict: Verdict, directory: str, *, recursive: bool = False) -> None:
+    """Accounts for a word that names a file to read."""
+    if word.substitution or word.text == "-":
+        return
+    path = word.text
+    verdict.paths.append(path)
+    whole = path if path.startswith(("/", "~")) else posixpath.join(directory, path) if directory else path
+    normal = posixpath.normpath(whole) if whole else ""
+    while normal.startswith("//"):
+        normal = normal[1:]
+    if normal.startswith("/dev/") and normal not in _DEVICES and not normal.startswith("/dev/fd/"):
+        verdict.network = verdict.network or normal.startswith(("/dev/tcp", "/dev/udp"))
+        raise _Refused("device file")
+    if normal.startswith("/inet"):
+        verdict.network = True
+        raise _Refused("network file")
+    if word.glob and normal.startswith("/d"):
+        raise _Refused("glob that may name a device")
+    if names_secret(whole, glob=word.glob) or (whole != path and names_secret(path, glob=word.glob)):
+        verdict.sensitive = True
+    if recursive and wide_root(whole):
+        verdict.sensitive = True
+
+
+def _ordinary(name: str, spec: Spec, arguments: list[Word], verdict: Verdict, directory: str) -> None:
+    operands: list[Word] = []
+    files: list[Word] = []
+    patterns: list[Word] = []
+    options: set[str] = set()
+    index, ended = 0, False
+    while index < len(arguments):
+        word = arguments[index]
+        index += 1
+        text = word.text
+        if word.glob_first and not ended and not spec.glob_first:
+            raise _Refused("unquoted glob that may become an option")
+        if ended or not text.startswith("-") or text == "-":
+            if operands and text.startswith("-") and (spec.max_operands is not None or not spec.permute):
+                raise _Refused("option behind an operand")
+            operands.append(word)
+            ended = ended or not spec.permute
+            continue
+        if word.glob:
+            raise _Refused("glob in an option")
+        if text == "--":
+            ended = True
+            continue
+        following = arguments[index] if index < len(arguments) else None
+        if text.startswith("--"):
+            option, value, used = _long(spec, text, following)
+        elif spec.number and _LEGACY_NUMBER.match(text):
+            continue
+        else:
+            option, value, used = _short(spec, text, following, options)
+        index += used
+        options.add(option)
+        if value is None:
+            continue
+        if option in spec.path_options:
+            files.append(value)
+        elif option in spec.pattern_options:
+            patterns.append(value)
+        elif spec.program == "awk":
+            _refuse(programs.awk_program(value.text.replace("|", "")))
+    _roles(name, spec, operands, files, patterns, options, verdict)
+    recursive = name in _RECURSIVE or bool(options & {"r", "R", "recursive", "dereference-recursive"})
+    for word in files:
+        _check_file(word, verdict, directory, recursive=recursive)
+    if recursive and not files and directory and wide_root(directory):
+        verdict.sensitive = True
+
+
+def _long(spec: Spec, text: str, following: Word | None) -> tuple[str, Word | None, int]:
+    option, equals, value = text[2:].partition("=")
+    if option in spec.long and not equals:
+        return option, None, 0
+    attached_only = spec.long_value.get(option)
+    if attached_only is None:
+        unsafe = next((name for name in spec.unsafe_long if option and name.startswith(option)), None)
+        raise _Refused(f"option --{unsafe}" if unsafe else f"unknown option --{option[:40]}")
+    if equals:
+        return option, Word(value, 0, 0, quoted=True), 0
+    if attached_only:
+        return option, None, 0
+    return option, _separate_value(following, f"--{option}"), 1
+
+
+def _separate_value(following: Word | None, option: str) -> Word:
+    if following is None:
+        raise _Refused(f"option {option} without its value")
+    if following.glob:
+        raise _Refused("glob as an option's value")
+    if following.text.startswith("-") and following.text != "-" and not _NUMBER.match(following.text):
+        raise _Refused("option's value that looks like an option")
+    return following
+
+
+def _short(spec: Spec, text: str, following: Word | None, options: set[str]) -> tuple[str, Word | None, int]:
+    if not spec.cluster and len(text) > 2 and text[1] not in spec.value:
+        raise _Refused("several letters in one option")
+    for position, letter in enumerate(text[1:], start=1):
+        if letter in spec.short:
+            options.add(letter)
+            continue
+        if letter in spec.value:
+            rest = text[position + 1 :]
+            if rest:
+                return letter, Word(rest, 0, 0, quoted=True), 0
+            return letter, _separate_value(following, f"-{letter}"), 1
+        if letter in spec.optional:
+            return letter, None, 0
+        raise _Refused(f"unknown option -{letter}")
+    return text[-1], None, 0
+
+
+def _roles(
+    name: str,
+    spec: Spec,
+    operands: list[Word],
+    files: list[Word],
+    patterns: list[Word],
+    options: set[str],
+    verdict: Verdict,
+) -> None:
+    """Says which operands are files, and checks patterns and programs."""
+    if spec.max_operands is not None and (
+        len(operands) > spec.max_operands or (spec.max_operands == 1 and any(word.glob for word in operands))
+    ):
+        raise _Refused(f"{name} with more operands")
+    if spec.operands == "none":
+        if operands:
+            raise _Refused(f"{name} with an operand")
+    elif spec.operands == "text":
+        if spec.operand_pattern is not None and not all(spec.operand_pattern.fullmatch(w.text) for w in operands):
+            raise _Refused(f"operand of {name}")
+        if any(names_secret(word.text) for word in operands):
+            verdict.sensitive = True
+    elif spec.operands == "paths":
+        files.extend(operands)
+    else:
+        if not options & spec.pattern_options:
+            if not operands:
+                raise _Refused(f"{name} without a program or pattern")
+            patterns.append(operands[0])
+            if operands[0].glob and spec.program:
+                raise _Refused("glob as a program")
+            operands = operands[1:]
+        files.extend(operands)
+        _check_patterns(name, spec, patterns, verdict)
+        if name in ("awk", "gawk", "mawk", "nawk") and any("=" in word.text for word in files):
+            raise _Refused("assignment among the operands of awk")
+
+
+def _check_patterns(name: str, spec: Spec, patterns: list[Word], verdict: Verdict) -> None:
+    for word in patterns:
+        text = word.text
+        if word.substitution:
+            raise _Refused("program from a substitution")
+        reason = ""
+        if spec.program == "sed":
+            reason = programs.sed_program(text)
+        elif spec.program == "awk":
+            reason = programs.awk_program(text)
+        elif spec.program == "jq":
+            reason = programs.jq_program(text)
+        elif searches_secret(text) or (name in ("fd", "fdfind") and names_secret(text)):
+            verdict.sensitive = True
+        if reason:
+            raise _Refused(reason)
+
+
+def _special(
+    name: str,
+    spec: Spec,
+    arguments: list[Word],
+    command: Simple,
+    verdict: Verdict,
+    directory: str,
+    depth: int,
+) -> None:
+    if spec.program == "echo":
+        if any(word.glob and names_secret(word.text, glob=True) for word in arguments):
+            verdict.sensitive = True
+    elif spec.program == "printf":
+        _refuse(programs.printf_words(arguments))
+    elif spec.program == "test":
+        reason, files = programs.test_words(name, arguments)
+        _refuse(reason)
+        for word in files:
+            _check_file(word, verdict, directory)
+    elif spec.program == "find":
+        reason, starts, names, compared = programs.find_words(arguments)
+        _refuse(reason)
+        for word in [*starts, *compared]:
+            _check_file(word, verdict, directory)
+        # The names alone show that a credential is looked for; the tree of a whole system or home holds some.
+        if any(names_secret(word.text, glob=True) for word in names if word.text.strip("*?")):
+            verdict.sensitive = True
+        if not names and any(wide_root(word.text) for word in starts):
+            verdict.sensitive = True
+    elif spec.program == "command":
+        if len(arguments) < 2 or arguments[0].text not in ("-v", "-V") or arguments[0].quoted:
+            _wrapped(name, arguments, command, verdict, directory, depth)
+        elif any(word.glob for word in arguments):
+            raise _Refused("glob")
+    elif spec.program == "wrapper":
+        _wrapped(name, arguments, command, verdict, directory, depth)
+    else:
+        # A shell's -c: exactly one script, which the caller reads in turn.
+        if len(arguments) != 2 or arguments[0].text != "-c" or arguments[1].glob or arguments[1].substitution:
+            raise _Refused(f"{name} runs more than a literal script")
+        verdict.script = arguments[1].text
+        verdict.reason = f"{name} runs a script that only reads"
+
+
+def _refuse(reason: str) -> None:
+    if reason:
+        raise _Refused(reason)
+
+
+def _wrapped(name: str, arguments: list[Word], command: Simple, verdict: Verdict, directory: str, depth: int) -> None:
+    """Proves the command behind ``env``, ``timeout``, ``nice`` or ``command``, without options that change more."""
+    index = 0
+    if name == "timeout":
+        if not arguments or not _DURATION.match(arguments[0].text):
+            raise _Refused("timeout with options")
+        index = 1
+    elif name == "nice" and len(arguments) > 1 and arguments[0].text == "-n" and _NUMBER.match(arguments[1].text):
+        index = 2
+    elif name == "env" and not arguments:
+        verdict.reason, verdict.sensitive = "env prints the environment", True
+        return
+    inner = arguments[index:]
+    if not inner or inner[0].text.startswith("-") or "=" in inner[0].text or any(w.substitution for w in inner):
+        raise _Refused(f"{name} with options or assignments")
+    wrapped = read_only().get(base_name(inner[0].text))
+    if wrapped is not None and wrapped.builtin and inner[0].text in ("cd", "[[", "type", "command", ":"):
+        raise _Refused(f"{name} in front of a builtin")
+    _prove(Simple(words=inner), verdict, directory, depth + 1)
+
+
+# --- effects of what is not proven ------------------------------------------------------------------------------------
+
+
+def effects_of(words: list[str], verdict: Verdict, depth: int = 0) -> None:
+    """Adds what the tables know of a command that is not proven to only read; unknown programs may do anything.
+
+    Args:
+        words: the command's words.
+        verdict: where to add; ``script`` and ``inner`` are not set.
+        depth: how many wrappers were opened.
+    """
+    if not words:
+        return
+    table = effects()
+    name = posixpath.basename(words[0]) or words[0]
+    lower = name.lower()
+    verb, dash, noun = lower.partition("-")
+    if lower in table.foreign or (dash and noun.isalpha() and name[:1].isupper() and verb in table.powershell_verbs):
+        verdict.foreign = True
+    if name not in table.known and lower not in table.foreign:
+        verdict.executes = verdict.network = True
+    if lower in table.foreign:
+        verdict.executes = verdict.network = True
+    verdict.executes = verdict.executes or name in table.executes
+    verdict.network = verdict.network or name in table.network
+    verdict.destructive = verdict.destructive or name in table.destructive or name.startswith("mkfs.")
+    triggers = table.destructive_words.get(name, ())
+    if triggers and any(_triggered(word, triggers) for word in words[1:]):
+        verdict.destructive = True
+    if name in table.prints_environment or name in table.sends:
+        verdict.sensitive = True
+    if name == "find" and depth < _MAX_WRAPPERS:
+        for index, word in enumerate(words):
+            if word in ("-exec", "-execdir", "-ok", "-okdir"):
+                effects_of(words[index + 1 :], verdict, depth + 1)
+    wrapper = table.wrappers.get(name)
+    if wrapper is not None and depth < _MAX_WRAPPERS:
+        index = 1
+        while index < len(words):
+            word = words[index]
+            if word == "--":
+                index += 1
+                break
+            if word.startswith("-") and len(word) > 1:
+                takes = not word.startswith("--") and word[-1] in wrapper.value
+                index += 2 if takes else 1
+            elif wrapper.assignments and re.match(r"[A-Za-z_]\w*=", word):
+                index += 1
+            else:
+                break
+        effects_of(words[index + wrapper.skip :], verdict, depth + 1)
+
+
+def _triggered(word: str, triggers: tuple[str, ...]) -> bool:
+    for trigger in triggers:
+        if word == trigger:
+            return True
+        if trigger.startswith("--"):
+            bare = word.partition("=")[0]
+            if len(bare) > 3 and (trigger.startswith(bare) or bare.startswith(trigger)):
+                return True
+        elif len(trigger) == 2 and trigger[0] == "-" and re.match(r"-[A-Za-z]+", word) and trigger[1] in word[:8]:
+            return True
+    return False
+
+
+def _add_effects(command: Simple, verdict: Verdict) -> None:
+    words = [word.text for word in command.words]
+    verdict.script = script_of(words)
+    effects_of(words, verdict)
+    for word in command.words[1:]:
+        text = word.text
+        if not text:
+            continue
+        value = text.partition("=")[2] if text.startswith("-") else text
+        if value and not word.substitution:
+            if value not in verdict.paths and not text.startswith("-"):
+                verdict.paths.append(value)
+            if names_secret(value, glob=word.glob):
+                verdict.sensitive = True
+
+
+def script_of(words: list[str], depth: int = 0) -> str | None:
+    """The script text that a command runs, when it is written out: ``sh -c TEXT``, ``eval TEXT``, behind wrappers."""
+    if not words or depth > _MAX_WRAPPERS:
+        return None
+    table = effects()
+    name = posixpath.basename(words[0])
+    if name == "eval":
+        return " ".join(words[1:]) or None
+    if name == "trap" and len(words) > 2:
+        return words[1]
+    if name in table.shells:
+        for index, word in enumerate(words[1:], start=1):
+            if word.startswith("-") and not word.startswith("--") and "c" in word:
+                return words[index + 1] if index + 1 < len(words) else None
+        return None
+    if name in table.wrappers or name == "find":
+        for index, word in enumerate(words[1:], start=1):
+            if posixpath.basename(word) in table.shells or word == "eval":
+                return script_of(words[index:], depth + 1)
+            if name == "env" and word.startswith("-S"):
+                return word[2:] or " ".join(words[index + 1 :])
+            if name == "env" and word.startswith("--split-string"):
+                return word.partition("=")[2] or " ".join(words[index + 1 :])
+    return None
+
+
+def _add_redirects(redirects: list[Redirect], verdict: Verdict) -> None:
+    for redirect in redirects:
+        target = redirect.target.text
+        if redirect_writes(redirect.operator, target):
+            if target not in verdict.paths:
+                verdict.paths.append(target)
+            if redirect.operator in (">", ">|", "&>") or (redirect.operator == ">&" and not target.isdigit()):
+                verdict.destructive = True
+            if names_secret(target):
+                verdict.sensitive = True
+        if target.startswith(("/dev/tcp/", "/dev/udp/")):
+            verdict.network = verdict.sensitive = True

@@ -1,0 +1,249 @@
+"""The second opinion: tree-sitter-bash, with an allow-list of node kinds.
+
+It has two uses. ``disagreement`` checks that a real bash grammar cuts the line into the very words and commands that the
+lexical guard cut it into; any difference ends the proof. ``survey`` lists the commands of a line that is *not* proven,
+wherever they stand (substitutions, loops, functions), for the facts that warn.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from agenttool_otel.facts.shell.guard import MAX_LENGTH, Simple
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser
+
+__all__ = ["Found", "disagreement", "survey"]
+
+_LITERAL = frozenset({"word", "string", "raw_string", "concatenation", "number"})
+_ALLOWED = _LITERAL | {
+    "program",
+    "list",
+    "pipeline",
+    "subshell",
+    "command",
+    "command_name",
+    "redirected_statement",
+    "file_redirect",
+    "file_descriptor",
+    "herestring_redirect",
+    "heredoc_redirect",
+    "heredoc_start",
+    "heredoc_body",
+    "heredoc_end",
+    "process_substitution",
+    "comment",
+    "variable_assignment",
+    "variable_name",
+    "string_content",
+    "test_command",
+}
+_COMMANDS = frozenset({"command", "test_command", "declaration_command", "unset_command"})
+_MAX_FOUND = 200
+_PARSE_SECONDS = 0.25
+
+_local = threading.local()
+
+
+class Found:
+    """One command of an unproven line.
+
+    Attributes:
+        words: its words; a word that holds an expansion is kept as written.
+        literal: for each word, whether it is free of expansions.
+        assignments: names assigned before it.
+        redirects: operator and target of each redirection that applies to it.
+    """
+
+    __slots__ = ("assignments", "literal", "redirects", "words")
+
+    def __init__(self) -> None:
+        self.words: list[str] = []
+        self.literal: list[bool] = []
+        self.assignments: list[str] = []
+        self.redirects: list[tuple[str, str]] = []
+
+
+def _parser() -> Parser:
+    parser: Parser | None = getattr(_local, "parser", None)
+    if parser is None:
+        import tree_sitter_bash
+        from tree_sitter import Language, Parser
+
+        parser = _local.parser = Parser(Language(tree_sitter_bash.language()))
+    return parser
+
+
+def _walk(root: Node, *, into_literals: bool = True) -> Iterator[Node]:
+    """Yields the named nodes in the order of the text, without recursion."""
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        yield node
+        if into_literals or node.type not in _LITERAL:
+            stack.extend(reversed(node.named_children))
+
+
+def disagreement(text: str, commands: list[Simple]) -> str:
+    """How the grammar's reading differs from the guard's: empty when it finds the same commands and words.
+
+    Args:
+        text: the command line that the guard accepted.
+        commands: what the guard read.
+
+    Returns:
+        The node kind that is outside the allow-list, ``syntax``, ``parsers_disagree``, or an empty string.
+    """
+    data = text.encode("utf-8")
+    offsets = None if len(data) == len(text) else _byte_offsets(text)
+    root = _parser().parse(data).root_node
+    if root.has_error:
+        return "syntax"
+    words: list[tuple[int, int]] = []
+    starts: list[int] = []
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        kind = node.type
+        if kind not in _ALLOWED:
+            return kind
+        if kind == "test_command":
+            # The guard's table allows only [ op word ] and [ word = word ]; the extent is what can differ.
+            starts.append(node.start_byte)
+            words.append((node.start_byte, node.end_byte))
+            continue
+        if kind in ("variable_assignment", "comment"):
+            continue
+        if kind == "command":
+            name = node.child_by_field_name("name")
+            starts.append(name.start_byte if name is not None else node.start_byte)
+        if kind in _LITERAL:
+            if not _only_literal(node):
+                return "expansion"
+            words.append((node.start_byte, node.end_byte))
+            continue
+        stack.extend(node.named_children)
+    expected_words: list[tuple[int, int]] = []
+    expected_starts: list[int] = []
+    for command in commands:
+        if command.words:
+            first, last = command.words[0], command.words[-1]
+            expected_starts.append(first.start)
+            if first.text in ("[", "[["):
+                expected_words.append((first.start, last.end))
+            else:
+                expected_words.extend((word.start, word.end) for word in command.words if not word.substitution)
+        expected_words.extend((r.target.start, r.target.end) for r in command.redirects if r.operator != "<<")
+    if offsets is not None:
+        expected_words = [(offsets[a], offsets[b]) for a, b in expected_words]
+        expected_starts = [offsets[a] for a in expected_starts]
+    same = sorted(words) == sorted(expected_words) and sorted(starts) == sorted(expected_starts)
+    return "" if same else "parsers_disagree"
+
+
+def _only_literal(node: Node) -> bool:
+    """Whether nothing in a word expands; ``[`` and ``]`` of a glob appear as plain words."""
+    return all(inner.type in _LITERAL or inner.type == "string_content" for inner in _walk(node))
+
+
+def _byte_offsets(text: str) -> list[int]:
+    offsets, total = [0], 0
+    for char in text:
+        total += len(char.encode("utf-8"))
+        offsets.append(total)
+    return offsets
+
+
+def survey(text: str) -> tuple[list[Found], bool]:
+    """Lists the commands of a line, also those inside other constructs; best effort, for warnings only.
+
+    Args:
+        text: any text; only the first 8 KB are read.
+
+    Returns:
+        The commands in the order of the text, and whether the grammar understood all of it.
+    """
+    data = text[:MAX_LENGTH].encode("utf-8", "replace")
+    root = _parser().parse(data).root_node
+    found: list[Found] = []
+    by_end: list[tuple[Any, Found]] = []
+    for node in _walk(root):
+        if len(found) >= _MAX_FOUND:
+            break
+        if node.type in _COMMANDS:
+            item = _found(node, data)
+            if item.words or item.assignments:
+                found.append(item)
+                by_end.append((node, item))
+        elif node.type == "file_redirect" and found:
+            operator, target = _redirect(node, data)
+            owner = next((f for n, f in reversed(by_end) if n.start_byte <= node.start_byte), found[-1])
+            owner.redirects.append((operator, target))
+        elif node.type == "file_redirect":
+            item = Found()
+            item.redirects.append(_redirect(node, data))
+            found.append(item)
+        elif node.type == "variable_assignment" and (node.parent is None or node.parent.type != "command"):
+            item = Found()
+            item.assignments.append(_text(node, data).partition("=")[0])
+            found.append(item)
+    return found, not root.has_error
+
+
+def _text(node: Node, data: bytes) -> str:
+    return data[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+
+def _redirect(node: Node, data: bytes) -> tuple[str, str]:
+    operator = next((child.type for child in node.children if not child.is_named), ">")
+    target = node.child_by_field_name("destination")
+    return operator, "" if target is None else _unquote(_text(target, data))
+
+
+def _found(node: Node, data: bytes) -> Found:
+    item = Found()
+    if node.type != "command":
+        item.words = [_text(node, data).split(None, 1)[0]]
+        item.literal = [True]
+        return item
+    for child in node.named_children:
+        if child.type == "variable_assignment":
+            item.assignments.append(_text(child, data).partition("=")[0])
+        elif child.type in ("file_redirect", "herestring_redirect", "heredoc_redirect", "comment"):
+            continue
+        else:
+            inner = child.named_children[0] if child.type == "command_name" and child.named_children else child
+            literal = inner.type in _LITERAL and all(
+                n.type in _LITERAL or n.type == "string_content" for n in _walk(inner)
+            )
+            item.words.append(_unquote(_text(child, data)) if literal else _text(child, data))
+            item.literal.append(literal)
+    return item
+
+
+def _unquote(raw: str) -> str:
+    """Quote removal of a word without expansions."""
+    out: list[str] = []
+    i, quote = 0, ""
+    while i < len(raw):
+        char = raw[i]
+        if quote == "'":
+            if char == "'":
+                quote = ""
+            else:
+                out.append(char)
+        elif char == "\\" and i + 1 < len(raw) and (not quote or raw[i + 1] in '"\\$`\n'):
+            i += 1
+            if raw[i] != "\n":
+                out.append(raw[i])
+        elif char == quote:
+            quote = ""
+        elif not quote and char in "'\"":
+            quote = char
+        else:
+            out.append(char)
+        i += 1
+    return "".join(out)

@@ -1,0 +1,399 @@
+"""The lexical guard: reads the small part of shell whose meaning is the same in every reading, and refuses the rest.
+
+The guard is a strict parser of its own rather than a filter in front of another one: public shell parsers each hide
+some command that bash runs (notes on shell parsing in the security review), so a proof must rest on text that leaves
+no room for two readings. What it reads: simple commands of literal words, joined by ``&& || ; |`` and newlines,
+grouped by ``( )``, fed by ``< file``, ``<<< word``, ``<<'QUOTED'`` and ``<(commands)``, with redirections to literal
+targets and comments. Every other character raises ``Unproven`` with the construct's name.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass, field
+
+__all__ = ["MAX_COMMANDS", "MAX_LENGTH", "Redirect", "Simple", "Unproven", "Word", "read"]
+
+MAX_LENGTH = 8192
+"""Characters; a longer command line is not read at all."""
+
+MAX_COMMANDS = 50
+"""Simple commands in one line; more than a person would check are not read (a public tool skipped its rules there)."""
+
+_MAX_DEPTH = 8
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_PLAIN = re.compile(r"[A-Za-z0-9_./,:@%+=-]+")
+_REDIRECT = re.compile(r"([0-9]*)(<<<|<<-|<<|<>|<&|<(?!\()|>>|>\||>&|>(?!\())|()(&>>|&>)")
+_ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\+?=")
+_SUBSCRIPT_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\[[^\n]*\]\+?=")
+_DELIMITER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_ESCAPABLE = frozenset("().*;?[]!|+$/- {}^\"'<>&#~,:=@%")
+_WORD_END = frozenset(" \t\n;&|()<>")
+_KEYWORDS = frozenset(
+    [
+        "if",
+        "then",
+        "elif",
+        "else",
+        "fi",
+        "for",
+        "while",
+        "until",
+        "do",
+        "done",
+        "case",
+        "esac",
+        "select",
+        "function",
+        "time",
+        "coproc",
+        "in",
+        "{",
+        "}",
+        "!",
+        "repeat",
+        "foreach",
+        "end",
+        "nocorrect",
+        "noglob",
+        "always",
+    ]
+)
+# Letters and symbols that draw nothing or look like a space, although their category says otherwise.
+_BLANK_LETTERS = frozenset("\u115f\u1160\u3164\uffa0\u2800\u17b4\u17b5")
+
+
+class Unproven(Exception):
+    """The text holds a construct outside the part that can be read in only one way.
+
+    Attributes:
+        construct: a short word for it, as in ``ShellFact.unparsed``.
+    """
+
+    def __init__(self, construct: str) -> None:
+        super().__init__(construct)
+        self.construct = construct
+
+
+@dataclass(slots=True)
+class Word:
+    """One literal word.
+
+    Attributes:
+        text: value after quote removal.
+        start: offset of the first character in the command line.
+        end: offset behind the last one.
+        quoted: some part was quoted or escaped.
+        glob: has unquoted ``* ? [``, so the shell may replace it by any number of file names.
+        glob_first: begins with such a character, so a replacement may begin with ``-``.
+        substitution: stands for the output of ``<( )``.
+    """
+
+    text: str
+    start: int
+    end: int
+    quoted: bool = False
+    glob: bool = False
+    glob_first: bool = False
+    substitution: bool = False
+
+
+@dataclass(slots=True)
+class Redirect:
+    """One redirection: ``fd`` as written (may be empty), operator, target word (delimiter of a heredoc)."""
+
+    fd: str
+    operator: str
+    target: Word
+
+
+@dataclass(slots=True)
+class Simple:
+    """One simple command, with the names that it assigns before its first word."""
+
+    words: list[Word] = field(default_factory=list)
+    assignments: list[str] = field(default_factory=list)
+    redirects: list[Redirect] = field(default_factory=list)
+
+
+def read(text: str) -> list[Simple]:
+    """Reads a command line into its simple commands, in the order of their text.
+
+    Args:
+        text: the command line.
+
+    Returns:
+        At least one command.
+
+    Raises:
+        Unproven: empty, too long, or some construct that has more than one reading or meaning.
+    """
+    if not text.strip(" \t\n"):
+        raise Unproven("empty")
+    if len(text) > MAX_LENGTH:
+        raise Unproven("too_long")
+    if _CONTROL.search(text):
+        raise Unproven("control_character")
+    if not text.isascii():
+        _check_visible(text)
+    reader = _Reader(text)
+    reader.statements(closing=False, depth=0)
+    return reader.commands
+
+
+def _check_visible(text: str) -> None:
+    for char in text:
+        if char.isascii():
+            continue
+        category = unicodedata.category(char)
+        # Letters, numbers, punctuation and symbols draw something; marks, formats, separators and the rest may not.
+        if category[0] not in "LNPS" or char in _BLANK_LETTERS:
+            raise Unproven("invisible_character")
+
+
+class _Reader:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.pos = 0
+        self.commands: list[Simple] = []
+        self.heredocs: list[str] = []
+
+    def _peek(self) -> str:
+        return self.text[self.pos : self.pos + 1]
+
+    def _blanks(self) -> None:
+        while self._peek() in (" ", "\t"):
+            self.pos += 1
+
+    def statements(self, *, closing: bool, depth: int) -> None:
+        """Reads a list up to the end, or up to the ``)`` that closes it."""
+        if depth > _MAX_DEPTH:
+            raise Unproven("too_deep")
+        seen = need = any_command = False
+        while True:
+            self._blanks()
+            char = self._peek()
+            if not char:
+                if need or closing or self.heredocs:
+                    raise Unproven("syntax")
+                if not any_command:
+                    raise Unproven("empty")
+                return
+            if char == "#":
+                end = self.text.find("\n", self.pos)
+                self.pos = len(self.text) if end < 0 else end
+            elif char == "\n":
+                self.pos += 1
+                self._read_heredocs()
+                seen = False
+            elif char == ")":
+                if not closing or need or not any_command or self.heredocs:
+                    raise Unproven("syntax")
+                self.pos += 1
+                return
+            elif self.text.startswith(("&&", "||"), self.pos):
+                if not seen:
+                    raise Unproven("syntax")
+                self.pos += 2
+                seen, need = False, True
+            elif char == "|":
+                if self.text.startswith("|&", self.pos):
+                    raise Unproven("pipe_all")
+                if not seen:
+                    raise Unproven("syntax")
+                self.pos += 1
+                seen, need = False, True
+            elif char == ";":
+                if not seen or self.text.startswith((";;", ";&"), self.pos):
+                    raise Unproven("syntax")
+                self.pos += 1
+                seen = False
+            elif char == "&" and not self.text.startswith("&>", self.pos):
+                raise Unproven("background")
+            else:
+                if seen:  # text behind ")": a function body, a redirected group, or nonsense
+                    raise Unproven("group_suffix")
+                self._command(depth)
+                seen, need, any_command = True, False, True
+
+    def _command(self, depth: int) -> None:
+        if self._peek() == "(":
+            if self.text.startswith("((", self.pos):
+                raise Unproven("arithmetic")
+            self.pos += 1
+            self.statements(closing=True, depth=depth + 1)
+            return
+        if len(self.commands) >= MAX_COMMANDS:
+            raise Unproven("too_many_commands")
+        command = Simple()
+        self.commands.append(command)
+        while True:
+            self._blanks()
+            char = self._peek()
+            if not char or char in "\n;|)#" or (char == "&" and not self.text.startswith("&>", self.pos)):
+                break
+            if char == "(":
+                raise Unproven("function")
+            if char in "<>" and self.text.startswith("(", self.pos + 1):
+                if char == ">":
+                    raise Unproven("process_substitution")
+                command.words.append(self._process_substitution(depth))
+                continue
+            match = _REDIRECT.match(self.text, self.pos)
+            if match:
+                self._redirect(command, match)
+                continue
+            if not command.words:
+                if _SUBSCRIPT_ASSIGNMENT.match(self.text, self.pos):
+                    raise Unproven("assignment")
+                assignment = _ASSIGNMENT.match(self.text, self.pos)
+                if assignment:
+                    self._word()
+                    command.assignments.append(assignment[1])
+                    continue
+            word = self._word()
+            if not command.words and not word.quoted and word.text in _KEYWORDS:
+                raise Unproven("negation" if word.text == "!" else "keyword")
+            command.words.append(word)
+        if not command.words and not command.assignments and not command.redirects:
+            raise Unproven("syntax")
+
+    def _process_substitution(self, depth: int) -> Word:
+        start = self.pos
+        self.pos += 2
+        self.statements(closing=True, depth=depth + 1)
+        if self._peek() not in ("", " ", "\t", "\n", ";", "|", ")"):
+            raise Unproven("process_substitution")
+        return Word("/dev/fd/63", start, self.pos, quoted=True, substitution=True)
+
+    def _redirect(self, command: Simple, match: re.Match[str]) -> None:
+        fd, operator = (match[1] or "", match[2]) if match[2] else ("", match[4])
+        if len(fd) > 1 or operator == "<<-":
+            raise Unproven("redirection" if operator != "<<-" else "heredoc")
+        self.pos = match.end()
+        self._blanks()
+        if self._peek() in _WORD_END or not self._peek():
+            raise Unproven("process_substitution" if self._peek() in ("<", ">") else "syntax")
+        target = self._word()
+        if target.glob:
+            raise Unproven("redirection")
+        if operator == "<<":
+            raw = self.text[target.start : target.end]
+            if raw[0] not in "'\"" or raw[1:-1] != target.text or not _DELIMITER.match(target.text):
+                raise Unproven("heredoc")  # an unquoted delimiter lets the body expand
+            self.heredocs.append(target.text)
+        command.redirects.append(Redirect(fd, operator, target))
+
+    def _read_heredocs(self) -> None:
+        for delimiter in self.heredocs:
+            while True:
+                if self.pos >= len(self.text):
+                    raise Unproven("heredoc")
+                end = self.text.find("\n", self.pos)
+                end = len(self.text) if end < 0 else end
+                line = self.text[self.pos : end]
+                self.pos = min(end + 1, len(self.text))
+                if line == delimiter:
+                    break
+        self.heredocs.clear()
+
+    def _word(self) -> Word:
+        text, start = self.text, self.pos
+        word = Word("", start, start)
+        parts: list[str] = []
+        while True:
+            plain = _PLAIN.match(text, self.pos)
+            if plain:
+                if self.pos == start and plain[0][0] == "=":
+                    raise Unproven("zsh_equals")
+                parts.append(plain[0])
+                self.pos = plain.end()
+                continue
+            char = self._peek()
+            if not char or char in _WORD_END:
+                break
+            self.pos += 1
+            if char == "'":
+                end = text.find("'", self.pos)
+                if end < 0:
+                    raise Unproven("syntax")
+                parts.append(text[self.pos : end])
+                self.pos = end + 1
+                word.quoted = True
+            elif char == '"':
+                parts.append(self._double_quoted())
+                word.quoted = True
+            elif char == "\\":
+                following = self._peek()
+                if following not in _ESCAPABLE or not following:
+                    raise Unproven("backslash")
+                parts.append(following)
+                self.pos += 1
+                word.quoted = True
+            elif char in "*?[]":
+                self._glob(word, char, start)
+                parts.append(char)
+            elif (
+                (char == "~" and self.pos - 1 == start and (self._peek() in _WORD_END or self._peek() in ("", "/")))
+                or (char == "!" and self.pos - 1 == start and (not self._peek() or self._peek() in " \t\n"))
+                or not char.isascii()
+            ):
+                parts.append(char)
+            else:
+                raise Unproven(_CONSTRUCTS.get(char, "character"))
+        word.text = "".join(parts)
+        word.end = self.pos
+        if self.heredocs and "\n" in word.text:
+            raise Unproven("heredoc")  # where its body begins is not the same for every reader
+        return word
+
+    def _glob(self, word: Word, char: str, start: int) -> None:
+        alone = self.pos - 1 == start and (not self._peek() or self._peek() in _WORD_END)
+        if char in "[]" and (alone or self.text[start : start + 2] in ("[[", "]]")):
+            doubled = self.text[start : start + 3]
+            if alone or doubled in ("[[", "]]") or doubled[2] in _WORD_END:
+                return  # the commands [ and [[ and what closes them
+        word.glob = True
+        word.glob_first = word.glob_first or self.pos - 1 == start
+
+    def _double_quoted(self) -> str:
+        text = self.text
+        parts: list[str] = []
+        while True:
+            char = self._peek()
+            self.pos += 1
+            if not char:
+                raise Unproven("syntax")
+            following = self._peek()
+            if char == '"':
+                return "".join(parts)
+            if char == "\\":
+                if following == "\n" or not following:
+                    raise Unproven("line_continuation")
+                if following in '"\\$`':
+                    parts.append(following)
+                    self.pos += 1
+                    continue
+            elif char == "`" or (char == "$" and following != '"'):
+                raise Unproven("substitution" if char == "`" or following == "(" else "expansion")
+            elif char == "!" and following not in (" ", "\t", "\n", '"'):
+                raise Unproven("history")
+            # Take the run of characters that mean themselves in one go.
+            end = self.pos
+            while end < len(text) and text[end] not in '"\\$`!':
+                end += 1
+            parts.append(char + text[self.pos : end])
+            self.pos = end
+
+
+_CONSTRUCTS = {
+    "$": "expansion",
+    "`": "substitution",
+    "{": "brace",
+    "}": "brace",
+    "!": "history",
+    "~": "tilde",
+    "^": "caret",
+    "#": "hash",
+}

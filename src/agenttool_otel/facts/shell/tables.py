@@ -1,0 +1,143 @@
+"""Loads the command tables that ship with the package, once, on first use."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+__all__ = ["Effects", "Sensitive", "Spec", "Wrapper", "effects", "read_only", "sensitive"]
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """How one command's words may look for the command to only read (data/read_only.toml explains the keys)."""
+
+    short: frozenset[str] = frozenset()
+    value: frozenset[str] = frozenset()
+    optional: frozenset[str] = frozenset()
+    long: frozenset[str] = frozenset()
+    long_value: dict[str, bool] = field(default_factory=dict)  # name -> its value can only be attached
+    unsafe_long: tuple[str, ...] = ()
+    operands: str = "none"
+    pattern_options: frozenset[str] = frozenset()
+    path_options: frozenset[str] = frozenset()
+    operand_pattern: re.Pattern[str] | None = None
+    max_operands: int | None = None
+    number: bool = False
+    glob_first: bool = False
+    permute: bool = True
+    cluster: bool = True
+    sensitive: bool = False
+    builtin: bool = False
+    program: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Wrapper:
+    """How to find the command that another command runs."""
+
+    value: frozenset[str] = frozenset()
+    skip: int = 0
+    assignments: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """What commands do that are not proven to only read (data/effects.toml)."""
+
+    destructive: frozenset[str]
+    network: frozenset[str]
+    executes: frozenset[str]
+    known: frozenset[str]
+    destructive_words: dict[str, tuple[str, ...]]
+    wrappers: dict[str, Wrapper]
+    shells: frozenset[str]
+    foreign: frozenset[str]
+    prints_environment: frozenset[str]
+    sends: frozenset[str]
+    powershell_verbs: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitive:
+    """Which names hold credentials (data/sensitive.toml)."""
+
+    path: re.Pattern[str]
+    wide_roots: frozenset[str]
+    samples: tuple[str, ...]
+    searched: re.Pattern[str]
+
+
+def _load(name: str) -> dict[str, Any]:
+    return tomllib.loads((files(__package__) / "data" / name).read_text(encoding="utf-8"))
+
+
+@cache
+def read_only() -> dict[str, Spec]:
+    """The commands that can be proven to only read, by name."""
+    raw = _load("read_only.toml")
+    return {name: _spec(raw[row["same_as"]] if "same_as" in row else row) for name, row in raw.items()}
+
+
+def _spec(row: dict[str, Any]) -> Spec:
+    pattern = row.get("operand_pattern")
+    return Spec(
+        short=frozenset(row.get("short", "")),
+        value=frozenset(row.get("value", "")),
+        optional=frozenset(row.get("optional", "")),
+        long=frozenset(row.get("long", ())),
+        long_value={name.rstrip("?"): name.endswith("?") for name in row.get("long_value", ())},
+        unsafe_long=tuple(row.get("unsafe_long", ())),
+        operands=row.get("operands", "none"),
+        pattern_options=frozenset(row.get("pattern_options", ())),
+        path_options=frozenset(row.get("path_options", ())),
+        operand_pattern=re.compile(pattern) if pattern else None,
+        max_operands=row.get("max_operands"),
+        number=row.get("number", False),
+        glob_first=row.get("glob_first", False),
+        permute=row.get("permute", True),
+        cluster=row.get("cluster", True),
+        sensitive=row.get("sensitive", False),
+        builtin=row.get("builtin", False),
+        program=row.get("program", ""),
+    )
+
+
+@cache
+def effects() -> Effects:
+    """What the other commands are known to do."""
+    raw = _load("effects.toml")
+    groups = {key: frozenset(raw[key]) for key in ("destructive", "network", "executes", "plain")}
+    lists = {key: frozenset(value) for key, value in raw["lists"].items()}
+    return Effects(
+        destructive=groups["destructive"],
+        network=groups["network"],
+        executes=groups["executes"],
+        known=groups["network"] | groups["executes"] | groups["plain"] | frozenset(read_only()),
+        destructive_words={name: tuple(words) for name, words in raw["destructive_words"].items()},
+        wrappers={
+            name: Wrapper(frozenset(row.get("value", "")), row.get("skip", 0), row.get("assignments", False))
+            for name, row in raw["wrapper"].items()
+        },
+        shells=lists["shells"],
+        foreign=lists["foreign"],
+        prints_environment=lists["prints_environment"],
+        sends=lists["sends"],
+        powershell_verbs=lists["powershell_verbs"],
+    )
+
+
+@cache
+def sensitive() -> Sensitive:
+    """Which names hold credentials."""
+    raw = _load("sensitive.toml")
+    return Sensitive(
+        path=re.compile("|".join(f"(?:{p})" for p in raw["patterns"]), re.IGNORECASE),
+        wide_roots=frozenset(raw["wide_roots"]),
+        samples=tuple(raw["samples"]),
+        searched=re.compile("|".join(raw["searched"]), re.IGNORECASE),
+    )
