@@ -1,0 +1,141 @@
+"""A short view of a long text: its head and its tail, cut where a reader would cut, and what is missing in between."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+__all__ = ["Preview", "PreviewBuilder", "preview"]
+
+_HEAD_SHARE: Final = 2 / 3
+# What belongs to the character before it: combining marks, joiners, variation selectors, emoji modifiers and tags.
+_EXTEND: Final = re.compile(
+    "[\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0900-\u0903\u093a-\u094f\u0e31\u0e34-\u0e3a"
+    "\u0e47-\u0e4e\u1ab0-\u1aff\u1dc0-\u1dff\u200c\u200d\u20d0-\u20ff\u3099\u309a\ufe00-\ufe0f\ufe20-\ufe2f"
+    "\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f\U000e0100-\U000e01ef]"
+)
+_REGIONAL: Final = re.compile("[\U0001f1e6-\U0001f1ff]")
+_JOINER: Final = "\u200d"
+_BACK: Final = 64
+_NOTE_ROOM: Final = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """A view of a text.
+
+    Attributes:
+        text: head, a line that says what is left out, tail; or the whole text if it fits.
+        chars: characters of the whole text.
+        lines: lines of the whole text.
+        omitted_chars: characters that the view leaves out.
+        omitted_lines: line ends among them.
+    """
+
+    text: str
+    chars: int
+    lines: int
+    omitted_chars: int = 0
+    omitted_lines: int = 0
+
+
+def preview(text: str, max_chars: int) -> Preview:
+    """Return the view of a text that is already redacted.
+
+    Args:
+        text: the whole text.
+        max_chars: most characters of the view, the note about the omission included.
+    """
+    builder = PreviewBuilder(max_chars)
+    builder.add(text)
+    return builder.build()
+
+
+class PreviewBuilder:
+    """Makes the view of a text that comes in pieces, holding no more than a few times its size.
+
+    Args:
+        max_chars: most characters of the view.
+    """
+
+    def __init__(self, max_chars: int) -> None:
+        self._max = max(0, max_chars)
+        self._head = ""
+        self._tail = ""
+        self._chars = 0
+        self._breaks = 0
+        self._ends_with_break = False
+
+    def add(self, text: str) -> None:
+        """Add the next piece."""
+        if not text:
+            return
+        self._chars += len(text)
+        self._breaks += text.count("\n")
+        self._ends_with_break = text.endswith("\n")
+        room = self._max + _BACK - len(self._head)
+        if room > 0:
+            self._head += text[:room]
+        self._tail = (self._tail + text[-(self._max + _BACK) :])[-(self._max + _BACK) :]
+
+    def build(self) -> Preview:
+        """Return the view of all pieces so far."""
+        lines = self._breaks + (0 if self._ends_with_break or not self._chars else 1)
+        if self._chars <= self._max:
+            return Preview(self._head, self._chars, lines)
+        room = self._max - _NOTE_ROOM
+        if room <= 0:
+            note = f"[{self._chars} characters omitted]"
+            return Preview(note[: self._max], self._chars, lines, self._chars, self._breaks)
+        head = _cut_head(self._head, int(room * _HEAD_SHARE))
+        tail = _cut_tail(self._tail, room - int(room * _HEAD_SHARE))
+        omitted = self._chars - len(head) - len(tail)
+        omitted_breaks = self._breaks - head.count("\n") - tail.count("\n")
+        note = f"[... {omitted} characters, {omitted_breaks} lines omitted ...]"
+        text = f"{head}{'' if head.endswith(chr(10)) or not head else chr(10)}{note}\n{tail}"
+        return Preview(text, self._chars, lines, omitted, omitted_breaks)
+
+
+def _cut_head(text: str, size: int) -> str:
+    if size >= len(text):
+        return text
+    line = text.rfind("\n", size // 2, size)
+    if line >= 0:
+        return text[: line + 1]
+    return text[: _boundary(text, size)]
+
+
+def _cut_tail(text: str, size: int) -> str:
+    if size >= len(text):
+        return text
+    start = len(text) - size
+    line = text.find("\n", start - 1, start + size // 2)
+    if line >= 0:
+        return text[line + 1 :]
+    position = start
+    while position < len(text) and not _is_boundary(text, position):
+        position += 1
+    return text[position:]
+
+
+def _boundary(text: str, position: int) -> int:
+    lowest = max(0, position - _BACK)
+    while position > lowest and not _is_boundary(text, position):
+        position -= 1
+    return position
+
+
+def _is_boundary(text: str, position: int) -> bool:
+    """Tell whether a cut here leaves every user-perceived character whole (a near form of UAX #29 clusters)."""
+    if position <= 0 or position >= len(text):
+        return True
+    before, after = text[position - 1], text[position]
+    if _EXTEND.match(after) or before == _JOINER or (before == "\r" and after == "\n"):
+        return False
+    if _REGIONAL.match(after) and _REGIONAL.match(before):
+        run = 0
+        while position - 1 - run >= 0 and _REGIONAL.match(text[position - 1 - run]):
+            run += 1
+        return run % 2 == 0  # flags are pairs
+    return True

@@ -1,0 +1,121 @@
+"""How large a result is, in bytes, without building what is measured.
+
+Text counts as UTF-8, bytes as they are, structured values as their JSON text, data frames and arrays as what they hold
+in memory. Iterators, open files and unknown objects have no size until they are read, and nobody reads them for it.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any, Final
+
+from agenttool_otel.records.inspection import Kind, kind_of
+from agenttool_otel.results.json_stream import json_pieces, plain_json
+
+__all__ = ["Size", "measure", "size_of", "text_bytes"]
+
+_CHUNK: Final = 1 << 16
+_COUNT_LIMIT: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """A measured size.
+
+    Attributes:
+        bytes: bytes, or ``None`` where nothing can be known without reading.
+        exact: whether ``bytes`` is the size; if not, it is a lower bound (a container too large to count) or what a
+            library says it holds in memory.
+        chars: characters, for text.
+    """
+
+    bytes: int | None
+    exact: bool = True
+    chars: int | None = None
+
+
+_UNKNOWN: Final = Size(None, False)
+
+
+def size_of(value: Any) -> int | None:
+    """Return the size in bytes, or ``None`` if it is unknown; the cheap form of ``measure`` for the call path."""
+    cls = type(value)
+    if cls is str:
+        return len(value) if value.isascii() else text_bytes(value)
+    if cls is bytes or cls is bytearray:
+        return len(value)
+    if value is None:
+        return 0
+    text = plain_json(value)
+    if text is not None:
+        return text_bytes(text)
+    return measure(value).bytes
+
+
+def measure(value: Any, *, limit: int = _COUNT_LIMIT) -> Size:
+    """Return the size of any value; never raises and never reads an iterator or a file.
+
+    Args:
+        value: what a tool returned.
+        limit: bytes up to which a structured value is counted.
+    """
+    try:
+        return _measure(value, limit)
+    except Exception:
+        return _UNKNOWN
+
+
+def _measure(value: Any, limit: int) -> Size:
+    kind = kind_of(value)
+    if kind is Kind.NONE:
+        return Size(0, chars=0)
+    if kind is Kind.TEXT:
+        return Size(text_bytes(value), chars=len(value))
+    if kind is Kind.BYTES:
+        return Size(memoryview(value).nbytes)
+    if kind is Kind.PATH:
+        return Size(text_bytes(PurePath.__str__(value)))
+    if kind is Kind.OPAQUE:
+        held = library_bytes(value)
+        return _UNKNOWN if held is None else Size(held, False)
+    total = chars = 0
+    for piece in json_pieces(value):
+        total += text_bytes(piece)
+        chars += len(piece)
+        if total > limit:
+            return Size(total, False, chars)
+    return Size(total, chars=chars)
+
+
+def text_bytes(text: str) -> int:
+    """Return the length of a text in UTF-8, counted in pieces; a lone surrogate counts three bytes."""
+    if text.isascii():
+        return len(text)
+    if len(text) <= _CHUNK:
+        return len(text.encode("utf-8", "surrogatepass"))
+    return sum(
+        len(text[start : start + _CHUNK].encode("utf-8", "surrogatepass")) for start in range(0, len(text), _CHUNK)
+    )
+
+
+def library_bytes(value: Any) -> int | None:
+    """Return the bytes that an array, data frame, Arrow table or image holds; libraries are looked up, not imported."""
+    for module, classes, measure_with in _LIBRARIES:
+        loaded = sys.modules.get(module)
+        if loaded is None:
+            continue
+        known = tuple(cls for name in classes if isinstance(cls := getattr(loaded, name, None), type))
+        if known and issubclass(type(value), known):
+            return int(measure_with(value))
+    return None
+
+
+_LIBRARIES: Final[tuple[tuple[str, tuple[str, ...], Any], ...]] = (
+    ("numpy", ("ndarray",), lambda value: value.nbytes),
+    ("pandas", ("DataFrame",), lambda value: value.memory_usage(index=False, deep=False).sum()),
+    ("pandas", ("Series", "Index"), lambda value: value.memory_usage(deep=False)),
+    ("pyarrow", ("Table", "RecordBatch", "Array", "ChunkedArray"), lambda value: value.nbytes),
+    ("PIL.Image", ("Image",), lambda value: value.width * value.height * len(value.getbands())),
+)

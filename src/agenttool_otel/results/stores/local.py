@@ -1,0 +1,193 @@
+"""Blobs in a local directory: private permissions, atomic writes, safe beside other writers."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+from uuid import uuid4
+
+from agenttool_otel.errors import PersistenceError
+from agenttool_otel.results.stores.types import BlobInfo
+
+__all__ = ["LocalBackend"]
+
+_KEY: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._\-]*(/[A-Za-z0-9_][A-Za-z0-9._\-]*)*")
+_MAX_KEY: Final = 255
+
+
+class LocalBackend:
+    """Keeps each blob in a file of its own.
+
+    Directories are 0700 and files 0600 whatever the umask says. A blob is written to a temporary file, flushed to the
+    disk and renamed, so that a crash leaves the old state or the new one. Symbolic links inside are never followed.
+
+    Args:
+        root: the directory; it is made when first needed. An existing one must belong to the user and nobody else may
+            write to it.
+        durable: flush to the disk before a write counts (``fsync``); off only for tests and scratch space.
+    """
+
+    name = "local"
+
+    def __init__(self, root: str | os.PathLike[str], *, durable: bool = True) -> None:
+        self._root = Path(root)
+        self._durable = durable
+        self._checked = False
+
+    def put(self, key: str, chunks: Iterable[bytes]) -> None:
+        """Write a blob atomically; see Backend."""
+        target = self._path(key)
+        try:
+            self._make_parent(target)
+            temporary = target.parent / f"_{uuid4().hex}.tmp"
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NOFOLLOW, 0o600)
+        except OSError as error:
+            raise _failure("write", error) from error
+        done = False
+        try:
+            try:
+                with os.fdopen(descriptor, "wb", buffering=0) as file:
+                    for chunk in chunks:
+                        view = memoryview(chunk)
+                        while view.nbytes:
+                            view = view[file.write(view) :]
+                    if self._durable:
+                        os.fsync(file.fileno())
+                temporary.replace(target)
+                done = True
+                self._flush_directory(target.parent)
+            except OSError as error:
+                raise _failure("write", error) from error
+        finally:
+            if not done:
+                temporary.unlink(missing_ok=True)
+
+    def get(self, key: str, start: int, length: int) -> bytes:
+        """Read a part of a blob; see Backend."""
+        try:
+            descriptor = os.open(self._path(key), os.O_RDONLY | _NOFOLLOW)
+            with os.fdopen(descriptor, "rb") as file:
+                file.seek(start)
+                return file.read(length)
+        except FileNotFoundError:
+            raise KeyError(key) from None
+        except OSError as error:
+            raise _failure("read", error) from error
+
+    def size(self, key: str) -> int | None:
+        """Return a blob's size; see Backend."""
+        try:
+            status = self._path(key).lstat()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise _failure("look up", error) from error
+        return status.st_size if stat.S_ISREG(status.st_mode) else None
+
+    def move(self, source: str, target: str) -> None:
+        """Rename a blob; see Backend."""
+        destination = self._path(target)
+        try:
+            self._make_parent(destination)
+            self._path(source).replace(destination)
+            self._flush_directory(destination.parent)
+        except OSError as error:
+            raise _failure("rename", error) from error
+
+    def touch(self, key: str) -> None:
+        """Set a blob's time to now; see Backend."""
+        try:
+            os.utime(self._path(key))
+        except OSError as error:
+            raise _failure("touch", error) from error
+
+    def delete(self, key: str) -> None:
+        """Remove a blob; see Backend."""
+        try:
+            self._path(key).unlink(missing_ok=True)
+        except OSError as error:
+            raise _failure("delete", error) from error
+
+    def list(self, prefix: str) -> Iterator[BlobInfo]:
+        """Yield the blobs under a prefix; see Backend."""
+        stack = [self._root / prefix] if prefix else [self._root]
+        while stack:
+            try:
+                entries = list(os.scandir(stack.pop()))
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            except OSError as error:
+                raise _failure("list", error) from error
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    stack.append(Path(entry.path))
+                elif entry.is_file(follow_symlinks=False):
+                    try:
+                        status = entry.stat(follow_symlinks=False)
+                    except FileNotFoundError:
+                        continue  # another process removed it meanwhile
+                    key = Path(entry.path).relative_to(self._root).as_posix()
+                    yield BlobInfo(key, status.st_size, status.st_mtime)
+
+    def free_bytes(self) -> int | None:
+        """Return the free space of the file system."""
+        try:
+            return shutil.disk_usage(self._root).free
+        except OSError:
+            return None
+
+    def _path(self, key: str) -> Path:
+        if len(key) > _MAX_KEY or _KEY.fullmatch(key) is None:
+            raise PersistenceError("not a key of this store")
+        return self._root / key
+
+    def _make_parent(self, target: Path) -> None:
+        if not self._checked:
+            self._make_private(self._root)
+            self._checked = True
+        parents = []
+        folder = target.parent
+        while folder != self._root:
+            parents.append(folder)
+            folder = folder.parent
+        for folder in reversed(parents):
+            self._make_private(folder)
+
+    def _make_private(self, folder: Path) -> None:
+        try:
+            # Parents above the root get the user's usual permissions; they are not ours.
+            if folder == self._root:
+                folder.parent.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(mode=0o700)
+        except FileExistsError:
+            status = folder.lstat()
+            if not stat.S_ISDIR(status.st_mode):
+                raise PersistenceError("the store's directory is a link or a file") from None
+            if hasattr(os, "getuid") and status.st_uid != os.getuid():
+                raise PersistenceError("the store's directory belongs to somebody else") from None
+            if status.st_mode & 0o022:
+                raise PersistenceError("the store's directory is writable by others") from None
+        else:
+            folder.chmod(0o700)
+
+    def _flush_directory(self, folder: Path) -> None:
+        if not self._durable or os.name != "posix":
+            return
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+_NOFOLLOW: Final = getattr(os, "O_NOFOLLOW", 0)
+
+
+def _failure(action: str, error: OSError) -> PersistenceError:
+    # Without the path: it may hold a user's or tenant's name, and the message reaches telemetry.
+    return PersistenceError(f"can't {action}: {error.strerror or type(error).__name__}")

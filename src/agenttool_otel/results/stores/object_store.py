@@ -1,0 +1,146 @@
+"""Blobs in S3, Google Cloud Storage or Azure Blob Storage, through obstore (the extra ``object-store``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from agenttool_otel.errors import ConfigurationError, PersistenceError
+from agenttool_otel.results.stores.types import BlobInfo
+
+__all__ = ["ObjectStoreBackend"]
+
+_PART_BYTES: Final = 5 << 20  # the smallest part of an S3 multipart upload
+_CONCURRENT_PARTS: Final = 2  # with the parts that fill meanwhile this bounds the memory of an upload
+
+
+class ObjectStoreBackend:
+    """Keeps blobs in an obstore store.
+
+    Retention needs nothing of the cloud's own life-cycle rules, but works beside them. Who may read the bucket is the
+    cloud's own matter: keep it private.
+
+    Args:
+        store: an obstore store (``obstore.store.S3Store(...)``), or a URL for ``obstore.store.from_url``.
+        prefix: put before every key.
+        name: word for metrics; derived from the store's class where empty.
+        **options: options for ``from_url``: credentials, region, retry and client settings.
+
+    Raises:
+        ConfigurationError: the extra is not installed, or the URL is not one.
+    """
+
+    def __init__(self, store: Any, *, prefix: str = "", name: str = "", **options: Any) -> None:
+        try:
+            import obstore
+            from obstore.store import from_url
+        except ImportError as error:
+            raise ConfigurationError("object stores need the extra agenttool-otel[object-store]") from error
+        self._obstore = obstore
+        try:
+            self._store = from_url(store, **options) if isinstance(store, str) else store
+        except Exception as error:
+            raise ConfigurationError(f"not an object store: {type(error).__name__}") from None
+        self._prefix = f"{prefix.strip('/')}/" if prefix.strip("/") else ""
+        self.name = name or type(self._store).__name__.removesuffix("Store").lower()
+
+    def put(self, key: str, chunks: Iterable[bytes]) -> None:
+        """Upload a blob; a multipart upload becomes visible when it is complete. See Backend."""
+        held = _Held(chunks)
+        try:
+            self._obstore.put(
+                self._store,
+                self._prefix + key,
+                iter(held),
+                chunk_size=_PART_BYTES,
+                max_concurrency=_CONCURRENT_PARTS,
+                use_multipart=True,
+            )
+        except BaseException as error:
+            if held.failure is not None:
+                raise held.failure from error  # the producer's own exception, which the Rust side has wrapped
+            if not isinstance(error, Exception):
+                raise
+            raise _failure("write", error) from error
+
+    def get(self, key: str, start: int, length: int) -> bytes:
+        """Read a range of a blob; see Backend."""
+        size = self.size(key)
+        if size is None:
+            raise KeyError(key)
+        end = min(start + length, size)
+        if start >= end:
+            return b""
+        try:
+            return bytes(self._obstore.get_range(self._store, self._prefix + key, start=start, end=end))
+        except FileNotFoundError:
+            raise KeyError(key) from None
+        except Exception as error:
+            raise _failure("read", error) from error
+
+    def size(self, key: str) -> int | None:
+        """Return a blob's size; see Backend."""
+        try:
+            return int(self._obstore.head(self._store, self._prefix + key)["size"])
+        except FileNotFoundError:
+            return None
+        except Exception as error:
+            raise _failure("look up", error) from error
+
+    def move(self, source: str, target: str) -> None:
+        """Copy on the server and remove the source; see Backend."""
+        try:
+            self._obstore.rename(self._store, self._prefix + source, self._prefix + target)
+        except Exception as error:
+            raise _failure("rename", error) from error
+
+    def touch(self, key: str) -> None:
+        """Object stores have no such operation: raise, so that the caller writes the object again."""
+        raise PersistenceError("not supported")
+
+    def delete(self, key: str) -> None:
+        """Remove a blob; see Backend."""
+        try:
+            self._obstore.delete(self._store, self._prefix + key)
+        except FileNotFoundError:
+            return
+        except Exception as error:
+            raise _failure("delete", error) from error
+
+    def list(self, prefix: str) -> Iterator[BlobInfo]:
+        """Yield the blobs under a prefix; see Backend."""
+        try:
+            for batch in self._obstore.list(self._store, prefix=self._prefix + prefix):
+                for item in batch:
+                    key = str(item["path"]).removeprefix(self._prefix)
+                    yield BlobInfo(key, int(item["size"]), item["last_modified"].timestamp())
+        except PersistenceError:
+            raise
+        except Exception as error:
+            raise _failure("list", error) from error
+
+    def free_bytes(self) -> int | None:
+        """Nobody knows."""
+        return None
+
+
+class _Held:
+    """Chunks for obstore, remembering the exception that ended them."""
+
+    def __init__(self, chunks: Iterable[bytes]) -> None:
+        self._chunks = chunks
+        self.failure: BaseException | None = None
+
+    def __iter__(self) -> Iterator[bytes]:
+        try:
+            for chunk in self._chunks:
+                if chunk:
+                    yield bytes(chunk)
+        except BaseException as error:
+            self.failure = error
+            raise
+
+
+def _failure(action: str, error: BaseException) -> PersistenceError:
+    # Without the message: a client's error text holds URLs, and these hold signatures.
+    return PersistenceError(f"can't {action}: {type(error).__name__}")

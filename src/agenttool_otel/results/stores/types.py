@@ -1,0 +1,220 @@
+"""What a payload store promises, and the reference that it gives out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, Protocol, runtime_checkable
+
+from agenttool_otel.errors import PersistenceError
+from agenttool_otel.records.base import JsonObject, utc_now
+
+__all__ = [
+    "Backend",
+    "BlobInfo",
+    "PayloadExpired",
+    "PayloadNotFound",
+    "PayloadStore",
+    "PersistedRef",
+    "QuotaExceeded",
+    "SweepReport",
+]
+
+
+class PayloadNotFound(PersistenceError, LookupError):
+    """No payload of that reference was ever stored here, or its memory is gone too."""
+
+
+class PayloadExpired(PersistenceError):
+    """The payload was there and its time is over; what it was is still known.
+
+    Attributes:
+        ref: the reference, with digest, size and the time of expiry.
+    """
+
+    def __init__(self, message: str, ref: PersistedRef) -> None:
+        super().__init__(message)
+        self.ref = ref
+
+
+class QuotaExceeded(PersistenceError):
+    """The payload is larger than allowed, or the store is full."""
+
+
+@dataclass(frozen=True, slots=True)
+class PersistedRef:
+    """A reference to persisted bytes: it says what they are, knowing it is no permission to read them.
+
+    Attributes:
+        uri: ``agent-runtime://session/tool-results/...``.
+        media_type: media type of the bytes.
+        digest: ``sha256:`` and the SHA-256 of the bytes as they are read back (before encryption).
+        size_bytes: how many there are.
+        created_at: when they were stored.
+        expires_at: when they may be gone; ``None``: kept until deleted.
+        owner: whose they are: ``session_id``, ``tenant``, ``invocation_id``; checked by whoever serves them.
+        redaction_state: what redaction did to them before they were stored.
+    """
+
+    uri: str
+    media_type: str
+    digest: str
+    size_bytes: int
+    created_at: datetime = field(default_factory=utc_now)
+    expires_at: datetime | None = None
+    owner: dict[str, str] = field(default_factory=dict)
+    redaction_state: str = "none"
+
+    def to_json(self) -> JsonObject:
+        """Return the ``persisted_ref`` of a record: without the owner, which is nobody else's business."""
+        data: JsonObject = {
+            "uri": self.uri,
+            "media_type": self.media_type,
+            "digest": self.digest,
+            "size_bytes": self.size_bytes,
+            "redaction_state": self.redaction_state,
+        }
+        if self.expires_at is not None:
+            data["expires_at"] = self.expires_at.isoformat().replace("+00:00", "Z")
+        return data
+
+    def to_index(self) -> JsonObject:
+        """Return everything, for the store's own index."""
+        data = self.to_json()
+        data["created_at"] = self.created_at.isoformat()
+        data["expires_at"] = self.expires_at.isoformat() if self.expires_at else None
+        data["owner"] = dict(self.owner)
+        return data
+
+    @classmethod
+    def from_index(cls, data: dict[str, Any]) -> PersistedRef:
+        """Read what ``to_index`` wrote.
+
+        Raises:
+            KeyError, TypeError, ValueError: it is something else.
+        """
+        expires = data["expires_at"]
+        return cls(
+            uri=str(data["uri"]),
+            media_type=str(data["media_type"]),
+            digest=str(data["digest"]),
+            size_bytes=int(data["size_bytes"]),
+            created_at=datetime.fromisoformat(data["created_at"]),
+            expires_at=datetime.fromisoformat(expires) if expires else None,
+            owner={str(key): str(value) for key, value in data["owner"].items()},
+            redaction_state=str(data.get("redaction_state", "none")),
+        )
+
+    def with_uri(self, uri: str) -> PersistedRef:
+        """Return the same reference under another URI."""
+        return replace(self, uri=uri)
+
+
+@dataclass(frozen=True, slots=True)
+class SweepReport:
+    """What a cleaning removed.
+
+    Attributes:
+        expired: references whose time was over; they stay as tombstones for a while.
+        removed_objects: payloads that no reference needs any more.
+        removed_bytes: their bytes.
+        kept_bytes: bytes that remain.
+    """
+
+    expired: int = 0
+    removed_objects: int = 0
+    removed_bytes: int = 0
+    kept_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class BlobInfo:
+    """One stored blob.
+
+    Attributes:
+        key: its key.
+        size: bytes.
+        modified: when it was written, seconds since the epoch.
+    """
+
+    key: str
+    size: int
+    modified: float
+
+
+@runtime_checkable
+class PayloadStore(Protocol):
+    """Keeps payloads. Every failure is a PersistenceError; every call may block, so callers bring a deadline."""
+
+    @property
+    def name(self) -> str:
+        """Short word for metrics (``local``, ``s3``)."""
+
+    def put_stream(
+        self,
+        chunks: Iterable[bytes],
+        media_type: str,
+        *,
+        name: str | None = None,
+        owner: dict[str, str] | None = None,
+        ttl_s: float | None = None,
+        redaction_state: str = "none",
+    ) -> PersistedRef:
+        """Store bytes and return the reference to them.
+
+        Args:
+            chunks: the bytes, in pieces; read once.
+            media_type: their media type.
+            name: last part of the URI, without extension (the invocation's id); random where none is given.
+            owner: ``session_id``, ``tenant``, ``invocation_id`` where known.
+            ttl_s: seconds to keep them; the store's default where ``None``.
+            redaction_state: what redaction did to them.
+        """
+
+    def resolve(self, uri: str) -> PersistedRef:
+        """Return what is known of a URI, even after its payload expired. Raises PayloadNotFound."""
+
+    def read(self, uri: str, offset: int = 0, limit: int | None = None) -> bytes:
+        """Return ``limit`` bytes from ``offset``. Raises PayloadNotFound or PayloadExpired."""
+
+    def open(self, uri: str) -> Iterator[bytes]:
+        """Yield all bytes in pieces, and raise at the end if they are not the ones that were stored."""
+
+    def delete(self, uri: str) -> None:
+        """Remove a payload's reference; the bytes go when nothing else refers to them."""
+
+    def sweep(self) -> SweepReport:
+        """Remove what expired and what nothing refers to."""
+
+
+class Backend(Protocol):
+    """Blobs under keys (``objects/ab/...``); what a ResultStore builds on."""
+
+    @property
+    def name(self) -> str:
+        """Short word for metrics."""
+
+    def put(self, key: str, chunks: Iterable[bytes]) -> None:
+        """Write a blob whole or not at all: a reader sees the old one, the new one or none."""
+
+    def get(self, key: str, start: int, length: int) -> bytes:
+        """Return up to ``length`` bytes from ``start``. Raises KeyError if there is no such blob."""
+
+    def size(self, key: str) -> int | None:
+        """Return the blob's size, or ``None`` if there is none."""
+
+    def move(self, source: str, target: str) -> None:
+        """Rename a blob, replacing the target."""
+
+    def touch(self, key: str) -> None:
+        """Make a blob count as just written, where the backend can."""
+
+    def delete(self, key: str) -> None:
+        """Remove a blob; no error if there is none."""
+
+    def list(self, prefix: str) -> Iterator[BlobInfo]:
+        """Yield the blobs under a prefix."""
+
+    def free_bytes(self) -> int | None:
+        """Return how much room is left, or ``None`` if nobody knows."""
