@@ -27,9 +27,7 @@ _MAX_NESTED = 4
 _MAX_PATHS = 200
 _MAX_ARGV = 256
 # Names where a command may stand, for text that no parser reads: only ever used to warn.
-_NAMES = re.compile(
-    r"(?:^|[\n;&|({`]|\$\(|\bdo\b|\bthen\b|\belse\b|\bsudo\b|\bxargs\b)\s{0,20}([A-Za-z0-9_./+-]{1,80})"
-)
+_NAMES = re.compile(r"(?:^|[\n;&|({`]|\b(?:do|then|else|sudo|xargs)\b)\s{0,20}([A-Za-z0-9_./+-]{1,80})")
 _WORDS = re.compile(r"[^\s'\"`;|&<>(){}$=]{2,200}")
 _SCAN = 65536
 _WINDOWS = re.compile(r"(?i)\$env:|%[A-Za-z_]{3,40}%|(?:^|[\s\"'=])[A-Za-z]:\\|\\\\[A-Za-z0-9_.-]+\\|\|\s*%\s*\{")
@@ -59,7 +57,7 @@ def shell_fact(command: object, *, argument: str, inferred: bool = False) -> She
         else:
             return _unreadable("", argument, inferred, "not_text")
         return _fact(text, argument, inferred, 0)
-    except Exception:
+    except Exception:  # a parser's bug must read as "not proven", never as an error in a tool call
         return _unreadable("", argument, inferred, "internal")
 
 

@@ -1,8 +1,8 @@
 """The second opinion: tree-sitter-bash, with an allow-list of node kinds.
 
-It has two uses. ``disagreement`` checks that a real bash grammar cuts the line into the very words and commands that the
-lexical guard cut it into; any difference ends the proof. ``survey`` lists the commands of a line that is *not* proven,
-wherever they stand (substitutions, loops, functions), for the facts that warn.
+It has two uses. ``disagreement`` checks that a real bash grammar cuts the line into the very words and commands that
+the lexical guard cut it into; any difference ends the proof. ``survey`` lists the commands of a line that is *not*
+proven, wherever they stand (substitutions, loops, functions), for the facts that warn.
 """
 
 from __future__ import annotations
@@ -43,7 +43,6 @@ _ALLOWED = _LITERAL | {
 }
 _COMMANDS = frozenset({"command", "test_command", "declaration_command", "unset_command"})
 _MAX_FOUND = 200
-_PARSE_SECONDS = 0.25
 
 _local = threading.local()
 

@@ -13,6 +13,8 @@ import re
 import unicodedata
 from dataclasses import dataclass, field
 
+from agenttool_otel.facts.shell.tables import programs
+
 __all__ = ["MAX_COMMANDS", "MAX_LENGTH", "Redirect", "Simple", "Unproven", "Word", "read"]
 
 MAX_LENGTH = 8192
@@ -30,36 +32,6 @@ _SUBSCRIPT_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\[[^\n]*\]\+?=")
 _DELIMITER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _ESCAPABLE = frozenset("().*;?[]!|+$/- {}^\"'<>&#~,:=@%")
 _WORD_END = frozenset(" \t\n;&|()<>")
-_KEYWORDS = frozenset(
-    [
-        "if",
-        "then",
-        "elif",
-        "else",
-        "fi",
-        "for",
-        "while",
-        "until",
-        "do",
-        "done",
-        "case",
-        "esac",
-        "select",
-        "function",
-        "time",
-        "coproc",
-        "in",
-        "{",
-        "}",
-        "!",
-        "repeat",
-        "foreach",
-        "end",
-        "nocorrect",
-        "noglob",
-        "always",
-    ]
-)
 # Letters and symbols that draw nothing or look like a space, although their category says otherwise.
 _BLANK_LETTERS = frozenset("\u115f\u1160\u3164\uffa0\u2800\u17b4\u17b5")
 
@@ -253,7 +225,7 @@ class _Reader:
                     command.assignments.append(assignment[1])
                     continue
             word = self._word()
-            if not command.words and not word.quoted and word.text in _KEYWORDS:
+            if not command.words and not word.quoted and word.text in programs()["shell"]["keywords"]:
                 raise Unproven("negation" if word.text == "!" else "keyword")
             command.words.append(word)
         if not command.words and not command.assignments and not command.redirects:
@@ -334,11 +306,7 @@ class _Reader:
             elif char in "*?[]":
                 self._glob(word, char, start)
                 parts.append(char)
-            elif (
-                (char == "~" and self.pos - 1 == start and (self._peek() in _WORD_END or self._peek() in ("", "/")))
-                or (char == "!" and self.pos - 1 == start and (not self._peek() or self._peek() in " \t\n"))
-                or not char.isascii()
-            ):
+            elif not char.isascii() or (self.pos - 1 == start and self._harmless(char)):
                 parts.append(char)
             else:
                 raise Unproven(_CONSTRUCTS.get(char, "character"))
@@ -347,6 +315,13 @@ class _Reader:
         if self.heredocs and "\n" in word.text:
             raise Unproven("heredoc")  # where its body begins is not the same for every reader
         return word
+
+    def _harmless(self, char: str) -> bool:
+        """A tilde that stands for the home directory, or an exclamation mark that stands alone."""
+        following = self._peek()
+        if char == "~":
+            return not following or following == "/" or following in _WORD_END
+        return char == "!" and (not following or following in " \t\n")
 
     def _glob(self, word: Word, char: str, start: int) -> None:
         alone = self.pos - 1 == start and (not self._peek() or self._peek() in _WORD_END)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from agenttool_otel.facts.shell.guard import Word
+from agenttool_otel.facts.shell.tables import programs
 
 __all__ = ["awk_program", "find_words", "jq_program", "printf_words", "sed_program", "test_words"]
 
@@ -15,7 +16,6 @@ __all__ = ["awk_program", "find_words", "jq_program", "printf_words", "sed_progr
 
 _SED_ADDRESS = re.compile(r"\s*(?:[0-9]+(?:~[0-9]+)?|\$|\+[0-9]+)")
 _SED_FLAGS = re.compile(r"[gpIi0-9]*")
-_SED_PLAIN = frozenset("pdDqQnNgGhHxP=l")
 
 
 def sed_program(script: str) -> str:
@@ -52,7 +52,7 @@ def sed_program(script: str) -> str:
         elif command in "qQ":
             while script[pos : pos + 1].isdigit():
                 pos += 1
-        elif command not in _SED_PLAIN:
+        elif command not in programs()["sed"]["plain"]:
             return f"sed command {command!r}"
         while script[pos : pos + 1] == " ":
             pos += 1
@@ -124,73 +124,8 @@ def _sed_substitution(script: str, pos: int, command: str) -> int:
 
 # --- awk: no way to write, run or open anything by name ---------------------------------------------------------------
 
-_AWK_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _AWK_CALL = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\s*\(")
-_AWK_FORBIDDEN = frozenset(
-    [
-        "system",
-        "getline",
-        "close",
-        "fflush",
-        "ENVIRON",
-        "PROCINFO",
-        "SYMTAB",
-        "FUNCTAB",
-        "ARGV",
-        "ARGC",
-        "function",
-        "func",
-        "include",
-        "load",
-        "namespace",
-        "extension",
-        "nextfile",
-        "BINMODE",
-        "OFMT",
-        "CONVFMT",
-    ]
-)
-_AWK_CALLS = frozenset(
-    [
-        "length",
-        "substr",
-        "index",
-        "split",
-        "sub",
-        "gsub",
-        "match",
-        "tolower",
-        "toupper",
-        "sprintf",
-        "int",
-        "sqrt",
-        "exp",
-        "log",
-        "sin",
-        "cos",
-        "atan2",
-        "rand",
-        "srand",
-        "gensub",
-        "strftime",
-        "systime",
-        "mktime",
-        "print",
-        "printf",
-        "if",
-        "while",
-        "for",
-        "in",
-        "and",
-        "or",
-        "not",
-        "BEGIN",
-        "END",
-        "return",
-        "delete",
-        "exit",
-    ]
-)
 
 
 def awk_program(program: str) -> str:
@@ -201,105 +136,25 @@ def awk_program(program: str) -> str:
     """
     if any(char in program for char in "|>@`") or "\\\n" in program:
         return "awk program with > | or @"
-    for name in _AWK_NAME.findall(program):
-        if name in _AWK_FORBIDDEN:
+    words = programs()["awk"]
+    for name in _NAME.findall(program):
+        if name in words["forbidden"]:
             return f"awk {name}"
     for name in _AWK_CALL.findall(program):
-        if name not in _AWK_CALLS:
+        if name not in words["calls"]:
             return f"awk call of {name}"
-    if "<" in program and "getline" in program:
-        return "awk getline"
     return ""
 
 
 def jq_program(program: str) -> str:
     """Why a jq program may read more than its input, or ``""``."""
-    match = re.search(
-        r"\b(import|include|env|ENV|modulemeta|get_search_list|input_filename|input_line_number)\b", program
-    )
-    return f"jq {match[0]}" if match else ""
+    forbidden = programs()["jq"]["forbidden"]
+    return next((f"jq {name}" for name in _NAME.findall(program) if name in forbidden), "")
 
 
 # --- find -------------------------------------------------------------------------------------------------------------
 
-_FIND_FLAGS = frozenset(
-    [
-        "-depth",
-        "-d",
-        "-xdev",
-        "-mount",
-        "-noleaf",
-        "-follow",
-        "-daystart",
-        "-ignore_readdir_race",
-        "-noignore_readdir_race",
-        "-empty",
-        "-readable",
-        "-writable",
-        "-executable",
-        "-nouser",
-        "-nogroup",
-        "-true",
-        "-false",
-        "-print",
-        "-print0",
-        "-ls",
-        "-prune",
-        "-quit",
-        "-not",
-        "-a",
-        "-and",
-        "-o",
-        "-or",
-        "!",
-        "(",
-        ")",
-        ",",
-    ]
-)
-_FIND_VALUES = frozenset(
-    [
-        "-maxdepth",
-        "-mindepth",
-        "-regextype",
-        "-name",
-        "-iname",
-        "-path",
-        "-ipath",
-        "-wholename",
-        "-iwholename",
-        "-regex",
-        "-iregex",
-        "-type",
-        "-xtype",
-        "-size",
-        "-mtime",
-        "-atime",
-        "-ctime",
-        "-mmin",
-        "-amin",
-        "-cmin",
-        "-newer",
-        "-anewer",
-        "-cnewer",
-        "-perm",
-        "-user",
-        "-group",
-        "-uid",
-        "-gid",
-        "-links",
-        "-inum",
-        "-samefile",
-        "-lname",
-        "-ilname",
-        "-fstype",
-        "-used",
-        "-printf",
-    ]
-)
 _FIND_NEWER = re.compile(r"-newer[aBcm][aBcmt]\Z")
-_FIND_NAMES = frozenset(["-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-regex", "-iregex"])
-_FIND_FILES = frozenset(["-newer", "-anewer", "-cnewer", "-samefile"])
 
 
 def find_words(words: list[Word]) -> tuple[str, list[Word], list[Word], list[Word]]:
@@ -309,6 +164,7 @@ def find_words(words: list[Word]) -> tuple[str, list[Word], list[Word], list[Wor
         Why it may do more than list (or ``""``), the starting points, the words that are name patterns, and the words
         that name files to compare with.
     """
+    table = programs()["find"]
     index = 0
     starts: list[Word] = []
     names: list[Word] = []
@@ -327,9 +183,10 @@ def find_words(words: list[Word]) -> tuple[str, list[Word], list[Word], list[Wor
         index += 1
         if word.glob:
             return "find with an unquoted glob", starts, names, compared
-        if word.text in _FIND_FLAGS:
+        if word.text in table["flags"]:
             continue
-        if word.text not in _FIND_VALUES and not _FIND_NEWER.match(word.text):
+        named, compares = word.text in table["names"], word.text in table["files"] or _FIND_NEWER.match(word.text)
+        if not (named or compares or word.text in table["values"]):
             return f"find {word.text[:40]}", starts, names, compared
         if index >= len(words):
             return f"find {word.text} without its value", starts, names, compared
@@ -337,9 +194,9 @@ def find_words(words: list[Word]) -> tuple[str, list[Word], list[Word], list[Wor
         index += 1
         if value.glob or (value.text.startswith("-") and not re.match(r"-[0-9]", value.text)):
             return f"find {word.text} with {value.text[:40]}", starts, names, compared
-        if word.text in _FIND_NAMES:
+        if named:
             names.append(value)
-        elif word.text in _FIND_FILES or word.text.startswith("-newer"):
+        elif compares:
             compared.append(value)
     return "", starts, names, compared
 
@@ -360,11 +217,6 @@ def printf_words(words: list[Word]) -> str:
     return ""
 
 
-_TEST_FILE = frozenset(
-    ["-e", "-f", "-d", "-r", "-w", "-x", "-s", "-L", "-h", "-p", "-S", "-b", "-c", "-g", "-u", "-k", "-O", "-G", "-N"]
-)
-_TEST_TEXT = frozenset(("-z", "-n"))
-_TEST_NUMBER = frozenset(["-eq", "-ne", "-lt", "-le", "-gt", "-ge"])
 _NUMBER = re.compile(r"-?[0-9]{1,18}\Z")
 
 
@@ -386,18 +238,19 @@ def test_words(name: str, words: list[Word]) -> tuple[str, list[Word]]:
         return "test with a glob", []
     if words and words[0].text == "!":
         words = words[1:]
+    table = programs()["test"]
     texts = [word.text for word in words]
     if len(texts) == 1 and texts[0] not in ("!", "(", ")") and not texts[0].startswith("-"):
         return "", []
-    if len(texts) == 2 and texts[0] in _TEST_FILE and not words[1].substitution:
+    if len(texts) == 2 and texts[0] in table["file"] and not words[1].substitution:
         return "", [words[1]]
-    if len(texts) == 2 and texts[0] in _TEST_TEXT:
+    if len(texts) == 2 and texts[0] in table["text"]:
         return "", []
     if len(texts) == 3:
-        if texts[1] in ("=", "==", "!=") and texts[0] not in ("!", "("):
+        if texts[1] in table["equal"] and texts[0] not in ("!", "("):
             return "", []
-        if texts[1] in _TEST_NUMBER and _NUMBER.match(texts[0]) and _NUMBER.match(texts[2]):
+        if texts[1] in table["number"] and _NUMBER.match(texts[0]) and _NUMBER.match(texts[2]):
             return "", []
-        if texts[1] in ("-nt", "-ot", "-ef"):
+        if texts[1] in table["age"]:
             return "", [words[0], words[2]]
     return "test expression", []

@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-__all__ = ["Effects", "Sensitive", "Spec", "Wrapper", "effects", "read_only", "sensitive"]
+__all__ = ["Effects", "Sensitive", "Spec", "Wrapper", "effects", "programs", "read_only", "sensitive"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +105,15 @@ def _spec(row: dict[str, Any]) -> Spec:
         builtin=row.get("builtin", False),
         program=row.get("program", ""),
     )
+
+
+@cache
+def programs() -> dict[str, dict[str, frozenset[str]]]:
+    """The words of the small languages (data/programs.toml), by language and group."""
+    return {
+        language: {group: frozenset(words) for group, words in groups.items()}
+        for language, groups in _load("programs.toml").items()
+    }
 
 
 @cache
