@@ -35,6 +35,8 @@ OPA_VERSION: Final = "v1.20.2"
 JAEGER_VERSION: Final = "v1.76.0"
 COLLECTOR_VERSION: Final = "v0.159.0"
 COLLECTOR_STABLE_VERSION: Final = "v1.65.0"
+# what docker compose reads its files with: checks compose.yaml without Docker
+COMPOSE_VERSION: Final = "v2.16.2"
 
 _CORE: Final = "go.opentelemetry.io/collector"
 _CONTRIB: Final = "github.com/open-telemetry/opentelemetry-collector-contrib"
@@ -186,6 +188,10 @@ def _build_jaeger(target: Path) -> None:
     _build_main("github.com/jaegertracing/jaeger", JAEGER_VERSION, "./cmd/jaeger", target)
 
 
+def _build_compose(target: Path) -> None:
+    _build_main("github.com/compose-spec/compose-go/v2", COMPOSE_VERSION, "./cmd", target)
+
+
 def _build_builder(target: Path) -> None:
     _build_main(f"{_CORE}/cmd/builder", COLLECTOR_VERSION, ".", target)
 
@@ -226,6 +232,7 @@ SERVERS: Final = {
         Server("jaeger", JAEGER_VERSION, _build_jaeger),
         Server("ocb", COLLECTOR_VERSION, _build_builder),
         Server("otelcol", COLLECTOR_VERSION, _build_collector),
+        Server("compose-spec", COMPOSE_VERSION, _build_compose),
         Server("prometheus"),
         Server("promtool"),
     )
