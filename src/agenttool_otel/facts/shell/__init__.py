@@ -15,7 +15,8 @@ import re
 import shlex
 from collections.abc import Sequence
 
-from agenttool_otel.facts.shell.classify import Verdict, base_name, classify, effects_of, redirect_writes, script_of
+from agenttool_otel.facts.shell.classify import base_name, classify
+from agenttool_otel.facts.shell.effects import Verdict, effects_of, redirect_writes, script_of
 from agenttool_otel.facts.shell.grammar import disagreement, survey
 from agenttool_otel.facts.shell.guard import MAX_LENGTH, Simple, Unproven, Word, read
 from agenttool_otel.facts.shell.secrets import names_secret

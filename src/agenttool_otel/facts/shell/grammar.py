@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from agenttool_otel.facts.shell.guard import MAX_LENGTH, Simple
+from agenttool_otel.facts.shell.guard import Simple
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -37,12 +37,14 @@ _ALLOWED = _LITERAL | {
     "process_substitution",
     "comment",
     "variable_assignment",
+    "variable_assignments",
     "variable_name",
     "string_content",
     "test_command",
 }
 _COMMANDS = frozenset({"command", "test_command", "declaration_command", "unset_command"})
 _MAX_FOUND = 200
+_MAX_SURVEY = 4096  # error recovery takes quadratic time on hostile text
 
 _local = threading.local()
 
@@ -114,7 +116,7 @@ def disagreement(text: str, commands: list[Simple]) -> str:
             starts.append(node.start_byte)
             words.append((node.start_byte, node.end_byte))
             continue
-        if kind in ("variable_assignment", "comment"):
+        if kind in ("variable_assignment", "variable_assignments", "comment"):
             continue
         if kind == "command":
             name = node.child_by_field_name("name")
@@ -160,12 +162,12 @@ def survey(text: str) -> tuple[list[Found], bool]:
     """Lists the commands of a line, also those inside other constructs; best effort, for warnings only.
 
     Args:
-        text: any text; only the first 8 KB are read.
+        text: any text; only the first 4 KB are read.
 
     Returns:
         The commands in the order of the text, and whether the grammar understood all of it.
     """
-    data = text[:MAX_LENGTH].encode("utf-8", "replace")
+    data = text[:_MAX_SURVEY].encode("utf-8", "replace")
     root = _parser().parse(data).root_node
     found: list[Found] = []
     by_end: list[tuple[Any, Found]] = []

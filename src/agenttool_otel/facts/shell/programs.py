@@ -203,7 +203,7 @@ def find_words(words: list[Word]) -> tuple[str, list[Word], list[Word], list[Wor
 
 # --- printf, test -----------------------------------------------------------------------------------------------------
 
-_PRINTF = re.compile(r"(?:[^%]|%%|%[-0 ]*[0-9]*(?:\.[0-9]+)?[sbqc])*\Z", re.DOTALL)
+_PRINTF = re.compile(r"(?:[^%]|%%|%-?[0-9]{0,4}(?:\.[0-9]{1,4})?[sbqc])*\Z", re.DOTALL)
 
 
 def printf_words(words: list[Word]) -> str:

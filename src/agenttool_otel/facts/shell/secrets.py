@@ -28,7 +28,7 @@ def names_secret(path: str, *, glob: bool = False) -> bool:
         return True
     data = sensitive()
     normal = posixpath.normpath(path.replace("\\", "/")) if path else ""
-    if data.path.search(path) or data.path.search(normal):
+    if data.path.search(path) or (normal != path and data.path.search(normal)):
         return True
     if not glob or not _GLOB.search(path):
         return False

@@ -1,0 +1,140 @@
+"""What is known of commands that are not proven to only read: for the facts that warn."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from dataclasses import dataclass, field
+
+from agenttool_otel.facts.shell.tables import effects
+
+__all__ = ["Verdict", "effects_of", "redirect_writes", "script_of"]
+
+_MAX_WRAPPERS = 4
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+_CLUSTER = re.compile(r"-[A-Za-z]+")
+
+
+@dataclass(slots=True)
+class Verdict:
+    """What is known of one command.
+
+    Attributes:
+        read_only: proven.
+        reason: why, or why not.
+        paths: words that name files.
+        sensitive: reads credentials or the environment.
+        network: may send or fetch.
+        executes: may run code or another program that it was given.
+        destructive: deletes, overwrites or kills.
+        foreign: text of another shell (PowerShell, cmd).
+        script: the text that ``sh -c`` and the like run, to be read in turn.
+    """
+
+    read_only: bool = False
+    reason: str = ""
+    paths: list[str] = field(default_factory=list)
+    sensitive: bool = False
+    network: bool = False
+    executes: bool = False
+    destructive: bool = False
+    foreign: bool = False
+    script: str | None = None
+
+
+def redirect_writes(operator: str, target: str) -> bool:
+    """Whether a redirection may change a file: everything but input, descriptor copies and /dev/null does."""
+    if operator in ("<", "<<", "<<<", "<&"):
+        return False
+    if operator == ">&" and target.isdigit() and len(target) == 1:
+        return False
+    return not (operator in (">", ">>", "&>", "&>>", ">&", ">|") and target == "/dev/null")
+
+
+def effects_of(words: list[str], verdict: Verdict, depth: int = 0) -> None:
+    """Adds what the tables know of a command that is not proven to only read; unknown programs may do anything.
+
+    Args:
+        words: the command's words.
+        verdict: where to add; ``script`` and ``inner`` are not set.
+        depth: how many wrappers were opened.
+    """
+    if not words:
+        return
+    table = effects()
+    name = posixpath.basename(words[0]) or words[0]
+    lower = name.lower()
+    verb, dash, noun = lower.partition("-")
+    if lower in table.foreign or (dash and noun.isalpha() and name[:1].isupper() and verb in table.powershell_verbs):
+        verdict.foreign = True
+    if name not in table.known and lower not in table.foreign:
+        verdict.executes = verdict.network = True
+    if lower in table.foreign:
+        verdict.executes = verdict.network = True
+    verdict.executes = verdict.executes or name in table.executes
+    verdict.network = verdict.network or name in table.network
+    verdict.destructive = verdict.destructive or name in table.destructive or name.startswith("mkfs.")
+    triggers = table.destructive_words.get(name, ())
+    if triggers and any(_triggered(word, triggers) for word in words[1:]):
+        verdict.destructive = True
+    if name in table.prints_environment or name in table.sends:
+        verdict.sensitive = True
+    if name == "find" and depth < _MAX_WRAPPERS:
+        for index, word in enumerate(words):
+            if word in ("-exec", "-execdir", "-ok", "-okdir"):
+                effects_of(words[index + 1 :], verdict, depth + 1)
+    wrapper = table.wrappers.get(name)
+    if wrapper is not None and depth < _MAX_WRAPPERS:
+        index = 1
+        while index < len(words):
+            word = words[index]
+            if word == "--":
+                index += 1
+                break
+            if word.startswith("-") and len(word) > 1:
+                takes = not word.startswith("--") and word[-1] in wrapper.value
+                index += 2 if takes else 1
+            elif wrapper.assignments and _ASSIGNMENT.match(word):
+                index += 1
+            else:
+                break
+        effects_of(words[index + wrapper.skip :], verdict, depth + 1)
+
+
+def _triggered(word: str, triggers: tuple[str, ...]) -> bool:
+    for trigger in triggers:
+        if word == trigger:
+            return True
+        if trigger.startswith("--"):
+            bare = word.partition("=")[0]
+            if len(bare) > 3 and (trigger.startswith(bare) or bare.startswith(trigger)):
+                return True
+        elif len(trigger) == 2 and trigger[0] == "-" and _CLUSTER.match(word) and trigger[1] in word[:8]:
+            return True
+    return False
+
+
+def script_of(words: list[str], depth: int = 0) -> str | None:
+    """The script text that a command runs, when it is written out: ``sh -c TEXT``, ``eval TEXT``, behind wrappers."""
+    if not words or depth > _MAX_WRAPPERS:
+        return None
+    table = effects()
+    name = posixpath.basename(words[0])
+    if name == "eval":
+        return " ".join(words[1:]) or None
+    if name == "trap" and len(words) > 2:
+        return words[1]
+    if name in table.shells:
+        for index, word in enumerate(words[1:], start=1):
+            if word.startswith("-") and not word.startswith("--") and "c" in word:
+                return words[index + 1] if index + 1 < len(words) else None
+        return None
+    if name in table.wrappers or name == "find":
+        for index, word in enumerate(words[1:], start=1):
+            if posixpath.basename(word) in table.shells or word == "eval":
+                return script_of(words[index:], depth + 1)
+            if name == "env" and word.startswith("-S"):
+                return word[2:] or " ".join(words[index + 1 :])
+            if name == "env" and word.startswith("--split-string"):
+                return word.partition("=")[2] or " ".join(words[index + 1 :])
+    return None
