@@ -121,10 +121,8 @@ def validate_input(document: Any) -> None:
         if _validator().is_valid(document):
             return
         error = next(iter(_validator().iter_errors(document)), None)
-        place = "" if error is None else "/".join(str(part) for part in error.instance_path)
+        # the schema's path, not the document's: keys of the document can be argument content
         rule = "" if error is None else "/".join(str(part) for part in error.schema_path)
     except (ValueError, TypeError, RecursionError):
-        place, rule = "", "not JSON"
-    raise PolicyEvaluationError(
-        f"policy input does not fit its schema at /{place} ({rule})", cause=FailClosedCause.INPUT_INVALID
-    )
+        rule = "type"
+    raise PolicyEvaluationError(f"policy input does not fit its schema: {rule}", cause=FailClosedCause.INPUT_INVALID)

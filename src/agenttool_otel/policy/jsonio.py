@@ -45,7 +45,7 @@ def encode_arguments(arguments: Any) -> bytes:
         arguments: the permission input.
 
     Raises:
-        PolicyEvaluationError: it holds NaN, bytes, a foreign object, a cycle, a lone surrogate, or is nested too deeply.
+        PolicyEvaluationError: it holds NaN, bytes, a foreign object, a cycle or a lone surrogate, or is too deep.
     """
     try:
         return _encode_strict(arguments).encode("utf-8")

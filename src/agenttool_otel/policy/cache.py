@@ -1,0 +1,172 @@
+"""The decision cache: an answer is used again only where it is proven to be the same.
+
+The key is the compiled bundle's generation and exactly those parts of the input that the entry point can read
+(``reads.py``). An engine that can't prove its reads is never cached. Errors, timeouts and decisions that expire are
+not kept.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import threading
+from collections import OrderedDict
+from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
+
+import orjson
+
+from agenttool_otel.policy.jsonio import encode_arguments
+from agenttool_otel.policy.reads import ReadSet
+from agenttool_otel.policy.types import PolicyEngine, PolicyInput, Verdict
+
+__all__ = ["CacheKey", "CacheStats", "CacheableEngine", "DecisionCache"]
+
+_SHORT: Final = 256
+_ABSENT: Final[list[Any]] = []
+
+
+@runtime_checkable
+class CacheableEngine(Protocol):
+    """An engine that can prove what its answers depend on."""
+
+    def reads(self, entry_point: str) -> tuple[int, ReadSet] | None:
+        """Return the generation of its compiled bundle and the input paths that the entry point can read."""
+
+
+class CacheKey(NamedTuple):
+    """What a cached verdict is found by.
+
+    Attributes:
+        generation: number of the compiled bundle, unique in this process.
+        entry_point: the rule.
+        projection: what the rule can read, or its digest.
+    """
+
+    generation: int
+    entry_point: str
+    projection: bytes
+
+
+class CacheStats(NamedTuple):
+    """Counters since the cache was made."""
+
+    hits: int
+    misses: int
+    uncacheable: int
+    entries: int
+
+
+class DecisionCache:
+    """A bounded, thread-safe cache of verdicts, least recently used out first.
+
+    Args:
+        max_entries: most verdicts that are kept.
+    """
+
+    def __init__(self, max_entries: int = 4096) -> None:
+        if max_entries < 1:
+            raise ValueError("a decision cache holds at least one entry")
+        self._max_entries = max_entries
+        self._entries: OrderedDict[CacheKey, Verdict] = OrderedDict()
+        self._lock = threading.Lock()
+        self._hits = self._misses = self._uncacheable = 0
+
+    def key(self, engine: PolicyEngine, entry_point: str, document: PolicyInput) -> CacheKey | None:
+        """Return the key of a decision, or ``None`` when it must not be cached.
+
+        Args:
+            engine: the engine that would be asked.
+            entry_point: the rule.
+            document: the input, validated against its schema.
+
+        Raises:
+            PolicyEvaluationError: the arguments have no exact JSON form.
+        """
+        reads = getattr(engine, "reads", None)
+        proven: tuple[int, ReadSet] | None = None if reads is None else reads(entry_point)
+        if proven is None:
+            self._uncacheable += 1
+            return None
+        generation, read_set = proven
+        # the parts that are not tool arguments are typed by the schema, so orjson can't write them ambiguously
+        projection = orjson.dumps([_value(document, path) for path in read_set.typed])
+        if read_set.arguments:
+            projection += encode_arguments([_value(document, path) for path in read_set.arguments])
+        if len(projection) > _SHORT:
+            projection = hashlib.sha256(projection).digest()
+        return CacheKey(generation, entry_point, projection)
+
+    def get(self, key: CacheKey) -> Verdict | None:
+        """Return a copy of the verdict of an earlier, equal decision, marked as cached.
+
+        Args:
+            key: from ``key``.
+        """
+        with self._lock:
+            verdict = self._entries.get(key)
+            if verdict is None:
+                self._misses += 1
+                return None
+            self._entries.move_to_end(key)
+            self._hits += 1
+        verdict = _copy(verdict)
+        verdict.cached = True
+        return verdict
+
+    def put(self, engine: PolicyEngine, key: CacheKey, verdict: Verdict) -> None:
+        """Keep a verdict, unless it expires, stands for a failure, or the bundle changed while it was made.
+
+        Args:
+            engine: the engine that was asked.
+            key: from ``key``, made before the question.
+            verdict: what came out.
+        """
+        if verdict.expires_at is not None or verdict.fail_closed is not None:
+            return
+        reads = getattr(engine, "reads", None)
+        proven = None if reads is None else reads(key.entry_point)
+        if proven is None or proven[0] != key.generation:
+            return
+        kept = _copy(verdict)
+        with self._lock:
+            self._entries[key] = kept
+            self._entries.move_to_end(key)
+            while len(self._entries) > self._max_entries:
+                self._entries.popitem(last=False)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._entries.clear()
+
+    def stats(self) -> CacheStats:
+        """Return the counters."""
+        with self._lock:
+            return CacheStats(self._hits, self._misses, self._uncacheable, len(self._entries))
+
+    def describe(self) -> dict[str, Any]:
+        """Return size and counters as plain data."""
+        return {"max_entries": self._max_entries, **self.stats()._asdict()}
+
+
+def _value(document: Any, path: tuple[str, ...]) -> list[Any]:
+    """Return a list of the value at a path, empty where there is none: so ``null`` and absent differ."""
+    for part in path:
+        if type(document) is not dict or part not in document:
+            # a list that is indexed by a string has nothing there, in Rego too
+            return _ABSENT
+        document = document[part]
+    return [document]
+
+
+def _copy(verdict: Verdict) -> Verdict:
+    """Copy a verdict so that nobody's change of it reaches anybody else."""
+    new = copy.copy(verdict)
+    if verdict.updated_input is not None:
+        new.updated_input = copy.deepcopy(verdict.updated_input)
+    if verdict.suggested_updates:
+        new.suggested_updates = copy.deepcopy(verdict.suggested_updates)
+    if verdict.alternatives:
+        new.alternatives = copy.deepcopy(verdict.alternatives)
+    new.extra = copy.deepcopy(verdict.extra) if verdict.extra else {}
+    return new

@@ -1,0 +1,318 @@
+"""Decider: a document in, a believed verdict out, whatever happens in between.
+
+It never raises a failure: everything that stands between a call and a proper decision becomes a deny that says why.
+Only what means "stop this program or task" passes through.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any, Final, TypeVar
+
+from agenttool_otel.errors import ConfigurationError, PolicyEvaluationError, PolicyTimeout
+from agenttool_otel.names import Behavior, EngineName, EntryPoint, FailClosedCause, PolicyMode
+from agenttool_otel.policy.cache import DecisionCache
+from agenttool_otel.policy.combine import no_decision
+from agenttool_otel.policy.input_schema import validate_input
+from agenttool_otel.policy.native import is_panic
+from agenttool_otel.policy.normalise import deny_for, normalise, normalise_obligations, normalise_visible
+from agenttool_otel.policy.types import EngineAnswer, PolicyEngine, PolicyInput, Verdict
+
+__all__ = ["DEFAULT_TIMEOUT", "Decider"]
+
+_Answer = TypeVar("_Answer")
+
+DEFAULT_TIMEOUT: Final = 2.0
+"""Seconds that a whole decision may take."""
+
+
+def _failure(error: BaseException, engine: PolicyEngine | None) -> Verdict:
+    """Turn a failure into a deny, or raise it again when it is none."""
+    name = EngineName.NONE if engine is None else engine.name
+    revision = "" if engine is None else engine.revision
+    if is_panic(error):
+        error = PolicyEvaluationError("the policy engine panicked", cause=FailClosedCause.ENGINE_PANIC)
+    if not isinstance(error, Exception):
+        raise error
+    return deny_for(error, engine=name, revision=revision)
+
+
+class Decider:
+    """Runs a chain of engines and makes one verdict of what they say.
+
+    Args:
+        engines: asked in this order; each is asked only when those before it passed the question on.
+        mode: ``shadow``: decide and record, never block. The verdict then allows, and what it would have been is in
+            its ``shadow``.
+        timeout: seconds that a decision may take, all engines together.
+        cache: decision cache, or ``None`` for none.
+        shadow_engines: engines whose decision is recorded beside the real one and never acted on.
+        shadow_packages: rule packages, for example ``agenttool.rules.network``, whose deny or ask is recorded and not
+            acted on. The engines must be able to leave a package out (EmbeddedEngine can); for a server, build the
+            bundle so.
+
+    Raises:
+        ConfigurationError: an engine can't leave packages out.
+        PolicyLoadError: there is no such package.
+    """
+
+    def __init__(
+        self,
+        engines: Sequence[PolicyEngine],
+        *,
+        mode: PolicyMode | str = PolicyMode.ENFORCE,
+        timeout: float = DEFAULT_TIMEOUT,
+        cache: DecisionCache | None = None,
+        shadow_engines: Sequence[PolicyEngine] = (),
+        shadow_packages: Sequence[str] = (),
+    ) -> None:
+        if shadow_packages:
+            # the whole policy is asked for the record, the reduced one for the decision
+            shadow_engines = (*engines, *shadow_engines)
+            engines = [_reduced(engine, shadow_packages) for engine in engines]
+        self._engines = tuple(engines)
+        self._mode = PolicyMode(mode)
+        self._timeout = float(timeout)
+        self._cache = cache
+        self._shadow_engines = tuple(shadow_engines)
+        self._shadow_packages = tuple(shadow_packages)
+
+    @property
+    def mode(self) -> PolicyMode:
+        """Whether decisions bind."""
+        return self._mode
+
+    @property
+    def engines(self) -> tuple[PolicyEngine, ...]:
+        """The chain."""
+        return self._engines
+
+    @property
+    def revision(self) -> str:
+        """Revision of the first engine's bundle."""
+        return self._engines[0].revision if self._engines else ""
+
+    def describe(self) -> dict[str, Any]:
+        """Return the configuration as plain data, for people and the evidence log."""
+        return {
+            "mode": str(self._mode),
+            "timeout_s": self._timeout,
+            "engines": [_describe(engine) for engine in self._engines],
+            "shadow_engines": [_describe(engine) for engine in self._shadow_engines],
+            "shadow_packages": list(self._shadow_packages),
+            "cache": None if self._cache is None else self._cache.describe(),
+        }
+
+    def close(self) -> None:
+        """Close every engine."""
+        for engine in (*self._engines, *self._shadow_engines):
+            engine.close()
+
+    # --- decisions ---------------------------------------------------------------------------------------------------
+
+    def decide(self, document: PolicyInput) -> Verdict:
+        """Decide one call.
+
+        Args:
+            document: the policy input.
+
+        Returns:
+            allow, ask or deny; never an exception for a failure.
+        """
+        started = time.perf_counter()
+        verdict = self._chain(document, started)
+        shadow = [self._ask(engine, document, self._timeout) for engine in self._shadow_engines]
+        return self._finish(verdict, shadow, started)
+
+    async def adecide(self, document: PolicyInput) -> Verdict:
+        """Decide one call without blocking the event loop; as ``decide``.
+
+        Args:
+            document: the policy input.
+        """
+        started = time.perf_counter()
+        verdict = await self._achain(document, started)
+        shadow = [await self._aask(engine, document, self._timeout) for engine in self._shadow_engines]
+        return self._finish(verdict, shadow, started)
+
+    def _chain(self, document: PolicyInput, started: float) -> Verdict:
+        engine: PolicyEngine | None = None
+        try:
+            validate_input(document)
+            last = no_decision()
+            for engine in self._engines:
+                left = self._timeout - (time.perf_counter() - started)
+                verdict = self._ask(engine, document, left)
+                if verdict.behavior is not Behavior.PASSTHROUGH:
+                    return verdict
+                last = no_decision(engine=engine.name, revision=verdict.revision)
+        except BaseException as error:
+            return _failure(error, engine)
+        return last
+
+    async def _achain(self, document: PolicyInput, started: float) -> Verdict:
+        engine: PolicyEngine | None = None
+        try:
+            validate_input(document)
+            last = no_decision()
+            for engine in self._engines:
+                left = self._timeout - (time.perf_counter() - started)
+                verdict = await self._aask(engine, document, left)
+                if verdict.behavior is not Behavior.PASSTHROUGH:
+                    return verdict
+                last = no_decision(engine=engine.name, revision=verdict.revision)
+        except BaseException as error:
+            return _failure(error, engine)
+        return last
+
+    def _ask(self, engine: PolicyEngine, document: PolicyInput, timeout: float) -> Verdict:
+        try:
+            key = None if self._cache is None else self._cache.key(engine, EntryPoint.DECISION, document)
+            if key is not None and self._cache is not None and (known := self._cache.get(key)) is not None:
+                return known
+            started = time.perf_counter()
+            answer = engine.evaluate(EntryPoint.DECISION, document, timeout=timeout)
+            _check_time(started, timeout)
+            verdict = _believe(answer, engine, document)
+            if key is not None and self._cache is not None:
+                self._cache.put(engine, key, verdict)
+            return verdict
+        except BaseException as error:
+            return _failure(error, engine)
+
+    async def _aask(self, engine: PolicyEngine, document: PolicyInput, timeout: float) -> Verdict:
+        try:
+            key = None if self._cache is None else self._cache.key(engine, EntryPoint.DECISION, document)
+            if key is not None and self._cache is not None and (known := self._cache.get(key)) is not None:
+                return known
+            started = time.perf_counter()
+            async with asyncio.timeout(max(timeout, 0.0) if engine.capabilities.remote else None):
+                answer = await engine.aevaluate(EntryPoint.DECISION, document, timeout=timeout)
+            _check_time(started, timeout)
+            verdict = _believe(answer, engine, document)
+            if key is not None and self._cache is not None:
+                self._cache.put(engine, key, verdict)
+            return verdict
+        except TimeoutError:
+            return _failure(_too_late(timeout), engine)
+        except BaseException as error:
+            return _failure(error, engine)
+
+    def _finish(self, verdict: Verdict, shadow: list[Verdict], started: float) -> Verdict:
+        if shadow:
+            verdict.shadow = shadow[0]
+            verdict.shadow.mode = PolicyMode.SHADOW
+        if self._mode is PolicyMode.SHADOW:
+            verdict = _observed(verdict)
+        verdict.duration = time.perf_counter() - started
+        return verdict
+
+    # --- the other entry points --------------------------------------------------------------------------------------
+
+    def visible(self, document: PolicyInput) -> bool:
+        """Tell whether the tool may be on the surface at all; a failure hides it.
+
+        Args:
+            document: the policy input, with empty arguments.
+        """
+        return self._query(document, EntryPoint.VISIBLE, lambda answer, _: normalise_visible(answer), lambda _: False)
+
+    def obligations(self, document: PolicyInput) -> Verdict:
+        """Return the obligations that a policy demands whatever is decided.
+
+        Args:
+            document: the policy input.
+
+        Returns:
+            a verdict of which only the obligation fields count. Where they can't be had it is a deny that demands
+            redaction of everything.
+        """
+
+        def worst(error: BaseException) -> Verdict:
+            verdict = _failure(error, self._engines[0] if self._engines else None)
+            verdict.redact_input = ("",)
+            verdict.redact_result = ("*",)
+            return verdict
+
+        return self._query(
+            document,
+            EntryPoint.OBLIGATIONS,
+            lambda answer, engine: normalise_obligations(answer, engine=engine.name),
+            worst,
+        )
+
+    def _query(
+        self,
+        document: PolicyInput,
+        entry_point: EntryPoint,
+        read: Callable[[EngineAnswer, PolicyEngine], _Answer],
+        failed: Callable[[BaseException], _Answer],
+    ) -> _Answer:
+        try:
+            validate_input(document)
+            if not self._engines:
+                raise PolicyEvaluationError("no policy engine is configured", cause=FailClosedCause.NO_DECISION)
+            engine = self._engines[0]
+            return read(engine.evaluate(entry_point, document, timeout=self._timeout), engine)
+        except BaseException as error:
+            if not isinstance(error, Exception) and not is_panic(error):
+                raise
+            return failed(error)
+
+
+def _too_late(timeout: float) -> PolicyTimeout:
+    return PolicyTimeout(f"the decision took longer than {max(timeout, 0.0):.3g} s")
+
+
+def _check_time(started: float, timeout: float) -> None:
+    """Throw away an answer that came too late, from whatever engine."""
+    if time.perf_counter() - started > timeout:
+        raise _too_late(timeout)
+
+
+def _reduced(engine: PolicyEngine, packages: Sequence[str]) -> PolicyEngine:
+    shadowing = getattr(engine, "shadowing", None)
+    if shadowing is None:
+        raise ConfigurationError(
+            f"the engine {engine.name} can't leave rule packages out; build the bundle without them"
+        )
+    reduced: PolicyEngine = shadowing(packages)
+    return reduced
+
+
+def _describe(engine: PolicyEngine) -> dict[str, Any]:
+    return {"name": engine.name, "revision": engine.revision, "remote": engine.capabilities.remote}
+
+
+def _believe(answer: EngineAnswer, engine: PolicyEngine, document: PolicyInput) -> Verdict:
+    verdict = normalise(answer, engine=engine.name)
+    # compared with the decision's own time, so that a replay decides alike
+    if verdict.expires_at is not None and (
+        datetime.fromisoformat(verdict.expires_at) <= datetime.fromisoformat(document["time"])
+    ):
+        raise PolicyEvaluationError("the policy's decision has already expired", cause=FailClosedCause.MALFORMED)
+    return verdict
+
+
+def _observed(verdict: Verdict) -> Verdict:
+    """Return what a governor in shadow mode acts on: an allow that carries what would have been decided."""
+    return Verdict(
+        behavior=Behavior.ALLOW,
+        source=verdict.source,
+        mode=PolicyMode.SHADOW,
+        reason_type=verdict.reason_type,
+        rule_ref=verdict.rule_ref,
+        message=verdict.message,
+        rule_refs=verdict.rule_refs,
+        redact_input=verdict.redact_input,
+        redact_result=verdict.redact_result,
+        engine=verdict.engine,
+        revision=verdict.revision,
+        opa_decision_id=verdict.opa_decision_id,
+        cached=verdict.cached,
+        fail_closed=verdict.fail_closed,
+        shadow=verdict,
+    )

@@ -1,0 +1,75 @@
+"""A bundle with somebody's own data and rules on top; the result is a bundle of its own, with its own revision."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+from agenttool_otel.errors import PolicyLoadError
+from agenttool_otel.policy.bundle import Bundle
+
+__all__ = ["overlay"]
+
+
+def overlay(bundle: Bundle, *, data: Mapping[str, Any] | None = None, extension: Bundle | None = None) -> Bundle:
+    """Return a bundle with an extension's modules and data added, and then data merged over all of it.
+
+    An extension adds packages; it can't replace a file of the base. Data of the extension and of ``data`` win over the
+    base, member by member; that is how ``data.agenttool.settings`` overrides the stock defaults.
+
+    Args:
+        bundle: the base, normally the stock bundle.
+        data: data document from the root, for example ``{"agenttool": {"settings": {"preset": "strict"}}}``.
+        extension: a bundle with rules under ``data.agenttool.custom`` or elsewhere.
+
+    Raises:
+        PolicyLoadError: the extension has a file that the base has too, or the data is not JSON.
+    """
+    if data is None and extension is None:
+        return bundle
+    modules, tests = dict(bundle.modules), dict(bundle.tests)
+    document = bundle.data
+    roots = bundle.roots
+    if extension is not None:
+        clash = modules.keys() & extension.modules.keys()
+        if clash:
+            raise PolicyLoadError(f"{extension.origin}: replaces {sorted(clash)[0]} of the base bundle")
+        modules.update(extension.modules)
+        tests.update(extension.tests)
+        document = _merged(document, extension.data)
+        roots = ("",)
+    if data is not None:
+        document = _merged(document, data)
+        roots = ("",)
+    try:
+        text = json.dumps(document, ensure_ascii=True, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        raise PolicyLoadError("the policy data can't be written as JSON") from None
+    state = hashlib.sha256(bundle.digest.encode())
+    for part in (extension.digest if extension is not None else "", text):
+        state.update(len(part).to_bytes(8, "big") + part.encode())
+    digest = state.hexdigest()
+    return replace(
+        bundle,
+        modules=MappingProxyType(modules),
+        tests=MappingProxyType(tests),
+        data_json=text,
+        roots=roots,
+        revision=f"{bundle.revision}+{digest[:12]}",
+        digest=digest,
+    )
+
+
+def _merged(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for name, value in over.items():
+        present = merged.get(name)
+        if isinstance(present, dict) and isinstance(value, Mapping):
+            merged[name] = _merged(present, value)
+        else:
+            merged[name] = value
+    return merged

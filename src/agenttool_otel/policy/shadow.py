@@ -1,0 +1,81 @@
+"""Shadow mode of single rule packages: what they would block is recorded, what the others decide is done.
+
+Only the policy knows how its rules combine, so nothing is subtracted from a finished decision. Instead the bundle is
+rewritten: in the named packages the rules ``deny`` and ``ask`` get other names and empty sets take their place. The
+rewritten bundle decides; the original one, asked as well, tells what would have been decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Final
+
+from agenttool_otel.errors import PolicyLoadError
+from agenttool_otel.policy.bundle import Bundle
+from agenttool_otel.policy.rego import Module, Path, Rule, parse_program
+
+__all__ = ["without_packages"]
+
+_BLOCKING: Final = ("deny", "ask")
+_PREFIX: Final = "shadowed_"
+
+
+def without_packages(bundle: Bundle, packages: Sequence[str]) -> Bundle:
+    """Return a bundle in which the named packages block nothing.
+
+    Args:
+        bundle: the bundle.
+        packages: packages by name, with or without ``data.``; packages below them are included.
+
+    Raises:
+        PolicyLoadError: a name fits no package, or a package can't be rewritten safely because it uses its own
+            ``deny`` or ``ask`` elsewhere.
+    """
+    program = parse_program(bundle.modules)
+    modules = dict(bundle.modules)
+    for name in packages:
+        path = tuple(name.removeprefix("data.").split("."))
+        found = [module for module in program.modules if module.package[: len(path)] == path]
+        if not found:
+            raise PolicyLoadError(f"no package {name} is in the bundle, so it can't be shadowed")
+        for module in found:
+            modules[module.file] = _rewritten(module)
+    return replace(
+        bundle,
+        modules=MappingProxyType(modules),
+        revision=f"{bundle.revision}+shadow",
+        digest=f"{bundle.digest}+{','.join(sorted(packages))}",
+    )
+
+
+def _rewritten(module: Module) -> str:
+    own: dict[Path, str] = {(*module.package, word): word for word in _BLOCKING}
+    text = module.text.encode("utf-8")
+    inserts: list[int] = []
+    used: set[str] = set()
+    for rule in module.rules:
+        word = own.get(rule.path[: len(module.package) + 1])
+        if word is not None:
+            inserts.append(_head_start(rule, word))
+            used.add(word)
+        for reference in rule.references:
+            if reference.base == "data" and reference.path[: len(module.package) + 1] in own:
+                raise PolicyLoadError(
+                    f"{rule.file}:{reference.line}: {rule.name} uses its package's own blocking rule, "
+                    "so the package can't be shadowed"
+                )
+    for start in sorted(inserts, reverse=True):
+        text = text[:start] + _PREFIX.encode() + text[start:]
+    empty = "".join(f'\n\n{word} contains "" if false' for word in sorted(used))
+    return text.decode("utf-8") + empty + "\n"
+
+
+def _head_start(rule: Rule, word: str) -> int:
+    kind, value = next(iter(rule.node.items()))
+    node = value["refr"] if kind == "Default" else next(iter(value["head"].values()))["refr"]
+    if kind == "Default" or list(node) != ["Var"] or node["Var"]["value"] != word or "Set" not in value["head"]:
+        raise PolicyLoadError(f"{rule.file}:{rule.line}: {rule.name} is not a set, so its package can't be shadowed")
+    start: int = node["Var"]["span"]["start"]
+    return start

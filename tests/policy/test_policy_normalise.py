@@ -1,0 +1,177 @@
+"""What an engine says is believed only when it is exactly a decision document."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from policy_inputs import JSON
+
+from agenttool_otel.errors import PolicyError, PolicyEvaluationError, PolicyTimeout, PolicyUnavailable
+from agenttool_otel.names import Behavior, DecisionSource, FailClosedCause, ReasonType
+from agenttool_otel.policy.combine import no_decision, strictest
+from agenttool_otel.policy.normalise import deny_for, normalise, normalise_obligations, normalise_visible
+from agenttool_otel.policy.types import EngineAnswer, Verdict
+
+
+def said(value: Any) -> Verdict:
+    return normalise(EngineAnswer(value, "r1", "d1"), engine="test")
+
+
+def test_a_full_decision_document_is_read_field_by_field() -> None:
+    verdict = said(
+        {
+            "behavior": "ask",
+            "reason": {"type": "rule", "rule_ref": "agenttool.rules.paths", "message": "outside"},
+            "rule_refs": ["a", "b"],
+            "updated_input": {"path": "x"},
+            "suggested_updates": [{"allow": "x"}],
+            "blocked_path": "/etc",
+            "alternatives": [{"tool": "t", "arguments": {}, "reason": "r"}],
+            "obligations": {
+                "redact_input": ["/a/b~1c"],
+                "redact_result": ["*"],
+                "max_inline_chars": 10,
+                "persistence": "ref_only",
+            },
+            "expires_at": "2030-01-01T00:00:00Z",
+            "note": 1,
+        }
+    )
+    assert verdict.behavior is Behavior.ASK
+    assert verdict.reason_type is ReasonType.RULE
+    assert (verdict.rule_ref, verdict.message, verdict.rule_refs) == ("agenttool.rules.paths", "outside", ("a", "b"))
+    assert verdict.updated_input == {"path": "x"}
+    assert verdict.redact_input == ("/a/b~1c",)
+    assert verdict.redact_result == ("*",)
+    assert (verdict.max_inline_chars, verdict.persistence) == (10, "ref_only")
+    assert verdict.extra == {"note": 1}
+    assert (verdict.engine, verdict.revision, verdict.opa_decision_id) == ("test", "r1", "d1")
+    assert verdict.fail_closed is None
+
+
+@pytest.mark.parametrize(
+    ("value", "cause"),
+    [
+        (None, FailClosedCause.UNDEFINED),
+        ({}, FailClosedCause.MALFORMED),
+        ({"behavior": None}, FailClosedCause.MALFORMED),
+        ({"behavior": True}, FailClosedCause.MALFORMED),
+        ({"behavior": ["allow"]}, FailClosedCause.MALFORMED),
+        ({"behavior": "Allow"}, FailClosedCause.UNKNOWN_BEHAVIOR),
+        ({"behavior": "allow "}, FailClosedCause.UNKNOWN_BEHAVIOR),
+        ({"behavior": "permit"}, FailClosedCause.UNKNOWN_BEHAVIOR),
+        ({"behavior": ""}, FailClosedCause.UNKNOWN_BEHAVIOR),
+        (True, FailClosedCause.MALFORMED),
+        ("allow", FailClosedCause.MALFORMED),
+        (["allow"], FailClosedCause.MALFORMED),
+        ({"behaviour": "allow"}, FailClosedCause.MALFORMED),
+        ({"behavior": "allow", "reason": "because"}, FailClosedCause.MALFORMED),
+        ({"behavior": "allow", "reason": {"type": "whim"}}, FailClosedCause.MALFORMED),
+        ({"behavior": "allow", "rule_refs": "a"}, FailClosedCause.MALFORMED),
+        ({"behavior": "allow", "rule_refs": [1]}, FailClosedCause.MALFORMED),
+        ({"behavior": "allow", "updated_input": []}, FailClosedCause.MALFORMED),
+        ({"behavior": "allow", "alternatives": ["x"]}, FailClosedCause.MALFORMED),
+        ({"behavior": "allow", "obligations": []}, FailClosedCause.MALFORMED),
+        ({"behavior": "allow", "obligations": {"redact": ["/a"]}}, FailClosedCause.MALFORMED),
+        ({"behavior": "allow", "obligations": {"redact_input": ["a"]}}, FailClosedCause.MALFORMED),
+        ({"behavior": "allow", "obligations": {"redact_input": ["*"]}}, FailClosedCause.MALFORMED),
+        ({"behavior": "allow", "obligations": {"max_inline_chars": True}}, FailClosedCause.MALFORMED),
+        ({"behavior": "allow", "obligations": {"max_inline_chars": -1}}, FailClosedCause.MALFORMED),
+        ({"behavior": "allow", "obligations": {"persistence": "somewhere"}}, FailClosedCause.MALFORMED),
+        ({"behavior": "allow", "expires_at": "soon"}, FailClosedCause.MALFORMED),
+        ({"behavior": "allow", "expires_at": "2030-01-01T00:00:00"}, FailClosedCause.MALFORMED),
+    ],
+)
+def test_anything_else_is_refused_with_its_cause(value: Any, cause: FailClosedCause) -> None:
+    with pytest.raises(PolicyEvaluationError) as caught:
+        said(value)
+    assert caught.value.cause is cause
+
+
+WELL_FORMED_KEYS = st.sampled_from(
+    ["behavior", "reason", "rule_refs", "updated_input", "obligations", "expires_at", "alternatives", "x"]
+)
+NEAR = st.dictionaries(
+    WELL_FORMED_KEYS,
+    JSON
+    | st.sampled_from(["allow", "Allow", "ALLOW", "allow\n", "deny", "ask", "passthrough", ["allow"], {"allow": 1}]),
+    max_size=5,
+)
+
+
+@given(JSON | NEAR)
+def test_no_json_value_but_a_wellformed_allow_becomes_an_allow(value: Any) -> None:
+    try:
+        verdict = said(value)
+    except PolicyEvaluationError:
+        return
+    assert type(value) is dict
+    assert type(value["behavior"]) is str
+    assert value["behavior"] == str(verdict.behavior)
+    assert value["behavior"] in {"allow", "ask", "deny", "passthrough"}
+
+
+@pytest.mark.parametrize("value", [None, 1, "true", [], {}])
+def test_visible_takes_booleans_only(value: Any) -> None:
+    with pytest.raises(PolicyEvaluationError):
+        normalise_visible(EngineAnswer(value, ""))
+    assert normalise_visible(EngineAnswer(True, "")) is True
+    assert normalise_visible(EngineAnswer(False, "")) is False
+
+
+def test_obligations_entry_point_is_read_strictly() -> None:
+    verdict = normalise_obligations(EngineAnswer({"redact_result": "*"}, "r"), engine="e")
+    assert verdict.redact_result == ("*",)
+    with pytest.raises(PolicyEvaluationError):
+        normalise_obligations(EngineAnswer([], "r"), engine="e")
+
+
+class TestFailure:
+    """A failure becomes a deny that says which failure it was."""
+
+    @pytest.mark.parametrize(
+        ("error", "source", "cause"),
+        [
+            (PolicyTimeout("late"), DecisionSource.TIMEOUT, FailClosedCause.TIMEOUT),
+            (PolicyUnavailable("down"), DecisionSource.ERROR, FailClosedCause.UNAVAILABLE),
+            (PolicyError("x", cause=FailClosedCause.ENGINE_PANIC), DecisionSource.ERROR, FailClosedCause.ENGINE_PANIC),
+            (ValueError("secret value"), DecisionSource.ERROR, FailClosedCause.INTERNAL),
+        ],
+    )
+    def test_deny_for(self, error: Exception, source: DecisionSource, cause: FailClosedCause) -> None:
+        verdict = deny_for(error, engine="e", revision="r")
+        assert verdict.behavior is Behavior.DENY
+        assert verdict.reason_type is ReasonType.POLICY
+        assert (verdict.source, verdict.fail_closed) == (source, cause)
+        assert "secret" not in verdict.message
+
+
+class TestCombination:
+    """deny > ask > allow; passthrough is no opinion; nobody decides: deny."""
+
+    @given(st.lists(st.sampled_from(list(Behavior)), max_size=5))
+    def test_the_strictest_opinion_wins(self, behaviors: list[Behavior]) -> None:
+        winner = strictest([Verdict(behavior=item) for item in behaviors]).behavior
+        opinions = [item for item in behaviors if item is not Behavior.PASSTHROUGH]
+        expected = next((item for item in (Behavior.DENY, Behavior.ASK, Behavior.ALLOW) if item in opinions), None)
+        assert winner is (expected or Behavior.DENY)
+
+    def test_obligations_of_every_opinion_are_kept(self) -> None:
+        winner = strictest(
+            [
+                Verdict(behavior=Behavior.ALLOW, redact_result=("/a",), max_inline_chars=5, persistence="ref_only"),
+                Verdict(behavior=Behavior.ASK, redact_result=("/b",), max_inline_chars=9, persistence="inline"),
+            ]
+        )
+        assert winner.behavior is Behavior.ASK
+        assert set(winner.redact_result) == {"/a", "/b"}
+        assert (winner.max_inline_chars, winner.persistence) == (5, "ref_only")
+
+    def test_nobody_decided_is_a_deny(self) -> None:
+        verdict = no_decision()
+        assert (verdict.behavior, verdict.source) == (Behavior.DENY, DecisionSource.DEFAULT)
+        assert verdict.fail_closed is FailClosedCause.NO_DECISION
+        assert strictest([]).behavior is Behavior.DENY
