@@ -1,0 +1,113 @@
+"""``agenttool trace``: what was decided, waited for, redacted and returned, drawn in the terminal."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from agenttool_otel.cli.rendering import render_summary, render_tree
+from agenttool_otel.cli.spans import SpanView, TraceFormatError
+from agenttool_otel.cli.story import clean, why
+from agenttool_otel.cli.trace_sources import Backend, Question, TraceUnavailable, read_file, read_url
+from agenttool_otel.names import Attr, Behavior, GenAI
+
+__all__ = ["app"]
+
+app = typer.Typer(add_completion=False, no_args_is_help=True)
+
+
+@app.command("trace")
+def trace(
+    source: Annotated[str, typer.Argument(help="OTLP JSON file, - for standard input, or URL of Jaeger or Tempo.")],
+    trace_id: Annotated[str, typer.Option("--trace", help="Show one trace.")] = "",
+    story: Annotated[
+        str, typer.Option("--why", metavar="SPAN", help="Tell the story of one call: span id or invocation id.")
+    ] = "",
+    service: Annotated[str, typer.Option(help="Service to search in.")] = "",
+    session: Annotated[str, typer.Option(help="Only traces with calls of this session.")] = "",
+    tool: Annotated[str, typer.Option(help="Only traces with calls of this tool.")] = "",
+    rule: Annotated[str, typer.Option(help="Only traces with calls that this rule decided.")] = "",
+    behavior: Annotated[Behavior | None, typer.Option(help="Only traces with calls so decided.")] = None,
+    approval: Annotated[str, typer.Option(help="Only traces with calls behind this approval request.")] = "",
+    hours: Annotated[float, typer.Option(min=0.01, help="How far back to search.")] = 24.0,
+    limit: Annotated[int, typer.Option(min=1, max=1500, help="Most traces to fetch.")] = 20,
+    backend: Annotated[Backend, typer.Option(help="API that the URL speaks.")] = "auto",
+    header: Annotated[list[str] | None, typer.Option(help="HTTP header, NAME:VALUE; may be repeated.")] = None,
+    events: Annotated[bool, typer.Option("--events", help="List each span's events.")] = False,
+    summary: Annotated[bool, typer.Option("--summary", help="Count calls per tool instead of drawing trees.")] = False,
+) -> None:
+    """Show traces of governed tool calls: decisions, waits, sizes, redactions."""
+    console, errors = Console(), Console(stderr=True)
+    tags = {
+        Attr.SESSION_ID: session,
+        GenAI.TOOL_NAME: tool,
+        Attr.PERMISSION_RULE: rule,
+        Attr.PERMISSION_BEHAVIOR: behavior.value if behavior else "",
+        Attr.APPROVAL_ID: approval,
+    }
+    tags = {name: value for name, value in tags.items() if value}
+    question = Question(trace_id.lower(), service, tags, hours, limit, _headers(header or []))
+    try:
+        spans = _selected(_spans(source, question, backend), question)
+    except (TraceUnavailable, TraceFormatError) as error:
+        errors.print(clean(error), style="red", markup=False, highlight=False)
+        raise typer.Exit(2) from error
+    if not spans:
+        errors.print("no such spans", style="yellow")
+        raise typer.Exit(1)
+    if story:
+        console.print(why(_one(spans, story, errors)), markup=False, highlight=False)
+    elif summary:
+        console.print(render_summary(spans))
+    else:
+        console.print(render_tree(spans, events=events))
+        console.print(render_summary(spans))
+
+
+def _headers(pairs: list[str]) -> dict[str, str]:
+    headers = {}
+    for pair in pairs:
+        name, colon, value = pair.partition(":")
+        if not colon or not name.strip() or "\n" in pair or "\r" in pair:
+            raise typer.BadParameter("a header is NAME:VALUE", param_hint="--header")
+        headers[name.strip()] = value.strip()
+    return headers
+
+
+def _spans(source: str, question: Question, backend: Backend) -> list[SpanView]:
+    if source == "-":
+        return read_file(sys.stdin)
+    if source.startswith(("http://", "https://")):
+        return read_url(source, question, backend)
+    return read_file(Path(source))
+
+
+def _selected(spans: list[SpanView], question: Question) -> list[SpanView]:
+    """Whole traces that hold a wanted call: servers have filtered already, files have not."""
+
+    def wanted(span: SpanView) -> bool:
+        if question.trace_id and span.trace_id != question.trace_id.zfill(32):
+            return False
+        if question.service and span.resource.get("service.name") != question.service:
+            return False
+        return all(str(span.get(name)) == value for name, value in question.tags.items())
+
+    traces = {span.trace_id for span in spans if wanted(span)}
+    return [span for span in spans if span.trace_id in traces]
+
+
+def _one(spans: list[SpanView], wanted: str, errors: Console) -> SpanView:
+    """The span that is meant: by the start of its id, or the last span of an invocation."""
+    found = [span for span in spans if wanted and span.span_id.startswith(wanted.lower())]
+    if not found:
+        of_invocation = [span for span in spans if span.get(Attr.INVOCATION_ID) == wanted]
+        found = sorted(of_invocation, key=lambda span: span.start_ns)[-1:]
+    if len(found) != 1:
+        problem = f"{len(found)} spans begin with {clean(wanted)}" if found else f"no span or call {clean(wanted)}"
+        errors.print(problem, style="red", markup=False, highlight=False)
+        raise typer.Exit(2)
+    return found[0]
