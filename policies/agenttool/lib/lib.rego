@@ -1,0 +1,70 @@
+# METADATA
+# title: Matching of tools by glob
+# description: |
+#   Used by every list of tools in the configuration. A star stands for any characters, dots and slashes too.
+# scope: package
+# schemas:
+#   - input: schema.input
+package agenttool.lib
+
+# METADATA
+# title: The tool, named without doubt
+# description: |
+#   For lists that permit: only the id and the full name (namespace.name) count, so that a tool from elsewhere
+#   can't borrow a trusted tool's short name or list it as an alias.
+is_exactly(pattern) if glob.match(pattern, null, input.tool.id)
+
+is_exactly(pattern) if glob.match(pattern, null, full_name)
+
+# METADATA
+# title: The tool, by any of its names
+# description: For lists that restrict - id, full name, name and aliases count.
+is_called(pattern) if is_exactly(pattern)
+
+is_called(pattern) if glob.match(pattern, null, input.tool.name)
+
+is_called(pattern) if {
+	some alias in input.tool.aliases
+	glob.match(pattern, null, alias)
+}
+
+# METADATA
+# title: The tool has none of these names
+# description: |
+#   Positive, unlike "not is_called(pattern)": a name or a pattern that can't be compared proves nothing.
+is_not_called(pattern) if {
+	glob.match(pattern, null, input.tool.id) == false
+	glob.match(pattern, null, full_name) == false
+	glob.match(pattern, null, input.tool.name) == false
+	is_array(input.tool.aliases)
+	every alias in input.tool.aliases {
+		glob.match(pattern, null, alias) == false
+	}
+}
+
+# METADATA
+# title: Namespace and name
+full_name := concat(".", [input.tool.namespace, input.tool.name])
+
+# METADATA
+# title: None of the patterns is one of the tool's names
+none_called(patterns) if {
+	patterns == []
+} else if {
+	is_array(patterns)
+	every pattern in patterns {
+		is_not_called(pattern)
+	}
+}
+
+# METADATA
+# title: The tool's names have the right types
+identified if {
+	is_string(input.tool.id)
+	is_string(input.tool.namespace)
+	is_string(input.tool.name)
+	is_array(input.tool.aliases)
+	every alias in input.tool.aliases {
+		is_string(alias)
+	}
+}

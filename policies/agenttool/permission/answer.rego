@@ -1,0 +1,151 @@
+package agenttool.permission
+
+# METADATA
+# title: The answer when no rule has anything to say
+quiet_answer(reason) := {
+	"behavior": "allow",
+	"reason": {
+		"type": object.get(reason, "type", "rule"),
+		"rule_ref": reason.rule,
+		"message": reason.message,
+	},
+	"rule_refs": [reason.rule],
+	"updated_input": null,
+	"suggested_updates": [],
+	"blocked_path": null,
+	"alternatives": [],
+	"obligations": data.agenttool.redaction.obligations,
+	"expires_at": null,
+}
+
+# METADATA
+# title: The answer made of findings
+# description: |
+#   The finding with the first rule name in alphabetical order decides the reason, so that all engines tell the same.
+answer(behavior, findings) := document if {
+	rule := min({finding.rule | some finding in findings})
+	document := {
+		"behavior": behavior,
+		"reason": {
+			"type": min({kind | some finding in findings; finding.rule == rule; kind := reason_type(finding)}),
+			"rule_ref": rule,
+			"message": min({finding.message | some finding in findings; finding.rule == rule}),
+		},
+		"rule_refs": array.concat([rule], sort({other | some other in contributing_rules(findings); other != rule})),
+		"updated_input": updated_input(behavior),
+		"suggested_updates": suggestions(behavior),
+		"blocked_path": blocked_path(findings),
+		"alternatives": alternatives(behavior),
+		"obligations": data.agenttool.redaction.combined(data.agenttool.config.effective, data.agenttool.redaction.obligations, contributors),
+		"expires_at": expires_at(behavior),
+	}
+}
+
+# METADATA
+# title: Findings that belong into the answer
+contributors contains finding if some finding in denials
+
+contributors contains finding if some finding in questions
+
+contributors contains finding if some finding in data.agenttool.extension.allow
+
+contributing_rules(findings) := {finding.rule | some finding in findings} | {finding.rule |
+	some finding in contributors
+}
+
+# METADATA
+# title: Kind of reason
+# description: A custom rule's unknown word would make the whole document unusable, so it counts as a plain rule.
+reason_type(finding) := finding.type if {
+	finding.type in {
+		"rule",
+		"mode",
+		"policy",
+		"hook",
+		"classifier",
+		"working_dir",
+		"sandbox_override",
+		"safety_check",
+		"permission_prompt_tool",
+		"async_agent",
+		"subcommand_results",
+		"other",
+	}
+} else := "rule"
+
+# METADATA
+# title: The input that a custom rule wants instead
+updated_input(behavior) := update if {
+	behavior == "allow"
+	some update in updates
+} else := null
+
+# METADATA
+# title: What an approver may accept besides the call itself
+# description: The grant that would answer this call's questions next time; it names the tool and rules, no arguments.
+suggestions(behavior) := array.concat(grants, custom_suggestions) if {
+	behavior == "ask"
+} else := []
+
+grants := [{"type": "always_allow", "tool": input.tool.id, "rules": rules}] if {
+	is_string(input.tool.id)
+	rules := sort({question.rule | some question in open_questions})
+	every rule in rules {
+		waivable(rule)
+	}
+} else := []
+
+custom_suggestions := [suggestion |
+	some rule in sort({finding.rule | some finding in open_questions})
+	some finding in open_questions
+	finding.rule == rule
+	is_array(finding.suggested_updates)
+	some suggestion in finding.suggested_updates
+	is_object(suggestion)
+]
+
+# METADATA
+# title: The path that the answer is about
+blocked_path(findings) := min(paths_of(findings)) if {
+	count(paths_of(findings)) > 0
+} else := null
+
+paths_of(findings) := {finding.blocked_path |
+	some finding in findings
+	is_string(finding.blocked_path)
+}
+
+# METADATA
+# title: Safer calls
+# description: Those of the findings, in the order of their rules, then those that the configuration has for the tool.
+alternatives(behavior) := array.concat(found_alternatives, configured_alternatives) if {
+	behavior in {"deny", "ask"}
+} else := []
+
+found_alternatives := [alternative |
+	some rule in sort({finding.rule | some finding in contributors})
+	some finding in contributors
+	finding.rule == rule
+	is_array(finding.alternatives)
+	some alternative in finding.alternatives
+	is_object(alternative)
+]
+
+configured_alternatives := [alternative |
+	some pattern in sort(object.keys(data.agenttool.config.effective.alternatives))
+	data.agenttool.lib.is_called(pattern)
+	some alternative in data.agenttool.config.effective.alternatives[pattern]
+	is_object(alternative)
+]
+
+# METADATA
+# title: Until when the answer holds
+expires_at(behavior) := min(expiries) if {
+	behavior == "allow"
+	count(expiries) > 0
+} else := null
+
+expiries contains finding.expires_at if {
+	some finding in data.agenttool.extension.allow
+	is_string(finding.expires_at)
+}

@@ -1,0 +1,93 @@
+# METADATA
+# title: The permission decision
+# description: |
+#   One answer for one call: deny before ask before allow. The call is allowed when every concern proves that it has
+#   nothing to say, or when every question was answered; when nobody decides, the call is denied.
+# scope: package
+# schemas:
+#   - input: schema.input
+package agenttool.permission
+
+# METADATA
+# title: The decision
+# description: Always defined. The first answer is the common case, and reads no more than it has to.
+# entrypoint: true
+decision := quiet_answer(reason) if {
+	all_clear(data.agenttool.config.effective)
+	data.agenttool.extension.quiet
+	reason := grounds
+} else := answer("deny", denials) if {
+	count(denials) > 0
+} else := answer("deny", hardened_questions) if {
+	count(hardened_questions) > 0
+} else := answer("deny", {nobody_to_ask}) if {
+	count(open_questions) > 0
+	not askable(data.agenttool.config.effective)
+} else := answer("ask", open_questions) if {
+	count(open_questions) > 0
+} else := answer("allow", permissions) if {
+	count(permissions) > 0
+	one_update
+} else := answer("deny", {undecided})
+
+# METADATA
+# title: Why a clear call is allowed
+# description: The most specific of the concerns that had something to prove.
+grounds := data.agenttool.rules.shell.allowed if {
+	input.facts.shell != []
+} else := data.agenttool.rules.sql.allowed if {
+	input.facts.sql != []
+} else := data.agenttool.rules.network.allowed if {
+	input.facts.urls != []
+} else := data.agenttool.rules.paths.allowed if {
+	input.facts.paths != []
+} else := data.agenttool.rules.declared.allowed
+
+# METADATA
+# title: What permits a call whose questions were all answered
+permissions contains data.agenttool.rules.approval.allowed if {
+	count(questions) > 0
+	data.agenttool.rules.approval.approved
+}
+
+permissions contains {
+	"rule": "agenttool.permission.answered",
+	"message": "the configuration, a role or a custom rule answers every question",
+} if {
+	count(questions) > 0
+	not data.agenttool.rules.approval.approved
+}
+
+permissions contains grounds if all_clear(data.agenttool.config.effective)
+
+# METADATA
+# title: Custom rules want one new input, or none
+one_update if count(updates) < 2
+
+updates contains finding.updated_input if {
+	some finding in data.agenttool.extension.allow
+	is_object(finding.updated_input)
+}
+
+# METADATA
+# title: A question can be put to somebody
+askable(c) if {
+	data.agenttool.rules.budgets.may_ask(c)
+	reachable(c)
+}
+
+reachable(_) if input.session.interactive == true
+
+reachable(c) if c.approval.non_interactive == "ask"
+
+nobody_to_ask := {
+	"rule": "agenttool.permission.nobody_to_ask",
+	"message": "the call has to be asked about, and nobody may be asked",
+	"type": "mode",
+}
+
+undecided := {
+	"rule": "agenttool.permission.undecided",
+	"message": "no rule allows the call",
+	"type": "policy",
+}

@@ -1,0 +1,66 @@
+package agenttool.permission
+
+# METADATA
+# title: Questions that nobody has answered
+open_questions contains question if {
+	some question in questions
+	not data.agenttool.rules.approval.approved
+	not answered(question.rule)
+	not hardened(question.rule)
+}
+
+# METADATA
+# title: Questions that the configuration turns into denials
+hardened_questions contains question if {
+	some question in questions
+	hardened(question.rule)
+}
+
+hardened(rule) if data.agenttool.config.effective.effects[rule] == "deny"
+
+# METADATA
+# title: The question is answered without a person
+answered(rule) if {
+	waivable(rule)
+	data.agenttool.config.effective.effects[rule] == "allow"
+}
+
+answered(rule) if {
+	waivable(rule)
+	some entry in data.agenttool.config.effective.approval.always_allow
+	always_allows(entry, rule)
+}
+
+answered(rule) if {
+	waivable(rule)
+	rule in data.agenttool.rules.roles.waived
+}
+
+answered(rule) if {
+	waivable(rule)
+	rule in data.agenttool.extension.waived
+}
+
+# METADATA
+# title: The question may be answered without a person
+# description: What could not be proven, and what was to be asked whatever else holds, needs a person.
+waivable(rule) if {
+	not endswith(rule, ".unproven")
+	not endswith(rule, ".uncertain")
+	not data.agenttool.config.effective.approval.unwaivable[rule] == true
+}
+
+# METADATA
+# title: An entry of always_allow covers the tool and the question
+# description: A string is a glob of tools and covers all questions; an object may name globs of rules.
+always_allows(entry, _) if {
+	is_string(entry)
+	data.agenttool.lib.is_exactly(entry)
+}
+
+always_allows(entry, rule) if {
+	some pattern in entry.tools
+	data.agenttool.lib.is_exactly(pattern)
+	some wanted in entry.rules
+	glob.match(wanted, null, rule)
+}

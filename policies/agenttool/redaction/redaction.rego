@@ -1,0 +1,156 @@
+# METADATA
+# title: What must be redacted
+# description: |
+#   Obligations that hold whatever is decided: results of tools with confidential data are redacted before anyone
+#   sees them, credentials in URLs are redacted wherever the arguments are shown, and the configuration may add
+#   obligations for tools by glob. Sensitivity that nobody knows, or of the wrong type, counts as confidential.
+# scope: package
+# schemas:
+#   - input: schema.input
+package agenttool.redaction
+
+# METADATA
+# title: Obligations of the call
+# description: Always defined; when the configuration is not usable, everything is redacted and nothing persisted.
+# entrypoint: true
+obligations := resolved if {
+	resolved := resolve(data.agenttool.config.effective)
+} else := {
+	"redact_input": [],
+	"redact_result": ["*"],
+	"max_inline_chars": null,
+	"persistence": "never_persist",
+}
+
+# METADATA
+# title: Obligations under a configuration
+resolve(c) := c.redaction.nothing if {
+	nothing(c)
+} else := {
+	"redact_input": sort(input_pointers(c)),
+	"redact_result": sort(result_pointers(c)),
+	"max_inline_chars": smallest(inline_limits(c)),
+	"persistence": strictest(c, strategies(c)),
+}
+
+# METADATA
+# title: There is nothing to redact
+nothing(c) if {
+	c.redaction.tools == {}
+	c.redaction.max_inline_chars == null
+	public(c)
+	input.permission_profile.redaction_required == false
+	plain_access(c)
+	plain_urls
+}
+
+public(c) if {
+	input.permission_profile.data_sensitivity == null
+} else if {
+	c.redaction.sensitivities[input.permission_profile.data_sensitivity] == "keep"
+}
+
+plain_access(c) if {
+	is_array(input.permission_profile.access_kinds)
+	every kind in input.permission_profile.access_kinds {
+		object.get(c.redaction.access_kinds, kind, false) == false
+	}
+}
+
+plain_urls if {
+	input.facts.urls == []
+} else if {
+	is_array(input.facts.urls)
+	every fact in input.facts.urls {
+		fact.credentials == false
+		fact.sensitive_query == false
+	}
+}
+
+input_pointers(c) := {fact.argument |
+	is_array(input.facts.urls)
+	some fact in input.facts.urls
+	is_string(fact.argument)
+	not innocent(fact)
+} | {pointer |
+	some rule in tool_rules(c)
+	some pointer in rule.redact_input
+}
+
+innocent(fact) if {
+	fact.credentials == false
+	fact.sensitive_query == false
+}
+
+result_pointers(c) := (({"*" | not public(c)} | {"*" | not input.permission_profile.redaction_required == false}) | {"*" | not plain_access(c)}) | {pointer |
+	some rule in tool_rules(c)
+	some pointer in rule.redact_result
+}
+
+inline_limits(c) := {limit |
+	some rule in tool_rules(c)
+	limit := rule.max_inline_chars
+	is_number(limit)
+} | {limit |
+	limit := c.redaction.max_inline_chars
+	is_number(limit)
+}
+
+strategies(c) := ({strategy |
+	some rule in tool_rules(c)
+	strategy := rule.persistence
+	is_string(strategy)
+} | {strategy |
+	strategy := c.redaction.persistence[input.permission_profile.data_sensitivity]
+	is_string(strategy)
+}) | {"never_persist" |
+	not plain_access(c)
+}
+
+# METADATA
+# title: The configuration's entries for this tool
+tool_rules(c) := [rule |
+	some pattern, rule in c.redaction.tools
+	data.agenttool.lib.is_called(pattern)
+]
+
+# METADATA
+# title: Smallest of some limits, or null
+smallest(limits) := min(limits) if {
+	count(limits) > 0
+} else := null
+
+# METADATA
+# title: Strictest of some persistence strategies, or null
+strictest(c, names) := name if {
+	highest := max({c.redaction.strategies[item] | some item in names})
+	some name in names
+	c.redaction.strategies[name] == highest
+} else := "never_persist" if {
+	count(names) > 0
+} else := null
+
+# METADATA
+# title: Obligations of several parties as one
+# description: The strictest of each member; findings add theirs to those of this package.
+combined(c, base, findings) := {
+	"redact_input": sort({item | some item in base.redact_input} | pointers(findings, "redact_input")),
+	"redact_result": sort({item | some item in base.redact_result} | pointers(findings, "redact_result")),
+	"max_inline_chars": smallest({limit |
+		some source in array.concat([base], [finding.obligations | some finding in findings])
+		limit := source.max_inline_chars
+		is_number(limit)
+	}),
+	"persistence": strictest(c, {strategy |
+		some source in array.concat([base], [finding.obligations | some finding in findings])
+		strategy := source.persistence
+		is_string(strategy)
+	}),
+}
+
+pointers(findings, member) := {item |
+	some finding in findings
+	is_array(finding.obligations[member])
+	some item in finding.obligations[member]
+	is_string(item)
+}

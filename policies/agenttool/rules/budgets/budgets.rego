@@ -1,0 +1,79 @@
+# METADATA
+# title: How much a session may use
+# description: |
+#   Limits of a session (calls, calls of one tool, denials, bytes of results) and of single tools by glob. A limit
+#   or a counter that is no number counts as used up. No limit is set where the configuration states none.
+# scope: package
+# schemas:
+#   - input: schema.input
+package agenttool.rules.budgets
+
+# METADATA
+# title: Nothing here to ask or deny
+clear(c) if {
+	c.budgets.session == {}
+	c.budgets.tools == {}
+} else if {
+	session_left(c)
+	tool_left(c)
+}
+
+# METADATA
+# title: No limit of the session is reached
+session_left(c) if {
+	is_object(c.budgets.session)
+	every name, limit in c.budgets.session {
+		left(limit, input.session.counters[name])
+	}
+}
+
+# METADATA
+# title: No limit of the tool is reached
+tool_left(c) if {
+	is_object(c.budgets.tools)
+	every pattern, limit in c.budgets.tools {
+		within(pattern, limit)
+	}
+}
+
+within(pattern, limit) if {
+	data.agenttool.lib.is_not_called(pattern)
+} else if {
+	left(limit, input.session.counters.tool_calls)
+}
+
+left(limit, used) if {
+	is_number(limit)
+	is_number(used)
+	used >= 0
+	used < limit
+}
+
+# METADATA
+# title: The session has used up what it may use
+# custom:
+#   severity: medium
+deny contains {
+	"rule": "agenttool.rules.budgets.session",
+	"message": "a budget of the session is used up",
+} if {
+	not session_left(data.agenttool.config.effective)
+}
+
+# METADATA
+# title: The tool has been called as often as it may be
+# custom:
+#   severity: medium
+deny contains {
+	"rule": "agenttool.rules.budgets.tool",
+	"message": "the tool's budget in this session is used up",
+} if {
+	not tool_left(data.agenttool.config.effective)
+}
+
+# METADATA
+# title: People may still be asked
+# description: Beyond this many questions in a session, a question is a denial, so that nobody learns to click yes.
+may_ask(c) if c.budgets.asks == null
+
+may_ask(c) if left(c.budgets.asks, input.session.counters.asks)
