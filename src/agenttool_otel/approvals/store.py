@@ -10,12 +10,13 @@ import contextlib
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
+from agenttool_otel.approvals.store_base import default_store_path
 from agenttool_otel.approvals.store_sync import DEFAULT_TTL, Recovered, SyncApprovalStore
 from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest, Claim, Grant, StoredCall
 from agenttool_otel.errors import ApprovalError
 from agenttool_otel.names import ResultStatus
 
-__all__ = ["DEFAULT_TTL", "ApprovalStore", "Recovered"]
+__all__ = ["DEFAULT_TTL", "ApprovalStore", "Recovered", "default_store_path"]
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")

@@ -152,14 +152,19 @@ def _check_schema(request: ApprovalRequest, edited: dict[str, Any]) -> None:
     if request.input_schema is None:
         return
     try:
-        problem = next(iter(jsonschema_rs.validator_for(request.input_schema).iter_errors(edited)), None)
-    except (ValueError, jsonschema_rs.ReferencingError):
+        validator = jsonschema_rs.validator_for(request.input_schema, retriever=_no_remote)
+        problem = next(iter(validator.iter_errors(edited)), None)
+    except (ValueError, TypeError, jsonschema_rs.ReferencingError):
         raise ApprovalConflict("the tool's schema can't be read", reason=Reason.INVALID_ANSWER) from None
     if problem is not None:
         where = "/".join(str(part) for part in problem.instance_path) or "the top"
         raise ApprovalConflict(
             f"the edited arguments don't fit the tool's schema at {where[:120]}", reason=Reason.INVALID_ANSWER
         )
+
+
+def _no_remote(uri: str) -> Any:
+    raise ValueError("a tool's schema is complete in itself; nothing is fetched")
 
 
 def _same_actor(one: str, other: str) -> bool:

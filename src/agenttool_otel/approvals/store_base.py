@@ -24,7 +24,7 @@ from agenttool_otel.names import ApprovalLogKind as Kind
 from agenttool_otel.names import ApprovalStatus as Status
 from agenttool_otel.names import Env
 
-__all__ = ["DEFAULT_TTL", "OPEN_STATES", "StoreBase", "is_due"]
+__all__ = ["DEFAULT_TTL", "OPEN_STATES", "StoreBase", "default_store_path", "is_due"]
 
 DEFAULT_TTL: Final = timedelta(days=7)
 """How long a request without an expiry of its own may be answered and used."""
@@ -213,3 +213,10 @@ def is_due(row: Row[Any], now_us: int) -> bool:
 def _due_query(now_us: int) -> Any:
     states = [status.value for status in OPEN_STATES]
     return select(requests).where(requests.c.status.in_(states), requests.c.expires_us <= now_us)
+
+
+def default_store_path() -> Path:
+    """Return where approvals are kept when nothing else is said: ``$XDG_STATE_HOME/agenttool/approvals.db``."""
+    state = os.environ.get("XDG_STATE_HOME") or ""
+    base = Path(state) if os.path.isabs(state) else Path.home() / ".local" / "state"
+    return base / "agenttool" / "approvals.db"

@@ -1,0 +1,380 @@
+"""``agenttool approvals``: list, show, answer, watch and serve the requests of an approval store.
+
+Whoever can read the store and its key can answer; ``--as`` and ``--role`` are recorded as that person's own words.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from agenttool_otel.approvals.console import edit_in_editor, local_identity, request_panel
+from agenttool_otel.approvals.display import merge_edit, parse_edit, remaining, visible
+from agenttool_otel.approvals.store import ApprovalStore, default_store_path
+from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest
+from agenttool_otel.approvals.web.server import ApprovalsServer
+from agenttool_otel.errors import (
+    ApprovalConflict,
+    ApprovalError,
+    ApprovalExpired,
+    ApprovalNotFound,
+    ConfigurationError,
+)
+from agenttool_otel.names import ApprovalStatus, Env
+
+__all__ = ["EXIT_CODES", "app"]
+
+EXIT_CODES: Final = {
+    "ok": 0,
+    "store_error": 1,
+    "usage": 2,
+    "not_found": 3,
+    "conflict": 4,
+    "expired": 5,
+    "timeout": 6,
+}
+"""What the exit codes of these commands mean."""
+
+app = typer.Typer(
+    name="approvals",
+    help="List, show, answer, watch and serve approval requests.",
+    no_args_is_help=True,
+    pretty_exceptions_show_locals=False,
+)
+
+Url = Annotated[
+    str,
+    typer.Option(
+        "--url",
+        "-u",
+        envvar=Env.APPROVALS_URL,
+        help="Path or URL of the store: a file, sqlite:///..., postgresql://...",
+        show_default=False,
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+RequestId = Annotated[str, typer.Argument(metavar="REQUEST", help="Request id, or the invocation's id.")]
+Who = Annotated[str, typer.Option("--as", help="Who answers; the login name by default.", show_default=False)]
+Roles = Annotated[list[str] | None, typer.Option("--role", help="A role of whoever answers; may be repeated.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Don't ask; needed without a terminal.")]
+
+
+def _out() -> Console:
+    return Console()
+
+
+def _fail(message: str, code: str) -> typer.Exit:
+    Console(stderr=True).print(Text(message, style="red"))
+    return typer.Exit(EXIT_CODES[code])
+
+
+@contextlib.contextmanager
+def _store(url: str) -> Iterator[ApprovalStore]:
+    """Open the store of one command, and turn its errors into a line and an exit code."""
+    try:
+        target: str | Path = url or default_store_path()
+        if not url and not Path(target).exists():
+            raise _fail(f"No approval store: give --url, or set {Env.APPROVALS_URL}.", "usage")
+        store = ApprovalStore(target)
+        try:
+            yield store
+        finally:
+            store.close()
+    except ApprovalNotFound as error:
+        raise _fail(str(error), "not_found") from None
+    except ApprovalExpired as error:
+        raise _fail(str(error), "expired") from None
+    except ApprovalConflict as error:
+        raise _fail(str(error), "conflict") from None
+    except ConfigurationError as error:
+        raise _fail(str(error), "usage") from None
+    except ApprovalError as error:
+        raise _fail(str(error), "store_error") from None
+
+
+def _find(store: ApprovalStore, ref: str) -> ApprovalRequest:
+    try:
+        return store.get(ref)
+    except ApprovalNotFound:
+        found = store.by_invocation(ref)
+        if found is None:
+            raise
+        return found
+
+
+def _print_json(value: Any) -> None:
+    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=True) + "\n")
+
+
+@app.command("list")
+def list_requests(
+    url: Url = "",
+    status: Annotated[
+        str, typer.Option("--status", "-s", help="pending, approved, rejected ... or all.")
+    ] = ApprovalStatus.PENDING.value,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=1000, help="At most so many.")] = 50,
+    as_json: AsJson = False,
+) -> None:
+    """List requests, those that expire first in front."""
+    if status != "all" and status not in set(ApprovalStatus):
+        raise _fail(f"There is no status {visible(status)[:40]}.", "usage")
+    with _store(url) as store:
+        found = store.list(None if status == "all" else status, limit=limit)
+        if as_json:
+            _print_json([one.to_json_object() for one in found])
+            return
+        now = store.now()
+        table = Table(title="Approval requests", title_justify="left", show_edge=False, pad_edge=False)
+        for heading in ("Request", "Tool", "For", "State", "Reason", "Expires in"):
+            table.add_column(heading, overflow="fold")
+        for one in found:
+            left = remaining(one, now) if one.status is ApprovalStatus.PENDING else ""
+            cells = (one.request_id, one.tool_name, one.actor_id, one.status.value, one.message, left)
+            table.add_row(*(Text(visible(cell)) for cell in cells))
+        console = _out()
+        console.print(table if found else Text("Nothing there.", style="dim"))
+
+
+@app.command()
+def show(request: RequestId, url: Url = "", as_json: AsJson = False) -> None:
+    """Show one request in full."""
+    with _store(url) as store:
+        found = _find(store, request)
+        if as_json:
+            _print_json(found.to_json_object())
+        else:
+            _out().print(request_panel(found))
+
+
+@app.command()
+def approve(
+    request: RequestId,
+    url: Url = "",
+    who: Who = "",
+    role: Roles = None,
+    edit: Annotated[
+        str, typer.Option("--edit", help="File with edited arguments as JSON, - for standard input, or 'editor'.")
+    ] = "",
+    remember: Annotated[
+        int | None, typer.Option("--remember", min=1, help="Accept the suggested update of this number too.")
+    ] = None,
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Approve one request: its call runs once, exactly as shown."""
+    with _store(url) as store:
+        found = _find(store, request)
+        edited = _edited(store, found, edit) if edit else None
+        answer = ApprovalAnswer(
+            approved=True,
+            answered_by=who or local_identity(),
+            roles=tuple(role or ()),
+            edited_input=edited,
+            remember=None if remember is None else remember - 1,
+        )
+        _confirm(found, "Approve it?", yes)
+        _answered(store.answer(found.request_id, answer), as_json)
+
+
+@app.command()
+def reject(
+    request: RequestId,
+    reason: Annotated[str, typer.Option("--reason", "-r", help="Why; the agent is told.")] = "",
+    url: Url = "",
+    who: Who = "",
+    role: Roles = None,
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Reject one request: its call will not run."""
+    with _store(url) as store:
+        found = _find(store, request)
+        _confirm(found, "Reject it?", yes)
+        answer = ApprovalAnswer(
+            approved=False, answered_by=who or local_identity(), roles=tuple(role or ()), reason=reason
+        )
+        _answered(store.answer(found.request_id, answer), as_json)
+
+
+def _edited(store: ApprovalStore, request: ApprovalRequest, source: str) -> dict[str, Any]:
+    start = json.dumps(request.arguments_preview, indent=2, ensure_ascii=True)
+    if source == "editor":
+        text = edit_in_editor(start)
+        if text is None:
+            raise _fail("No editor: set VISUAL or EDITOR, or give a file.", "usage")
+    elif source == "-":
+        text = sys.stdin.read()
+    else:
+        try:
+            text = Path(source).read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise _fail(f"The edited arguments can't be read: {type(error).__name__}.", "usage") from None
+    original = store.stored_call(request.request_id).original_arguments
+    return merge_edit(request.arguments_preview, parse_edit(text), original)
+
+
+def _confirm(request: ApprovalRequest, question: str, yes: bool) -> None:
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise _fail("There is no terminal to ask on: give --yes.", "usage")
+    console = Console(stderr=True)
+    console.print(request_panel(request))
+    if not typer.confirm(question, default=False, err=True):
+        raise _fail("Not answered.", "usage")
+
+
+def _answered(request: ApprovalRequest, as_json: bool) -> None:
+    if as_json:
+        _print_json(request.to_json_object())
+    else:
+        _out().print(Text(f"{request.request_id}: {request.status.value} by {visible(request.answered_by or '')}"))
+
+
+@app.command()
+def watch(
+    request: Annotated[str, typer.Argument(metavar="[REQUEST]", help="Wait for this one's answer.")] = "",
+    url: Url = "",
+    timeout: Annotated[float, typer.Option("--timeout", "-t", min=0, help="Seconds to watch; 0: without end.")] = 0,
+    interval: Annotated[float, typer.Option("--interval", min=0.05, help="Seconds between two looks.")] = 1.0,
+    as_json: AsJson = False,
+) -> None:
+    """Print what happens to requests as it happens, or wait for the answer to one.
+
+    For one request the exit code tells: 0 approved, 4 rejected or closed, 5 expired, 6 still pending at the end.
+    """
+    deadline = time.monotonic() + timeout if timeout else None
+    with _store(url) as store:
+        if request:
+            return _wait_for(store, request, deadline, interval, as_json)
+        console = _out()
+        seen = store.position()
+        with contextlib.suppress(KeyboardInterrupt):
+            while deadline is None or time.monotonic() < deadline:
+                store.counts()  # marks what is due as expired
+                for entry in store.log_entries(seen):
+                    seen = entry.seq
+                    line = {"seq": entry.seq, "kind": entry.kind.value, "request_id": entry.request_id, **entry.data}
+                    if as_json:
+                        sys.stdout.write(json.dumps(line, ensure_ascii=True) + "\n")
+                        sys.stdout.flush()
+                    else:
+                        facts = " ".join(f"{key}={visible(str(value))}" for key, value in entry.data.items())
+                        console.print(Text(f"{entry.seq} {entry.kind.value} {entry.request_id} {facts}"))
+                time.sleep(interval)
+
+
+def _wait_for(store: ApprovalStore, ref: str, deadline: float | None, interval: float, as_json: bool) -> None:
+    while True:
+        found = _find(store, ref)
+        late = deadline is not None and time.monotonic() >= deadline
+        if found.status is not ApprovalStatus.PENDING or late:
+            break
+        time.sleep(interval)
+    if as_json:
+        _print_json(found.to_json_object())
+    else:
+        _out().print(Text(f"{found.request_id}: {found.status.value}"))
+    codes = {
+        ApprovalStatus.PENDING: "timeout",
+        ApprovalStatus.APPROVED: "ok",
+        ApprovalStatus.CONSUMED: "ok",
+        ApprovalStatus.EXPIRED: "expired",
+    }
+    raise typer.Exit(EXIT_CODES[codes.get(found.status, "conflict")])
+
+
+@app.command()
+def serve(
+    url: Url = "",
+    host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", "-p", min=0, max=65535, help="Port; 0: any free one.")] = 8765,
+    who: Who = "",
+    role: Roles = None,
+    public_url: Annotated[
+        str, typer.Option("--public-url", help="https address of the TLS proxy in front.", show_default=False)
+    ] = "",
+) -> None:
+    """Serve the approvals page on this machine, until interrupted."""
+    with _store(url) as store:
+        try:
+            server = ApprovalsServer(
+                store,
+                host=host,
+                port=port,
+                answered_by=who,
+                roles=tuple(role or ()),
+                public_url=public_url or None,
+            )
+        except OSError as error:
+            raise _fail(f"The address can't be used: {error.strerror}.", "usage") from None
+        console = Console(stderr=True)
+        console.print(Text(f"Approvals of {store.url} as {server.answered_by}", style="bold"))
+        console.print("Open this link; it holds the token, which is not shown again:")
+        console.print(Text(server.sign_in_url), soft_wrap=True)
+        console.print("Ctrl-C ends it.", style="dim")
+        with contextlib.suppress(KeyboardInterrupt):
+            server.serve_forever()
+        server.close()
+
+
+@app.command()
+def verify(url: Url = "", as_json: AsJson = False) -> None:
+    """Check the evidence log: every entry, in order, and the head."""
+    with _store(url) as store:
+        report = store.verify_chain()
+        if as_json:
+            _print_json(
+                {
+                    "ok": report.ok,
+                    "entries": report.entries,
+                    "head": report.head,
+                    "broken_at": report.broken_at,
+                    "problem": report.problem,
+                }
+            )
+        elif report.ok:
+            _out().print(Text(f"{report.entries} entries, unbroken; head {report.head}"))
+        else:
+            _out().print(Text(f"broken at entry {report.broken_at}: {report.problem}", style="red"))
+        if not report.ok:
+            raise typer.Exit(EXIT_CODES["store_error"])
+
+
+@app.command()
+def grants(url: Url = "", as_json: AsJson = False) -> None:
+    """List the remembered approvals that hold now."""
+    with _store(url) as store:
+        found = store.list_grants()
+        if as_json:
+            _print_json([one.to_json_object() for one in found])
+            return
+        table = Table(title="Grants", title_justify="left", show_edge=False, pad_edge=False)
+        for heading in ("Grant", "Tool", "Scope", "For", "Granted by", "Until"):
+            table.add_column(heading, overflow="fold")
+        for one in found:
+            whom = {"session": one.session_id, "actor": one.actor_id, "tenant": one.tenant}.get(one.scope)
+            until = one.expires_at.isoformat(timespec="seconds")
+            cells = (one.grant_id, one.tool_id, one.scope, whom or "", one.granted_by, until)
+            table.add_row(*(Text(visible(cell)) for cell in cells))
+        _out().print(table if found else Text("Nothing there.", style="dim"))
+
+
+@app.command()
+def revoke(
+    grant: Annotated[str, typer.Argument(metavar="GRANT", help="Grant id.")], url: Url = "", who: Who = ""
+) -> None:
+    """Withdraw a remembered approval."""
+    with _store(url) as store:
+        store.revoke(grant, revoked_by=who or local_identity())
+        _out().print(Text(f"{visible(grant)}: revoked"))
