@@ -599,6 +599,7 @@ class PathRejection(StrEnum):
     URL = "url"
     LOOP = "loop"
     SPECIAL_FILE = "special_file"
+    TOO_MANY = "too_many"
     INTERNAL = "internal"
 
 
@@ -642,6 +643,7 @@ class UrlRejection(StrEnum):
     NO_SCHEME = "no_scheme"
     NO_HOST = "no_host"
     MALFORMED = "malformed"
+    TOO_MANY = "too_many"
     INTERNAL = "internal"
 
 

@@ -349,7 +349,12 @@ def _shown(fact: Any) -> bool | str:
 
 
 def _matcher(options: GovernOptions) -> str | None:
-    for key, matcher in (("command_args", "shell_pattern"), ("path_args", "path"), ("url_args", "url"), ("sql_args", "sql")):
+    for key, matcher in (
+        ("command_args", "shell_pattern"),
+        ("path_args", "path"),
+        ("url_args", "url"),
+        ("sql_args", "sql"),
+    ):
         if options.get(key):
             return matcher
     return None

@@ -124,9 +124,9 @@ class Parameters:
                 args.extend(value)
             elif argument.kind is inspect.Parameter.VAR_KEYWORD:
                 kwargs.update(value)
-            elif argument.kind is inspect.Parameter.POSITIONAL_ONLY:
-                args.append(value)
-            elif argument.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD and positional_ok:
+            elif argument.kind is inspect.Parameter.POSITIONAL_ONLY or (
+                argument.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD and positional_ok
+            ):
                 args.append(value)
             else:
                 kwargs[name] = value

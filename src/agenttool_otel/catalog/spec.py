@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agenttool_otel.catalog.options import Classifier
@@ -62,6 +62,7 @@ class ToolSpec:
         metric_attributes: metric labels known before any call.
         policy_tool: ``input.tool`` for a tool with static safety facts; never changed.
         policy_profile: ``input.permission_profile``; never changed.
+        exempt: reads persisted results itself, so that its own are never persisted (circular guard).
     """
 
     declaration: ToolDeclaration
@@ -85,7 +86,7 @@ class ToolSpec:
     metric_attributes: dict[str, str]
     policy_tool: dict[str, Any]
     policy_profile: dict[str, Any]
-    extra: dict[str, Any] = field(default_factory=dict)
+    exempt: bool = False
 
     @property
     def tool_id(self) -> str:

@@ -42,9 +42,7 @@ class Telemetry:
         self._tracer = trace.get_tracer(INSTRUMENTATION_NAME, _VERSION, settings.tracer_provider)
         self.instruments = Instruments(metrics.get_meter(INSTRUMENTATION_NAME, _VERSION, settings.meter_provider))
 
-    def start(
-        self, name: str, attributes: Mapping[str, Any], *, links: tuple[Link, ...] = ()
-    ) -> tuple[Span, bool]:
+    def start(self, name: str, attributes: Mapping[str, Any], *, links: tuple[Link, ...] = ()) -> tuple[Span, bool]:
         """Start the span of a call under the current one; it is not made current.
 
         Args:

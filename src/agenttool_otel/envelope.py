@@ -1,0 +1,135 @@
+"""From a finished call to its ToolResult envelope, and to the typed outcome that a plain caller sees."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agenttool_otel.errors import (
+    ApprovalRejected,
+    ApprovalRequired,
+    GovernedOutcome,
+    ToolBlocked,
+    ToolDenied,
+    ToolInputInvalid,
+    ToolTimeout,
+)
+from agenttool_otel.invocation import Invocation, policy_ref
+from agenttool_otel.names import ErrorClass, Outcome, ResultStatus
+from agenttool_otel.records import ToolResult
+
+__all__ = ["deliver", "outcome_of", "to_result"]
+
+_OUTCOMES: dict[ErrorClass, type[GovernedOutcome]] = {
+    ErrorClass.SCHEMA_VALIDATION_FAILED: ToolInputInvalid,
+    ErrorClass.INVALID_ARGUMENTS: ToolInputInvalid,
+    ErrorClass.INPUT_MUTATION_FAILED: ToolInputInvalid,
+    ErrorClass.APPROVAL_REJECTED: ApprovalRejected,
+    ErrorClass.BLOCKED_TOOL: ToolBlocked,
+    ErrorClass.SCHEMA_NOT_LOADED: ToolBlocked,
+    ErrorClass.SETUP_REQUIRED: ToolBlocked,
+    ErrorClass.TIMEOUT: ToolTimeout,
+}
+
+
+def to_result(call: Invocation) -> ToolResult:
+    """Build the envelope of a call that ended, or that waits for an answer.
+
+    Args:
+        call: the call.
+    """
+    decision = call.decision_record()
+    context = call.span.get_span_context()
+    refs: list[dict[str, Any]] = []
+    if context.is_valid:
+        refs.append(
+            {
+                "trace_id": f"{context.trace_id:032x}",
+                "span_id": f"{context.span_id:016x}",
+                "tool_name": call.spec.name,
+                "tool_call_id": call.native_call_id,
+                "duration_ms": (call.ended_ns - call.created_ns) // 1_000_000 if call.ended_ns else None,
+                "result_size_bytes": call.size,
+            }
+        )
+    result = ToolResult(
+        result_id=call.result_id,
+        invocation_id=call.id,
+        status=call.result_status,
+        is_error=call.error is not None,
+        error=call.error,
+        policy_refs=[policy_ref(call.verdict)] if call.verdict is not None and call.verdict.engine else [],
+        telemetry_refs=refs,
+        persistence_refs=[call.persistence.decision_id] if call.persistence is not None else [],
+        redaction_state=call.redaction_state,
+        permission=decision.to_json_object() if decision is not None else None,
+        summary=_summary(call),
+    )
+    if call.hook_context:
+        result.additional_context = call.hook_context  # type: ignore[attr-defined]
+    if not call.ran:
+        text = result.summary or ""
+        result.content = result.model_facing_content = [{"type": "text", "text": text}]
+        result.ui_facing_summary = text
+        return result
+    from agenttool_otel.results.content import map_content  # only an envelope needs it, and it is large
+
+    mapped = map_content(call.model_value)
+    result.content = mapped.content
+    result.structured_content = mapped.structured_content
+    result.model_facing_content = mapped.model_facing
+    result.ui_facing_summary = mapped.ui_summary
+    result.transcript_search_text = mapped.transcript_text
+    if call.persistence is not None and call.persistence.persisted_ref is not None:
+        result.resource_refs = [call.persistence.persisted_ref]
+    return result.with_value(call.delivered)
+
+
+def _summary(call: Invocation) -> str:
+    name = call.spec.name
+    if call.outcome is Outcome.PENDING:
+        rule = call.verdict.message if call.verdict is not None else ""
+        return f"{name} waits for an approval: {rule}" if rule else f"{name} waits for an approval"
+    if call.error is not None:
+        return f"{name}: {call.error.error_class.value}: {call.error.message}"
+    return f"{name}: {call.result_status.value}"
+
+
+def outcome_of(call: Invocation) -> GovernedOutcome:
+    """Make the exception for a caller of the plain function, for a call that did not run or had no time to end.
+
+    Args:
+        call: the call.
+    """
+    result = to_result(call)
+    common: dict[str, Any] = {
+        "result": result,
+        "decision": call.decision_record(),
+        "error_class": call.error.error_class if call.error is not None else None,
+        "invocation_id": call.id,
+    }
+    message = result.summary or call.spec.name
+    if call.result_status is ResultStatus.PENDING:
+        request_id = call.request.request_id if call.request is not None else ""
+        return ApprovalRequired(message, request_id=request_id, **common)
+    outcome = _OUTCOMES.get(call.error.error_class, ToolDenied) if call.error is not None else ToolDenied
+    return outcome(message, **common)
+
+
+def deliver(call: Invocation) -> Any:
+    """Give the caller of the plain function what is due: the value, the tool's own exception, or a typed outcome.
+
+    Args:
+        call: the call.
+
+    Raises:
+        GovernedOutcome: the call did not run, or its time was over.
+    """
+    error = call.exception
+    if error is not None:
+        try:
+            raise error
+        finally:
+            del error, call
+    if call.ran:
+        return call.delivered
+    raise outcome_of(call)

@@ -1,0 +1,361 @@
+"""Governor: one configuration, wired together once, and the default one that module-level ``govern`` uses."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Unpack
+
+from agenttool_otel.approvals.service import Approvals
+from agenttool_otel.approvals.store import ApprovalStore
+from agenttool_otel.approvals.types import Approver, AsyncApprover
+from agenttool_otel.catalog import GovernOptions, Registry
+from agenttool_otel.config import Settings
+from agenttool_otel.context import AgentContext
+from agenttool_otel.delivery import Delivery
+from agenttool_otel.errors import ConfigurationError, PolicyError
+from agenttool_otel.facts.environment import FactEnvironment
+from agenttool_otel.invocation import Invocation
+from agenttool_otel.names import Behavior, EngineName
+from agenttool_otel.pipeline import Pipeline
+from agenttool_otel.policy.bundle import Bundle, default_bundle_path
+from agenttool_otel.policy.cache import DecisionCache
+from agenttool_otel.policy.decider import Decider
+from agenttool_otel.policy.embedded import EmbeddedEngine
+from agenttool_otel.policy.load import load_bundle
+from agenttool_otel.policy.overlay import overlay
+from agenttool_otel.policy.preflight import Preflight
+from agenttool_otel.policy.refusing import RefusingEngine
+from agenttool_otel.policy.types import PolicyEngine
+from agenttool_otel.questions import Questions
+from agenttool_otel.recorder import Recorder
+from agenttool_otel.redaction import RedactionSettings, Redactor
+from agenttool_otel.results.errors import ErrorMapper
+from agenttool_otel.results.persistence import ResultKeeper
+from agenttool_otel.results.stores.local import LocalBackend
+from agenttool_otel.results.stores.store import ResultStore
+from agenttool_otel.results.transform import Transform
+from agenttool_otel.sessions import Session, SessionBook
+from agenttool_otel.telemetry import Telemetry, TelemetrySettings
+from agenttool_otel.tool import DEFAULT_TOOLS, GovernedTool
+
+__all__ = ["Governor", "configure", "default_governor"]
+
+
+class Governor:
+    """One configuration of policy, redaction, results, approvals, hooks and telemetry.
+
+    Args:
+        policy: the bundle's path, a loaded Bundle, an engine, or a chain of engines; what the settings say (normally
+            the stock bundle in the embedded engine) where not given.
+        policy_data: data merged over the bundle's, from the root; for example
+            ``{"agenttool": {"settings": {"preset": "strict"}}}``.
+        extension: path of a bundle with rules of your own, joined to the stock bundle.
+        settings: settings; read from the environment where not given.
+        approver: who is asked in place.
+        approvals: the approval store or its URL.
+        results: keeps large results; a local directory where not given.
+        redactor: the redactor.
+        telemetry: telemetry settings; made of ``settings`` where not given.
+        hooks: the hook registry.
+        shadow_engines: engines whose decisions are recorded beside the real one.
+        shadow_packages: rule packages whose denials and asks are recorded and not acted on.
+        options: further settings by name (see Settings); they win over the environment.
+
+    Raises:
+        PolicyLoadError: the policy can't be used.
+        ConfigurationError: a setting can't be used.
+    """
+
+    def __init__(
+        self,
+        policy: str | Path | Bundle | PolicyEngine | Sequence[PolicyEngine] | None = None,
+        *,
+        policy_data: Mapping[str, Any] | None = None,
+        extension: str | Path | None = None,
+        settings: Settings | None = None,
+        approver: Approver | AsyncApprover | None = None,
+        approvals: ApprovalStore | str | None = None,
+        results: ResultKeeper | None = None,
+        redactor: Redactor | None = None,
+        telemetry: TelemetrySettings | None = None,
+        hooks: Any = None,
+        shadow_engines: Sequence[PolicyEngine] = (),
+        shadow_packages: Sequence[str] = (),
+        **options: Any,
+    ) -> None:
+        self.settings = settings if settings is not None and not options else Settings.load(**options)
+        self.registry: Registry[GovernedTool] = Registry()
+        self.redactor = redactor or Redactor(RedactionSettings(pii=self.settings.redact_pii))
+        self.telemetry = Telemetry(telemetry or telemetry_settings(self.settings))
+        self.sessions = SessionBook()
+        self.decider = Decider(
+            self._engines(policy, policy_data, extension),
+            mode=self.settings.policy_mode,
+            timeout=self.settings.policy_timeout,
+            cache=DecisionCache(self.settings.policy_cache) if self.settings.policy_cache else None,
+            shadow_engines=shadow_engines,
+            shadow_packages=shadow_packages,
+        )
+        self.approvals = Approvals(approver, self._store_opener(approvals))
+        self.results = results or ResultKeeper(self._open_results, max_inline_chars=self.settings.max_inline_chars)
+        self.errors = ErrorMapper(redact=self.clean)
+        self.hooks = hooks
+        self.pipeline = Pipeline(
+            recorder=Recorder(self.telemetry, self.redactor),
+            sessions=self.sessions,
+            environment=self.environment,
+            questions=Questions(self.redactor, self.settings.approvals_ttl),
+            delivery=Delivery(self.redactor, self.results, Transform(self.clean, self._clean_value)),
+            errors=self.errors,
+            hooks=hooks,
+            clean=self.clean,
+        )
+        self._defaults: AgentContext | None = None
+        self._effective: OrderedDict[int, tuple[AgentContext, AgentContext]] = OrderedDict()
+
+    # --- governing ---------------------------------------------------------------------------------------------------
+
+    def govern(self, target: Any = None, /, **options: Unpack[GovernOptions]) -> Any:
+        """Put a tool under this Governor; see ``agenttool_otel.govern``.
+
+        Args:
+            target: the tool.
+            options: facts of the tool.
+        """
+        from agenttool_otel.decorators import govern_with
+
+        return govern_with(self, target, options)
+
+    @property
+    def tools(self) -> list[GovernedTool]:
+        """The tools this Governor is in charge of."""
+        tools = list(self.registry)
+        return tools + list(DEFAULT_TOOLS) if self is _default else tools
+
+    def told(self, call: Invocation) -> Preflight:
+        """Make the preflight answer of a call that was only decided.
+
+        Args:
+            call: the call, from ``Pipeline.preflight``.
+        """
+        verdict = call.verdict
+        behavior = verdict.behavior if verdict is not None else Behavior.DENY
+        alternatives = verdict.alternatives if verdict is not None else ()
+        return Preflight(
+            tool_id=call.spec.tool_id,
+            behavior=behavior,
+            decision=call.decision_record(),
+            error=call.error,
+            alternatives=tuple(alternatives),
+            requires_confirmation=behavior is Behavior.ASK,
+            evaluation=dict(call.context.evaluation) if call.context.evaluation else None,
+            next_step=_next_step(call, behavior, alternatives),
+        )
+
+    # --- what the pipeline and its doors need ------------------------------------------------------------------------
+
+    def clean(self, text: str) -> str:
+        """Redact a text: an exception's message, a hook's, an approver's.
+
+        Args:
+            text: any text.
+        """
+        value = self.redactor.redact_text(text).value
+        return value if isinstance(value, str) else ""
+
+    def _clean_value(self, value: Any, pointer: str) -> Any:
+        del pointer
+        return self.redactor.redact(value).value
+
+    def effective(self, context: AgentContext) -> AgentContext:
+        """Fill what a context leaves open with the settings' defaults.
+
+        Args:
+            context: the context in force.
+        """
+        settings = self.settings
+        if (context.roots or not settings.roots) and (context.actor or not (settings.actor or settings.roles)):
+            return context
+        known = self._effective.get(id(context))
+        if known is not None and known[0] is context:
+            return known[1]
+        filled = replace(
+            context,
+            roots=context.roots or settings.roots,
+            actor=context.actor or settings.actor,
+            roles=context.roles or (() if context.actor else settings.roles),
+        )
+        self._effective[id(context)] = (context, filled)
+        while len(self._effective) > 64:
+            self._effective.popitem(last=False)
+        return filled
+
+    def environment(self, context: AgentContext, session: Session) -> FactEnvironment:
+        """Return what facts of a call depend on beside its arguments.
+
+        Args:
+            context: the context of the call.
+            session: its session.
+        """
+        return FactEnvironment(
+            roots=context.roots,
+            protected=self._protected(),
+            allowed_hosts=self.settings.allowed_hosts,
+            resolve_dns=self.settings.resolve_dns,
+            ledger=session.ledger,
+        )
+
+    def close(self) -> None:
+        """Release engines, stores and connections."""
+        self.decider.close()
+        self.approvals.close()
+
+    def _protected(self) -> tuple[tuple[str, str], ...]:
+        settings = self.settings
+        places = [(settings.policy_bundle, "policy"), (settings.policy_data, "policy")]
+        if settings.approvals_url.startswith("sqlite:///"):
+            places.append((settings.approvals_url.removeprefix("sqlite:///"), "approval"))
+        if not settings.policy_bundle:
+            places.append((str(default_bundle_path()), "policy"))
+        return tuple((str(Path(place).absolute()), kind) for place, kind in places if place and "://" not in place)
+
+    # --- opening -----------------------------------------------------------------------------------------------------
+
+    def _engines(
+        self,
+        policy: str | Path | Bundle | PolicyEngine | Sequence[PolicyEngine] | None,
+        data: Mapping[str, Any] | None,
+        extension: str | Path | None,
+    ) -> Sequence[PolicyEngine]:
+        settings = self.settings
+        if isinstance(policy, PolicyEngine):
+            return (policy,)
+        if policy is not None and not isinstance(policy, (str, Path, Bundle)):
+            return tuple(policy)
+        if policy is None and settings.policy_engine == EngineName.OPA_SERVER:
+            return (self._opa_server(),)
+        bundle = (
+            policy
+            if isinstance(policy, Bundle)
+            else load_bundle(policy or settings.policy_bundle or default_bundle_path())
+        )
+        bundle = overlay(
+            bundle, data=self._data(data), extension=load_bundle(extension) if extension is not None else None
+        )
+        if settings.policy_engine == EngineName.OPA_INPROCESS:
+            from agenttool_otel.policy.opa_inprocess import OpaInProcessEngine
+
+            return (OpaInProcessEngine(bundle),)
+        return (EmbeddedEngine(bundle),)
+
+    def _opa_server(self) -> PolicyEngine:
+        from agenttool_otel.policy.opa_server import OpaServerEngine
+
+        settings = self.settings
+        if not settings.opa_url:
+            raise ConfigurationError("the opa_server engine needs AGENTTOOL_OPA_URL")
+        return OpaServerEngine(
+            settings.opa_url, token_file=settings.opa_token_file or None, ca_file=settings.opa_ca_file or None
+        )
+
+    def _data(self, given: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+        settings = self.settings
+        document: dict[str, Any] = {}
+        if settings.policy_data:
+            try:
+                document = json.loads(Path(settings.policy_data).read_text(encoding="utf-8"))
+            except (OSError, ValueError) as error:
+                raise ConfigurationError(f"policy_data can't be read: {type(error).__name__}") from None
+            if not isinstance(document, dict):
+                raise ConfigurationError("policy_data is not an object")
+        if settings.policy_preset:
+            document.setdefault("agenttool", {}).setdefault("settings", {})["preset"] = settings.policy_preset
+        if given is not None:
+            document = {**document, **given}
+        return document or None
+
+    def _open_results(self) -> ResultStore:
+        place = self.settings.results_dir or tempfile.mkdtemp(prefix="agenttool-results-")
+        return ResultStore(LocalBackend(place))
+
+    def _store_opener(self, approvals: ApprovalStore | str | None) -> Callable[[], ApprovalStore]:
+        if isinstance(approvals, ApprovalStore):
+            return lambda: approvals
+        url = approvals or self.settings.approvals_url or "sqlite://"
+        return lambda: ApprovalStore(url, default_ttl=self.settings.approvals_ttl)
+
+
+def _next_step(call: Invocation, behavior: Behavior, alternatives: Sequence[Mapping[str, Any]]) -> str:
+    if call.context.evaluation and behavior is not Behavior.ALLOW and call.context.evaluation.get("next_step"):
+        return str(call.context.evaluation["next_step"])
+    if call.error is not None and call.verdict is None:
+        return f"correct the arguments: {call.error.message}"
+    if behavior is Behavior.ALLOW:
+        return "call it"
+    if alternatives:
+        first = alternatives[0]
+        return f"call {first.get('tool')} instead: {first.get('reason', 'safer')}"
+    if behavior is Behavior.ASK:
+        return "call it and wait for the approval, or ask the user first"
+    return "do not call it with these arguments"
+
+
+def telemetry_settings(settings: Settings) -> TelemetrySettings:
+    """Make telemetry settings of the general ones, with the global providers.
+
+    Args:
+        settings: the settings.
+    """
+    return TelemetrySettings(
+        capture=settings.capture, events=settings.events, verbose=settings.verbose, span_mode=settings.span_mode
+    )
+
+
+_default: Governor | None = None
+_lock = threading.Lock()
+
+
+def default_governor() -> Governor:
+    """Return the default Governor, built at first use from the environment.
+
+    A policy that can't be loaded does not make tools run unguarded, nor does it break the program at import: the
+    Governor refuses every call, with a span that says why, until ``configure`` is given a policy that works.
+    """
+    global _default
+    if _default is None:
+        with _lock:
+            if _default is None:
+                try:
+                    _default = Governor()
+                except PolicyError as error:
+                    _default = Governor(policy=RefusingEngine(error))
+    return _default
+
+
+def configure(governor: Governor | None = None, /, **options: Any) -> Governor:
+    """Replace the default Governor; tools that were governed without one of their own follow at their next call.
+
+    Args:
+        governor: the new default; built from ``options`` (see Governor) where not given.
+        options: arguments of Governor.
+
+    Returns:
+        The default Governor.
+
+    Raises:
+        PolicyLoadError: the policy can't be used; the old default stays.
+        ConfigurationError: an option can't be used.
+    """
+    global _default
+    fresh = governor if governor is not None else Governor(**options)
+    with _lock:
+        old, _default = _default, fresh
+    if old is not None and old is not fresh:
+        old.close()
+    return fresh

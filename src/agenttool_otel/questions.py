@@ -1,0 +1,57 @@
+"""From an ask to the request that a person answers: bound to the bytes that will run, and shown redacted."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from agenttool_otel.approvals.types import ApprovalRequest
+from agenttool_otel.invocation import Invocation
+from agenttool_otel.policy.types import Verdict
+from agenttool_otel.records import utc_now
+from agenttool_otel.records.values import digest
+from agenttool_otel.redaction import Redactor
+
+__all__ = ["Questions"]
+
+
+class Questions:
+    """Makes approval requests.
+
+    Args:
+        redactor: cleans what the approver sees.
+        ttl: seconds that a request stays open.
+    """
+
+    def __init__(self, redactor: Redactor, ttl: float) -> None:
+        self._redactor = redactor
+        self._ttl = ttl
+
+    def make(self, call: Invocation, verdict: Verdict) -> ApprovalRequest:
+        """Build the request of one ask.
+
+        Args:
+            call: the call, with its permission input.
+            verdict: the verdict that asks.
+        """
+        spec, context = call.spec, call.context
+        now = utc_now()
+        preview = self._redactor.redact(call.permission_input, pointers=(*spec.sensitive, *verdict.redact_input))
+        return ApprovalRequest(
+            invocation_id=call.id,
+            tool_id=spec.tool_id,
+            tool_name=spec.name,
+            declaration_digest=spec.digest,
+            args_digest=digest(call.permission_input),
+            actor_id=context.actor,
+            tenant=context.tenant,
+            session_id=context.session_id,
+            policy_revision=verdict.revision,
+            rule_ref=verdict.rule_ref,
+            message=verdict.message or spec.permission.approval_reason or "",
+            arguments_preview=preview.value if isinstance(preview.value, dict) else {"arguments": "[redacted]"},
+            alternatives=list(verdict.alternatives),
+            suggested_updates=list(verdict.suggested_updates),
+            approver_roles=list(verdict.extra.get("approver_roles", ())),
+            created_at=now,
+            expires_at=now + timedelta(seconds=self._ttl),
+        )

@@ -1,0 +1,385 @@
+"""What a call says of itself: from an Invocation to span attributes, events and metrics (design section 6).
+
+Everything that an unsampled span would throw away is skipped; metrics are recorded whether the span is sampled or not.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+from opentelemetry.trace import Link
+
+from agenttool_otel.invocation import Invocation
+from agenttool_otel.names import (
+    Attr,
+    Event,
+    Exc,
+    GenAI,
+    InvocationStatus,
+    Label,
+    Outcome,
+    RedactionState,
+)
+from agenttool_otel.policy.types import Verdict
+from agenttool_otel.records.inspection import class_name
+from agenttool_otel.redaction import Redactor
+from agenttool_otel.telemetry import Telemetry
+
+__all__ = ["Recorder"]
+
+_MAX_MESSAGE = 512
+_TERMINAL_EVENTS = {
+    InvocationStatus.SUCCEEDED: Event.INVOCATION_SUCCEEDED,
+    InvocationStatus.FAILED: Event.INVOCATION_FAILED,
+    InvocationStatus.CANCELED: Event.INVOCATION_CANCELED,
+    InvocationStatus.TIMED_OUT: Event.INVOCATION_TIMED_OUT,
+    InvocationStatus.YIELDED: Event.INVOCATION_YIELDED,
+    InvocationStatus.SCHEMA_PARSE_FAILED: Event.INVOCATION_VALIDATION_FAILED,
+    InvocationStatus.VALIDATION_FAILED: Event.INVOCATION_VALIDATION_FAILED,
+}
+
+
+class Recorder:
+    """Writes the telemetry of calls.
+
+    Args:
+        telemetry: tracer, events and metrics.
+        redactor: cleans whatever content is captured.
+    """
+
+    __slots__ = ("_capture_event", "_capture_span", "_max_chars", "_redactor", "telemetry")
+
+    def __init__(self, telemetry: Telemetry, redactor: Redactor) -> None:
+        self.telemetry = telemetry
+        self._redactor = redactor
+        capture = telemetry.settings.capture
+        self._capture_span = capture in ("SPAN_ONLY", "SPAN_AND_EVENT")
+        self._capture_event = capture in ("EVENT_ONLY", "SPAN_AND_EVENT")
+        self._max_chars = telemetry.settings.max_attribute_chars
+
+    @property
+    def captures(self) -> bool:
+        """Whether redacted content is recorded anywhere."""
+        return self._capture_span or self._capture_event
+
+    def begin(self, call: Invocation, links: tuple[Link, ...] = ()) -> None:
+        """Start the call's span with all that a sampler may look at.
+
+        Args:
+            call: the call.
+            links: spans that it continues.
+        """
+        attributes = {**call.spec.start_attributes, **call.context.span_attributes, Attr.INVOCATION_ID: call.id}
+        if call.native_call_id:
+            attributes[GenAI.TOOL_CALL_ID] = call.native_call_id
+        call.span, call.owned = self.telemetry.start(call.spec.span_name, attributes, links=links)
+
+    def emit(self, call: Invocation, name: str, attributes: dict[str, Any]) -> None:
+        """Emit one event of a call.
+
+        Args:
+            call: the call.
+            name: event class.
+            attributes: primitives without content.
+        """
+        self.telemetry.events.emit(
+            call.span, name, attributes, invocation_id=call.id, tool_id=call.spec.declaration.tool_id
+        )
+
+    def verbose(self, call: Invocation, name: str, **attributes: Any) -> None:
+        """Emit an event class that every call has, if those were asked for.
+
+        Args:
+            call: the call.
+            name: event class.
+            attributes: primitives, keyed by attribute name.
+        """
+        if self.telemetry.events.verbose:
+            self.emit(call, name, attributes)
+
+    def decided(self, call: Invocation, verdict: Verdict) -> None:
+        """Record a permission decision as an event; the span's attributes follow at the end.
+
+        Args:
+            call: the call.
+            verdict: the decision.
+        """
+        if not self.telemetry.events.wanted(call.span):
+            return
+        attributes: dict[str, Any] = {
+            Attr.PERMISSION_BEHAVIOR: verdict.behavior.value,
+            Attr.PERMISSION_SOURCE: verdict.source.value,
+            Attr.PERMISSION_MODE: verdict.mode.value,
+            Attr.PERMISSION_REASON_TYPE: verdict.reason_type.value,
+            Attr.PERMISSION_DECISION_ID: call.decision_id,
+            Attr.POLICY_ENGINE: str(verdict.engine),
+            Attr.POLICY_REVISION: verdict.revision,
+            Attr.POLICY_CACHED: verdict.cached,
+        }
+        if verdict.rule_ref:
+            attributes[Attr.PERMISSION_RULE] = verdict.rule_ref
+        if len(verdict.rule_refs) > 1:
+            attributes[Attr.PERMISSION_RULES] = list(verdict.rule_refs)
+        if verdict.message:
+            attributes[Attr.PERMISSION_REASON_MESSAGE] = verdict.message[:_MAX_MESSAGE]
+        if verdict.fail_closed is not None:
+            attributes[Attr.PERMISSION_FAIL_CLOSED] = verdict.fail_closed.value
+        if verdict.opa_decision_id:
+            attributes[Attr.POLICY_OPA_DECISION_ID] = verdict.opa_decision_id
+        if verdict.shadow is not None:
+            attributes[Attr.PERMISSION_SHADOW_BEHAVIOR] = verdict.shadow.behavior.value
+            attributes[Attr.PERMISSION_SHADOW_RULE] = verdict.shadow.rule_ref
+        self.emit(call, Event.PERMISSION_DECIDED, attributes)
+
+    def arguments(self, call: Invocation) -> None:
+        """Capture the arguments, redacted, if content was asked for and somebody keeps it.
+
+        Args:
+            call: the call, decided, so that the policy's obligations are known.
+        """
+        if not self.captures or not self.telemetry.events.wanted(call.span):
+            return
+        pointers = call.spec.sensitive
+        if call.verdict is not None and call.verdict.redact_input:
+            pointers = (*pointers, *call.verdict.redact_input)
+        text = self._captured(call, "arguments", call.observable_input, pointers)
+        if self._capture_span:
+            call.span.set_attribute(GenAI.TOOL_CALL_ARGUMENTS, text)
+        if self._capture_event:
+            self.emit(call, Event.INVOCATION_STARTED, {GenAI.TOOL_CALL_ARGUMENTS: text})
+
+    def _captured(self, call: Invocation, target: str, value: Any, pointers: tuple[str, ...]) -> str:
+        try:
+            redacted = self._redactor.redact(value, pointers=pointers, budget_bytes=self._max_chars)
+            self.redacted(call, target, redacted.redactions, redacted.state)
+            if isinstance(redacted.value, str):
+                return redacted.value
+            return json.dumps(redacted.value, ensure_ascii=False, default=lambda _: "[unserializable]")
+        except Exception as error:
+            self.telemetry.losses.note("capture", error)
+            return "[redaction failed]"
+
+    def redacted(self, call: Invocation, target: str, redactions: Any, state: RedactionState) -> None:
+        """Remember and tell what was redacted: kinds, pointers and counts, never a value.
+
+        Args:
+            call: the call.
+            target: arguments, result, error or delivered.
+            redactions: what the redactor reports.
+            state: what it did.
+        """
+        if state is not RedactionState.NONE and call.redaction_state is not RedactionState.FAILED:
+            call.redaction_state = state
+        if state is RedactionState.FAILED:
+            self.emit(call, Event.REDACTION_FAILED, {Attr.REDACTION_TARGET: target})
+            self.telemetry.count(self.telemetry.instruments.redaction_failures, 1, {Attr.REDACTION_TARGET: target})
+        if not redactions:
+            return
+        call.redactions.extend((target, *redaction) for redaction in redactions)
+        kinds: dict[str, int] = {}
+        for redaction in redactions:
+            kinds[redaction.kind] = kinds.get(redaction.kind, 0) + redaction.count
+        for kind, count in kinds.items():
+            labels = {Label.REDACTION_KIND: kind, Attr.REDACTION_TARGET: target}
+            self.telemetry.count(self.telemetry.instruments.redactions, count, labels)
+        if self.telemetry.events.wanted(call.span):
+            self.emit(
+                call,
+                Event.ARGUMENTS_REDACTED if target == "arguments" else Event.RESULT_REDACTED,
+                {
+                    Attr.REDACTION_TARGET: target,
+                    Attr.REDACTION_KIND: sorted(kinds),
+                    Attr.REDACTION_COUNT: sum(kinds.values()),
+                    Attr.REDACTION_POINTERS: sorted({redaction.pointer for redaction in redactions})[:64],
+                    Attr.REDACTION_RULES: sorted({redaction.rule for redaction in redactions})[:64],
+                },
+            )
+
+    def result(self, call: Invocation) -> None:
+        """Record that a result was created: status, size, and its redacted content where captured.
+
+        Args:
+            call: the call, executed.
+        """
+        if not self.telemetry.events.wanted(call.span):
+            return
+        attributes: dict[str, Any] = {Attr.RESULT_STATUS: call.result_status.value}
+        if call.size is not None:
+            attributes[Attr.RESULT_SIZE_BYTES] = call.size
+        if call.items is not None:
+            attributes[Attr.RESULT_ITEMS] = call.items
+        if self.captures and call.ran:
+            pointers = call.spec.redact_result
+            if call.verdict is not None and call.verdict.redact_result:
+                pointers = (*pointers, *call.verdict.redact_result)
+            text = self._captured(call, "result", call.delivered, pointers)
+            if self._capture_span:
+                call.span.set_attribute(GenAI.TOOL_CALL_RESULT, text)
+            if self._capture_event:
+                attributes[GenAI.TOOL_CALL_RESULT] = text
+        self.emit(call, Event.RESULT_CREATED, attributes)
+
+    def persisted(self, call: Invocation, *, failure: str | None = None, store: str = "none") -> None:
+        """Record a persistence decision, and that the store failed if it did.
+
+        Args:
+            call: the call, with its decision.
+            failure: what failed, without content.
+            store: the store's name.
+        """
+        decision = call.persistence
+        if failure is not None:
+            labels = {Label.STORE: store}
+            self.telemetry.count(self.telemetry.instruments.persistence_failures, 1, labels)
+            self.emit(call, Event.PERSISTENCE_FAILED, {Attr.RESULT_REASON: failure[:_MAX_MESSAGE], **labels})
+        if decision is None or not self.telemetry.events.wanted(call.span):
+            return
+        attributes: dict[str, Any] = {Attr.RESULT_PERSISTENCE: decision.strategy.value}
+        ref = decision.persisted_ref or {}
+        for name, value in (
+            (Attr.RESULT_SIZE_BYTES, decision.original_size_bytes),
+            (Attr.RESULT_PREVIEW_SIZE_BYTES, decision.preview_size_bytes),
+            (Attr.RESULT_REF, ref.get("uri")),
+            (Attr.RESULT_DIGEST, ref.get("digest")),
+            (Attr.RESULT_REASON, decision.reason),
+        ):
+            if value is not None:
+                attributes[name] = value
+        self.emit(call, Event.RESULT_PERSISTED, attributes)
+
+    def exception(self, call: Invocation) -> None:
+        """Record the tool's own exception: its type, and its redacted message only where content is captured.
+
+        Args:
+            call: the call, failed.
+        """
+        if call.exception is None or not self.telemetry.events.wanted(call.span):
+            return
+        attributes = {Exc.TYPE: class_name(type(call.exception))}
+        if self.captures and call.error is not None and call.error.message:
+            attributes[Exc.MESSAGE] = call.error.message
+        self.emit(call, Exc.EVENT, attributes)
+
+    def end(self, call: Invocation) -> None:
+        """Write the final facts, end the span and record the metrics.
+
+        Args:
+            call: the call in a terminal or pending state.
+        """
+        call.ended_ns = time.time_ns()
+        duration = time.perf_counter() - call.t0
+        error_class = call.error.error_class.value if call.error is not None else None
+        telemetry = self.telemetry
+        terminal = _TERMINAL_EVENTS.get(call.status)
+        if terminal is not None:
+            self.verbose(call, terminal)
+        if call.span.is_recording():
+            telemetry.end(
+                call.span,
+                owned=call.owned,
+                attributes=self._final_attributes(call, error_class),
+                error_type=error_class,
+            )
+        elif call.owned:
+            telemetry.end(call.span, owned=True, attributes={}, error_type=None)
+        self._measure(call, duration, error_class)
+
+    def _final_attributes(self, call: Invocation, error_class: str | None) -> dict[str, Any]:
+        attributes: dict[str, Any] = {
+            Attr.INVOCATION_STATUS: call.status.value,
+            Attr.PERMISSION_OUTCOME: call.outcome.value,
+            Attr.RESULT_STATUS: call.result_status.value,
+            Attr.REDACTION_STATE: call.redaction_state.value,
+            Attr.REDACTION_COUNT: sum(entry[4] for entry in call.redactions),
+            Attr.RESULT_PERSISTENCE: call.strategy.value,
+        }
+        verdict = call.verdict
+        if verdict is not None:
+            attributes[Attr.PERMISSION_BEHAVIOR] = verdict.behavior.value
+            attributes[Attr.PERMISSION_MODE] = verdict.mode.value
+            attributes[Attr.PERMISSION_SOURCE] = verdict.source.value
+            attributes[Attr.PERMISSION_REASON_TYPE] = verdict.reason_type.value
+            attributes[Attr.PERMISSION_RULE] = verdict.rule_ref
+            attributes[Attr.PERMISSION_DECISION_ID] = call.decision_id
+            attributes[Attr.POLICY_ENGINE] = str(verdict.engine)
+            attributes[Attr.POLICY_REVISION] = verdict.revision
+            attributes[Attr.POLICY_CACHED] = verdict.cached
+            if verdict.fail_closed is not None:
+                attributes[Attr.PERMISSION_FAIL_CLOSED] = verdict.fail_closed.value
+            if verdict.opa_decision_id:
+                attributes[Attr.POLICY_OPA_DECISION_ID] = verdict.opa_decision_id
+            if verdict.shadow is not None:
+                attributes[Attr.PERMISSION_SHADOW_BEHAVIOR] = verdict.shadow.behavior.value
+                attributes[Attr.PERMISSION_SHADOW_RULE] = verdict.shadow.rule_ref
+        if call.size is not None:
+            attributes[Attr.RESULT_SIZE_BYTES] = call.size
+        if call.items is not None:
+            attributes[Attr.RESULT_ITEMS] = call.items
+        if call.approval_status is not None:
+            attributes[Attr.APPROVAL_STATUS] = call.approval_status
+        if call.request is not None:
+            attributes[Attr.APPROVAL_ID] = call.request.request_id
+        if call.attempts > 1:
+            attributes[Attr.INVOCATION_ATTEMPTS] = call.attempts
+        if call.resumed:
+            attributes[Attr.INVOCATION_RESUMED] = True
+        if error_class is not None:
+            attributes[GenAI.ERROR_TYPE] = error_class
+            error = call.error
+            if error is not None:
+                attributes[Attr.ERROR_CODE] = error.error_code
+                attributes[Attr.ERROR_RECOVERABILITY] = error.recoverability.value
+                if error.native_error_ref:
+                    attributes[Attr.ERROR_NATIVE_TYPE] = error.native_error_ref
+        return attributes
+
+    def _measure(self, call: Invocation, duration: float, error_class: str | None) -> None:
+        telemetry = self.telemetry
+        instruments = telemetry.instruments
+        spec = call.spec
+        labels = spec.metric_attributes
+        agent = call.context.agent
+        if error_class is not None or agent:
+            labels = dict(labels)
+            if error_class is not None:
+                labels[GenAI.ERROR_TYPE] = error_class
+            if agent:
+                labels[GenAI.AGENT_NAME] = agent
+        telemetry.measure(instruments.duration, duration, labels)
+        verdict = call.verdict
+        if verdict is not None:
+            telemetry.count(
+                instruments.decisions,
+                1,
+                {
+                    GenAI.TOOL_NAME: spec.name,
+                    Attr.PERMISSION_BEHAVIOR: verdict.behavior.value,
+                    Attr.PERMISSION_OUTCOME: call.outcome.value,
+                    Attr.PERMISSION_SOURCE: verdict.source.value,
+                    Attr.PERMISSION_MODE: verdict.mode.value,
+                    Attr.PERMISSION_RULE: verdict.rule_ref,
+                },
+            )
+            telemetry.measure(
+                instruments.decision_duration,
+                verdict.duration,
+                {Attr.POLICY_ENGINE: str(verdict.engine), Attr.POLICY_CACHED: verdict.cached},
+            )
+            if verdict.fail_closed is not None:
+                cause = {Label.FAIL_CLOSED_CAUSE: verdict.fail_closed.value, Attr.POLICY_ENGINE: str(verdict.engine)}
+                telemetry.count(instruments.fail_closed, 1, cause)
+            if verdict.shadow is not None and verdict.shadow.behavior is not verdict.behavior:
+                telemetry.count(
+                    instruments.shadow_differences,
+                    1,
+                    {
+                        GenAI.TOOL_NAME: spec.name,
+                        Attr.PERMISSION_BEHAVIOR: verdict.behavior.value,
+                        Attr.PERMISSION_SHADOW_BEHAVIOR: verdict.shadow.behavior.value,
+                    },
+                )
+        if call.size is not None and call.outcome is Outcome.EXECUTED:
+            result_labels = {GenAI.TOOL_NAME: spec.name, Attr.RESULT_STATUS: call.result_status.value}
+            telemetry.measure(instruments.result_size, call.size, result_labels)

@@ -1,0 +1,130 @@
+"""What a session has done so far: counters for budgets, and the ledger that provenance is read from."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import Any
+
+from agenttool_otel.context import AgentContext
+from agenttool_otel.facts.provenance import ProvenanceLedger
+
+__all__ = ["Session", "SessionBook"]
+
+
+class Session:
+    """One session's counters and ledger; preflight never touches them."""
+
+    __slots__ = ("_heard", "_lock", "_tools", "asks", "calls", "denials", "ledger", "result_bytes")
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._tools: dict[str, int] = {}
+        self._heard: set[str] = set()
+        self.calls = 0
+        self.asks = 0
+        self.denials = 0
+        self.result_bytes = 0
+        self.ledger: ProvenanceLedger | None = None
+
+    def counters(self, tool_id: str) -> dict[str, int]:
+        """Return ``input.session.counters`` for a call of a tool.
+
+        Args:
+            tool_id: the tool.
+        """
+        return {
+            "calls": self.calls,
+            "tool_calls": self._tools.get(tool_id, 0),
+            "asks": self.asks,
+            "denials": self.denials,
+            "result_bytes": self.result_bytes,
+        }
+
+    def ran(self, tool_id: str, size: int | None) -> None:
+        """Count one executed call.
+
+        Args:
+            tool_id: the tool.
+            size: bytes of its result, when known.
+        """
+        with self._lock:
+            self.calls += 1
+            self._tools[tool_id] = self._tools.get(tool_id, 0) + 1
+            self.result_bytes += size or 0
+
+    def asked(self) -> None:
+        """Count one ask."""
+        with self._lock:
+            self.asks += 1
+
+    def denied(self) -> None:
+        """Count one denial."""
+        with self._lock:
+            self.denials += 1
+
+    def hear(self, texts: tuple[str, ...]) -> None:
+        """Let the ledger know the user's words, each text once.
+
+        Args:
+            texts: what the user said.
+        """
+        if not texts:
+            return
+        ledger = self.open_ledger()
+        for text in texts:
+            if text not in self._heard:
+                with self._lock:
+                    if len(self._heard) > 256:
+                        self._heard.clear()
+                    self._heard.add(text)
+                ledger.record_user(text)
+
+    def saw(self, tool_id: str, value: Any, *, open_world: bool) -> None:
+        """Let the ledger know a tool's output.
+
+        Args:
+            tool_id: the tool.
+            value: its result.
+            open_world: whether nobody here controls what it returns.
+        """
+        if open_world or self.ledger is not None:
+            self.open_ledger().record_tool_output(tool_id, value, open_world)
+
+    def open_ledger(self) -> ProvenanceLedger:
+        """Return the ledger, made at first use."""
+        if self.ledger is None:
+            with self._lock:
+                if self.ledger is None:
+                    self.ledger = ProvenanceLedger()
+        return self.ledger
+
+
+class SessionBook:
+    """The sessions of one Governor, the least recently used forgotten first.
+
+    Args:
+        limit: how many sessions are kept.
+    """
+
+    def __init__(self, limit: int = 10_000) -> None:
+        self._sessions: OrderedDict[str, Session] = OrderedDict()
+        self._limit = limit
+        self._lock = threading.Lock()
+
+    def of(self, context: AgentContext) -> Session:
+        """Return the session of a context; calls without a session id share one by tenant and actor.
+
+        Args:
+            context: the context in force.
+        """
+        key = f"{context.tenant or ''}\x00{context.session_id or f'anonymous:{context.actor}'}"
+        with self._lock:
+            session = self._sessions.get(key)
+            if session is None:
+                session = self._sessions[key] = Session()
+                if len(self._sessions) > self._limit:
+                    self._sessions.popitem(last=False)
+            else:
+                self._sessions.move_to_end(key)
+        return session

@@ -1,0 +1,312 @@
+"""A governed tool: what ``fn.tool`` is, and the doors of a call that never raise for a governed outcome."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from agenttool_otel.catalog import Registry, ToolSpec
+from agenttool_otel.context import current_context, current_native_call
+from agenttool_otel.drivers import arun, run
+from agenttool_otel.envelope import to_result
+from agenttool_otel.invocation import Invocation
+from agenttool_otel.pipeline import Target
+from agenttool_otel.policy.preflight import Preflight
+from agenttool_otel.records import (
+    ExecutionProfile,
+    PermissionProfile,
+    ToolDeclaration,
+    ToolInterface,
+    ToolResult,
+)
+from agenttool_otel.records.values import snapshot, to_json_value
+
+if TYPE_CHECKING:
+    from agenttool_otel.governor import Governor
+
+__all__ = ["DEFAULT_TOOLS", "GovernedTool", "bind_json", "bind_python", "rebind_python", "shape_of"]
+
+DEFAULT_TOOLS: Registry[GovernedTool] = Registry()
+"""The tools that the default Governor is in charge of, whichever Governor that is when they are called."""
+
+_IMMUTABLE = frozenset({str, int, float, bool, bytes, type(None), complex})
+
+
+def bind_python(call: Invocation) -> None:
+    """Bind the arguments of a Python call: ``model_input`` is their JSON form, ``bound`` a copy of what will run.
+
+    Args:
+        call: the call with ``call_args`` and ``call_kwargs``.
+
+    Raises:
+        TypeError: the arguments don't fit the signature.
+    """
+    parameters = call.spec.parameters
+    if parameters is None:
+        raise TypeError("this tool takes no positional call")
+    bound = parameters.bind(call.call_args, call.call_kwargs)
+    flat = parameters.flatten(bound)
+    call.model_input = to_json_value(flat)  # type: ignore[assignment]
+    call.bound = bound
+    for value in bound.values():
+        if type(value) not in _IMMUTABLE:
+            # what runs is what was decided, even if the caller changes its list in the meantime
+            internal = parameters.internal
+            call.bound = {name: v if name in internal else snapshot(v) for name, v in bound.items()}
+            call.call_args, call.call_kwargs = parameters.unbind(call.bound)
+            return
+
+
+def bind_json(call: Invocation) -> None:
+    """Bind a model's JSON arguments: internal ones are refused, the others become what the annotations ask for.
+
+    Args:
+        call: the call, whose ``call_kwargs`` are the JSON arguments.
+
+    Raises:
+        ValueError: an argument is internal, or can't be read as its annotation.
+    """
+    spec = call.spec
+    parameters = spec.parameters
+    arguments = to_json_value(call.call_kwargs)
+    if not isinstance(arguments, dict):
+        raise ValueError("arguments are not an object")
+    call.model_input = arguments
+    if parameters is None:
+        call.bound = snapshot(arguments)
+        return
+    if not parameters.internal.isdisjoint(arguments):
+        raise ValueError("an internal argument was given")
+    call.bound = {}
+    if not spec.check.is_valid(arguments):
+        return  # the pipeline says what is wrong
+    call.bound = {name: parameters.coerce(name, value) for name, value in parameters.spread(arguments).items()}
+    call.call_args, call.call_kwargs = parameters.unbind(call.bound)
+
+
+def rebind_python(call: Invocation, before: dict[str, Any], after: dict[str, Any]) -> None:
+    """Put a changed JSON input into the Python arguments: what did not change stays the object it was.
+
+    Args:
+        call: the call.
+        before: permission input before the change.
+        after: permission input after it.
+
+    Raises:
+        ValueError: a changed value can't be read as its annotation.
+    """
+    parameters = call.spec.parameters
+    if parameters is None:
+        call.bound = snapshot(after)
+        return
+    bound = dict(call.bound)
+    for name in parameters.flatten(bound):
+        if name not in after:
+            bound.pop(name, None)
+    for name, value in parameters.spread(after).items():
+        if name not in before or before[name] != value:
+            bound[name] = parameters.coerce(name, value)
+    call.bound = bound
+    call.call_args, call.call_kwargs = parameters.unbind(bound)
+
+
+class GovernedTool:
+    """One tool under governance.
+
+    Attributes:
+        spec: the resolved declaration.
+        function: the callable that runs, bound to its instance.
+        is_async: whether calling it gives an awaitable.
+        streams: whether calling it gives an iterator of results.
+    """
+
+    __slots__ = ("__weakref__", "_governor", "function", "is_async", "spec", "streams")
+
+    def __init__(
+        self,
+        spec: ToolSpec,
+        function: Callable[..., Any],
+        *,
+        governor: Governor | None,
+        is_async: bool,
+        streams: bool,
+    ) -> None:
+        self.spec = spec
+        self.function = function
+        self.is_async = is_async
+        self.streams = streams
+        self._governor = governor
+
+    @property
+    def governor(self) -> Governor:
+        """The Governor in charge: the given one, or the default one as it is now."""
+        if self._governor is not None:
+            return self._governor
+        from agenttool_otel.governor import default_governor
+
+        return default_governor()
+
+    @property
+    def declaration(self) -> ToolDeclaration:
+        """The tool_declaration record."""
+        return self.spec.declaration
+
+    @property
+    def interface(self) -> ToolInterface:
+        """The tool_interface record."""
+        return self.spec.interface
+
+    @property
+    def execution_profile(self) -> ExecutionProfile:
+        """The execution profile record."""
+        return self.spec.execution
+
+    @property
+    def permission_profile(self) -> PermissionProfile:
+        """The permission profile record."""
+        return self.spec.permission
+
+    def register(self) -> None:
+        """Make the tool known to its Governor's registry."""
+        (DEFAULT_TOOLS if self._governor is None else self._governor.registry).add(self)
+
+    def of(self, instance: object, function: Callable[..., Any]) -> GovernedTool:
+        """Return the same tool bound to an instance.
+
+        Args:
+            instance: the instance; kept only through the bound callable.
+            function: the bound callable.
+        """
+        del instance
+        return GovernedTool(self.spec, function, governor=self._governor, is_async=self.is_async, streams=self.streams)
+
+    # --- doors that never raise for a governed outcome ---------------------------------------------------------------
+
+    def invoke(self, arguments: Mapping[str, Any] | None = None, /, **named: Any) -> ToolResult:
+        """Run the call a model asked for; denial, ask, failure and success all come back as an envelope.
+
+        A stream is collected; a coroutine function needs ``ainvoke``.
+
+        Args:
+            arguments: JSON arguments as an object.
+            named: the same as keywords; they win.
+
+        Returns:
+            The tool_result; ``result.value`` is the native return value.
+
+        Raises:
+            TypeError: the tool is asynchronous.
+        """
+        if self.is_async:
+            raise TypeError(f"{self.spec.name} is asynchronous: use ainvoke")
+        call = self.plan({**(arguments or {}), **named})
+        governor = self.governor
+        return to_result(run(call, governor.pipeline.run(call, self._json_target()), governor))
+
+    async def ainvoke(self, arguments: Mapping[str, Any] | None = None, /, **named: Any) -> ToolResult:
+        """The same without blocking the event loop; a plain function runs in a worker thread.
+
+        Args:
+            arguments: JSON arguments as an object.
+            named: the same as keywords; they win.
+
+        Returns:
+            The tool_result.
+        """
+        call = self.plan({**(arguments or {}), **named})
+        governor, target = self.governor, self._json_target()
+        if not target.is_async:
+            target = Target(_in_thread(target.function), bind_json, rebind_python, is_async=True)
+        await arun(call, governor.pipeline.run(call, target), governor)
+        if isinstance(call.exception, asyncio.CancelledError):
+            raise call.exception  # cancelling the caller is not an outcome of the call
+        return to_result(call)
+
+    def check(self, arguments: Mapping[str, Any] | None = None, /, **named: Any) -> Preflight:
+        """Tell what would be decided and what to call instead; runs nothing and spends nothing.
+
+        Args:
+            arguments: JSON arguments as an object.
+            named: the same as keywords; they win.
+        """
+        governor = self.governor
+        call = self.plan({**(arguments or {}), **named}, preflight=True)
+        return governor.told(run(call, governor.pipeline.preflight(call, self._json_target()), governor))
+
+    async def acheck(self, arguments: Mapping[str, Any] | None = None, /, **named: Any) -> Preflight:
+        """The same without blocking the event loop.
+
+        Args:
+            arguments: JSON arguments as an object.
+            named: the same as keywords; they win.
+        """
+        governor = self.governor
+        call = self.plan({**(arguments or {}), **named}, preflight=True)
+        return governor.told(await arun(call, governor.pipeline.preflight(call, self._json_target()), governor))
+
+    # --- what the wrappers and the framework doors use ---------------------------------------------------------------
+
+    def plan(self, arguments: Mapping[str, Any], *, preflight: bool = False) -> Invocation:
+        """Make the invocation of a JSON call.
+
+        Args:
+            arguments: JSON arguments.
+            preflight: nobody will run it.
+        """
+        call = Invocation(
+            self.spec,
+            self.governor.effective(current_context()),
+            native_call_id=current_native_call(),
+            preflight=preflight,
+        )
+        call.call_kwargs = dict(arguments)
+        return call
+
+    def _json_target(self) -> Target:
+        function = _collected(self.function, self.is_async) if self.streams else self.function
+        return Target(function, bind_json, rebind_python, is_async=self.is_async)
+
+    def __repr__(self) -> str:
+        return f"<GovernedTool {self.spec.tool_id}>"
+
+
+def _in_thread(function: Callable[..., Any]) -> Callable[..., Any]:
+    async def off_the_loop(*args: Any, **kwargs: Any) -> Any:
+        return await asyncio.to_thread(function, *args, **kwargs)
+
+    return off_the_loop
+
+
+def _collected(function: Callable[..., Any], is_async: bool) -> Callable[..., Any]:
+    """Turn a generator function into one that returns the list of its items."""
+    if is_async:
+
+        async def acollect(*args: Any, **kwargs: Any) -> list[Any]:
+            return [item async for item in function(*args, **kwargs)]
+
+        return acollect
+
+    def collect(*args: Any, **kwargs: Any) -> list[Any]:
+        return list(function(*args, **kwargs))
+
+    return collect
+
+
+def shape_of(function: Any) -> tuple[bool, bool]:
+    """Tell whether a callable is asynchronous, and whether it streams.
+
+    Args:
+        function: function, method, partial or callable object.
+    """
+    target = function
+    while hasattr(target, "func") and hasattr(target, "keywords"):
+        target = target.func
+    if isinstance(target, (classmethod, staticmethod)):
+        target = target.__func__
+    if not inspect.isroutine(target) and not inspect.isclass(target) and hasattr(type(target), "__call__"):
+        target = type(target).__call__
+    asynchronous_stream = inspect.isasyncgenfunction(target)
+    streams = asynchronous_stream or inspect.isgeneratorfunction(target)
+    return asynchronous_stream or inspect.iscoroutinefunction(target), streams
