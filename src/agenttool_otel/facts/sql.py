@@ -1,0 +1,337 @@
+"""What an SQL query means: facts that never guess (design section 5).
+
+The grammar is sqlglot's, imported on first use. Two things can make a parser and a database read different text: where
+strings and comments end differs between databases, and parsers keep what they do not understand. So ``read_only`` needs
+a text whose strings and comments end at the same place for everybody (or a stated dialect), and a tree that is made of
+known parts only (``data/sql.toml``): a whitelist, for databases grow functions with side effects faster than lists.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import tomllib
+from contextvars import ContextVar
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from agenttool_otel.facts.types import SqlFact
+
+__all__ = ["MAX_LENGTH", "sql_fact"]
+
+MAX_LENGTH = 16384
+"""Characters; a longer text is not parsed."""
+
+_MAX_DEPTH = 16
+_MAX_STATEMENTS = 50
+_MAX_TABLES = 200
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff]")
+# MySQL and MariaDB run the text of these comments; a quote behind a backslash ends a string for some databases only.
+_EXECUTABLE_COMMENT = re.compile(r"/\*M?!")
+_ESCAPED_QUOTE = re.compile(r"\\+['\"`]")
+_COMMENT = re.compile(r"--|/\*|#")
+_FIRST_WORD = re.compile(r"(?:^|;)[\s(]*([A-Za-z]{2,30})")
+_DDL_WORD = re.compile(r"(?i)\b(?:create|alter|drop|truncate|grant|revoke|rename|reindex|vacuum)\b")
+_EXPLAIN = re.compile(
+    r"(?i)\s*explain\s+(?:(?:query\s+plan|analyze|verbose|extended|formatted|format\s*=\s*\w+)\s+|\([\w\s,]*\)\s*)*"
+)
+_PRAGMA = re.compile(r"(?i)\s*pragma\s+(?:\w+\s*\.\s*)?(\w+)\s*(?:\(\s*['\"]?[\w.]+['\"]?\s*\)\s*)?;?\s*\Z")
+_SHOW = re.compile(r"(?i)\s*show\s+[\w\s.%*'`\"]*;?\s*\Z")
+_FILE_TABLE = re.compile(r"[/\\:@*?]|\.(?:csv|tsv|parquet|jsonl?|ndjson|xlsx|txt|db|gz|zst)\Z", re.IGNORECASE)
+_CHAIN = re.compile(r"(?:(?:\bnot\b|[-+~!])\s*){32}", re.IGNORECASE)
+_DDL_KINDS = frozenset(
+    {"create", "alter", "drop", "truncate", "comment", "grant", "revoke", "rename", "vacuum", "analyze"}
+)
+_Q_QUOTE = re.compile(r"(?:\A|[^A-Za-z0-9_])[nN]?[qQ]\Z")
+_DOLLAR_QUOTE = re.compile(r"\$(?:[A-Za-z_][A-Za-z0-9_]*)?\$")
+
+_parsing: ContextVar[bool] = ContextVar("agenttool_sql_parsing", default=False)
+
+
+class _Quiet(logging.Filter):
+    """Drops what sqlglot logs while this module parses: its warnings hold parts of the query."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return not _parsing.get()
+
+
+class _Unproven(Exception):
+    """The text could not be read in one way only; the message is the construct."""
+
+
+@cache
+def _glot() -> Any:
+    import sqlglot
+
+    logging.getLogger("sqlglot").addFilter(_Quiet())
+    return sqlglot
+
+
+@cache
+def _table() -> dict[str, frozenset[str]]:
+    text = (files("agenttool_otel.facts") / "data" / "sql.toml").read_text(encoding="utf-8")
+    return {key: frozenset(value) for key, value in tomllib.loads(text).items()}
+
+
+def sql_fact(query: object, *, argument: str, dialect: str = "", inferred: bool = False) -> SqlFact:
+    """Says what an SQL text means. Pure, never raises, bounded work on any input.
+
+    Args:
+        query: the text; anything but a string is unparsed.
+        argument: JSON pointer of the value within the input.
+        dialect: sqlglot's name of the database's language; empty when unknown, which proves less.
+        inferred: the kind of the argument was guessed.
+
+    Returns:
+        The fact. ``read_only`` is true only when every statement and all of its parts are known to read. ``statements``
+        and the tables are what could be found when ``parsed`` is false.
+    """
+    fact: SqlFact = {
+        "argument": argument,
+        "parsed": False,
+        "unparsed": None,
+        "dialect": dialect if isinstance(dialect, str) else "",
+        "statements": [],
+        "read_only": False,
+        "multiple": False,
+        "ddl": False,
+        "tables_read": [],
+        "tables_written": [],
+        "unbounded_write": False,
+        "comments": False,
+        "inferred": inferred,
+    }
+    if not isinstance(query, str):
+        fact["unparsed"] = "not_text"
+        return fact
+    token = _parsing.set(True)
+    try:
+        _fill(fact, query, fact["dialect"].lower())
+    except _Unproven as unproven:
+        _unparsed(fact, query, str(unproven))
+    except Exception as error:  # a parser's bug must read as "not proven", never as an error in a tool call
+        _unparsed(fact, query, "too_deep" if isinstance(error, RecursionError) else "syntax")
+    finally:
+        _parsing.reset(token)
+    return fact
+
+
+def _unparsed(fact: SqlFact, query: str, construct: str) -> None:
+    """The facts of text that is not understood: what its words show, for warnings only."""
+    head = query[:MAX_LENGTH]
+    fact["parsed"] = fact["read_only"] = False
+    fact["unparsed"] = construct
+    fact["statements"] = [word.lower() for word in _FIRST_WORD.findall(head)[:_MAX_STATEMENTS]]
+    fact["multiple"] = ";" in head.rstrip().rstrip(";")
+    fact["ddl"] = _DDL_WORD.search(head) is not None
+    fact["comments"] = _COMMENT.search(head) is not None
+
+
+def _fill(fact: SqlFact, query: str, dialect: str) -> None:
+    if not query.strip():
+        raise _Unproven("empty")
+    if len(query) > MAX_LENGTH:
+        raise _Unproven("too_long")
+    if _CONTROL.search(query):
+        raise _Unproven("control_character")
+    if _EXECUTABLE_COMMENT.search(query):
+        raise _Unproven("executable_comment")
+    if _ESCAPED_QUOTE.search(query):
+        raise _Unproven("escaped_quote")
+    if _CHAIN.search(query):
+        raise _Unproven("too_deep")
+    plain, fact["comments"] = _scan(query, dialect)
+    glot = _glot()
+    if dialect and glot.Dialect.get(dialect) is None:
+        raise _Unproven("unknown_dialect")
+    if plain.count("(") + plain.count("[") and _depth(plain) > _MAX_DEPTH:
+        raise _Unproven("too_deep")
+    if plain.lower().count("case") > 64 or plain.lower().count("select") > 100:
+        raise _Unproven("too_deep")
+    explain = _EXPLAIN.match(query)
+    if explain and explain.end() < len(query):
+        _fill_explained(fact, query[explain.end() :], dialect)
+        return
+    pragma = _PRAGMA.match(query)
+    if pragma and dialect in ("", "sqlite", "duckdb"):
+        fact["parsed"], fact["statements"] = True, ["pragma"]
+        fact["read_only"] = pragma[1].lower() in _table()["pragmas"] and pragma[1].lower() != "writable_schema"
+        return
+    if _SHOW.match(query):
+        fact["parsed"], fact["statements"], fact["read_only"] = True, ["show"], True
+        return
+    trees = [tree for tree in glot.parse(query, read=dialect or None, error_level=glot.ErrorLevel.RAISE) if tree]
+    if not trees:
+        raise _Unproven("empty")
+    if len(trees) > _MAX_STATEMENTS:
+        raise _Unproven("too_many_statements")
+    _judge(fact, trees, glot.exp)
+
+
+def _fill_explained(fact: SqlFact, rest: str, dialect: str) -> None:
+    """EXPLAIN may run its statement (ANALYZE), so it is as read-only as that is."""
+    if _EXPLAIN.match(rest):
+        raise _Unproven("syntax")
+    comments = fact["comments"]
+    _fill(fact, rest, dialect)
+    fact["comments"] = fact["comments"] or comments
+    fact["statements"] = ["explain", *fact["statements"]]
+
+
+def _scan(query: str, dialect: str) -> tuple[str, bool]:
+    """Returns the text without what stands in quotes and comments, and whether there are comments.
+
+    Raises:
+        _Unproven: where a quote or comment ends depends on the database, and the dialect does not say which it is.
+    """
+    out: list[str] = []
+    comments = False
+    pos, size = 0, len(query)
+    mysql = dialect in ("", "mysql", "mariadb", "doris", "starrocks", "singlestore", "tidb")
+    while pos < size:
+        char = query[pos]
+        two = query[pos : pos + 2]
+        if char in "'\"`":
+            if char == "`" and dialect in ("", "postgres", "oracle", "tsql", "snowflake", "redshift"):
+                raise _Unproven("ambiguous_quote")
+            if char == "'" and _Q_QUOTE.search(query[max(0, pos - 3) : pos]):
+                raise _Unproven("ambiguous_quote")  # Oracle's q'[ ]' ends elsewhere
+            if not dialect and query.startswith(char * 3, pos):
+                raise _Unproven("ambiguous_quote")  # three quotes open a string of their own in BigQuery
+            end = query.find(char, pos + 1)
+            if end < 0:
+                raise _Unproven("syntax")
+            pos = end + 1
+            out.append("''")
+        elif two == "--":
+            if mysql and query[pos + 2 : pos + 3] not in ("", " ", "\t", "\n", "\r"):
+                raise _Unproven("ambiguous_comment")
+            end = query.find("\n", pos)
+            pos = size if end < 0 else end
+            comments = True
+            out.append(" ")
+        elif two == "/*":
+            end = query.find("*/", pos + 2)
+            if end < 0 or "/*" in query[pos + 2 : end]:
+                raise _Unproven("ambiguous_comment")
+            pos = end + 2
+            comments = True
+            out.append(" ")
+        elif char == "#" and mysql:
+            if not dialect:
+                raise _Unproven("ambiguous_comment")
+            end = query.find("\n", pos)
+            pos = size if end < 0 else end
+            comments = True
+        elif char == "$" and _DOLLAR_QUOTE.match(query, pos):
+            raise _Unproven("dollar_quote")
+        elif not dialect and char in "[]{}\\":
+            raise _Unproven("ambiguous_quote")
+        elif char in "{}\\":
+            raise _Unproven("template" if char != "\\" else "backslash")
+        else:
+            out.append(char)
+            pos += 1
+    return "".join(out), comments
+
+
+def _depth(plain: str) -> int:
+    depth = deepest = 0
+    for char in plain:
+        if char in "([":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif char in ")]":
+            depth -= 1
+    return deepest
+
+
+def _judge(fact: SqlFact, trees: list[Any], exp: Any) -> None:
+    fact["parsed"] = True
+    fact["multiple"] = len(trees) > 1
+    read: dict[str, None] = {}
+    written: dict[str, None] = {}
+    read_only = True
+    for tree in trees:
+        kind = _kind(tree, exp)
+        fact["statements"].append(kind)
+        fact["ddl"] = fact["ddl"] or kind in _DDL_KINDS
+        _tables(tree, exp, read, written)
+        nodes = list(tree.walk())
+        for node in nodes:
+            if isinstance(node, exp.Command):
+                fact["parsed"], fact["unparsed"] = False, "command"
+            if isinstance(node, (exp.Update, exp.Delete)) and not _bounded(node, exp):
+                fact["unbounded_write"] = True
+            if isinstance(node, (exp.Create, exp.Drop, exp.Alter, exp.TruncateTable)):
+                fact["ddl"] = True
+            if isinstance(node, exp.Into):
+                fact["ddl"] = True
+        if isinstance(tree, exp.Describe):
+            target = tree.this
+            nodes = list(target.walk()) if isinstance(target, exp.Expression) else []
+            read_only = read_only and bool(nodes) and isinstance(target, (exp.Table, exp.Query))
+        elif not isinstance(tree, (exp.Select, exp.SetOperation, exp.Subquery, exp.Values)):
+            read_only = False
+        read_only = read_only and all(_harmless(node, exp) for node in nodes)
+    fact["read_only"] = read_only and fact["parsed"] and not written
+    fact["tables_read"] = list(read)[:_MAX_TABLES]
+    fact["tables_written"] = list(written)[:_MAX_TABLES]
+
+
+def _kind(tree: Any, exp: Any) -> str:
+    if isinstance(tree, exp.Command):
+        return str(tree.this).lower()[:40]
+    if isinstance(tree, (exp.Query, exp.Subquery)):
+        return "select"
+    if isinstance(tree, exp.TruncateTable):
+        return "truncate"
+    return str(tree.key).lower()[:40]
+
+
+def _harmless(node: Any, exp: Any) -> bool:
+    table = _table()
+    name = type(node).__name__
+    if isinstance(node, (exp.Alias, exp.TableAlias)) and node.alias.lower() in table["statement_words"]:
+        return False  # "SELECT 1 SHUTDOWN" is one statement with an alias, or two in T-SQL
+    if isinstance(node, exp.Anonymous):
+        return isinstance(node.this, str) and node.this.lower() in table["names"]
+    if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Func):
+        return False  # a function of some schema: anybody may have defined it
+    if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier) and _FILE_TABLE.search(node.this.name):
+        return False  # several databases read files and URLs by such names
+    if isinstance(node, exp.Table) and not isinstance(node.this, (exp.Identifier, exp.Func)):
+        return False
+    return name in table["parts"] or name in table["functions"]
+
+
+def _bounded(node: Any, exp: Any) -> bool:
+    where = node.args.get("where")
+    return where is not None and where.find(exp.Column) is not None
+
+
+def _name(node: Any) -> str:
+    return ".".join(part.name for part in node.parts if part.name)[:256]
+
+
+def _tables(tree: Any, exp: Any, read: dict[str, None], written: dict[str, None]) -> None:
+    ctes = {cte.alias for cte in tree.find_all(exp.CTE)}
+    targets: set[int] = set()
+    writers: list[Any] = [exp.Insert, exp.Update, exp.Delete, exp.Merge, exp.Create, exp.Drop, exp.Alter, exp.Into]
+    writers += [exp.Copy, exp.TruncateTable, exp.Comment, exp.LoadData, exp.Cache, exp.Uncache, exp.Refresh]
+    for node in tree.find_all(*writers):
+        heads = [node.this] if isinstance(node.this, exp.Expression) else []
+        heads += [item for item in (node.args.get("tables") or []) if isinstance(item, exp.Expression)]
+        if isinstance(node, (exp.TruncateTable, exp.Drop)):
+            heads += [item for item in node.expressions if isinstance(item, exp.Expression)]
+        for head in heads:
+            target = head if isinstance(head, exp.Table) else head.find(exp.Table)
+            if target is not None and not isinstance(head, exp.Query):
+                targets.add(id(target))
+                written.setdefault(_name(target))
+    for table in tree.find_all(exp.Table):
+        name = _name(table)
+        if id(table) in targets or not name or (name in ctes and "." not in name):
+            continue
+        read.setdefault(name)
