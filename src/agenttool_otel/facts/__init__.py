@@ -1,1 +1,69 @@
-"""facts, see docs/architecture.md."""
+"""What an input means: paths, URLs, shell commands, SQL and provenance, established once before policy.
+
+Facts say what is; they never decide (design section 5). What could not be established says so, and is to be treated as
+dangerous. The parts are imported when first used: a tool without such arguments should not pay for their parsers.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from agenttool_otel.facts.environment import FactEnvironment, Resolver
+from agenttool_otel.facts.types import EMPTY_FACTS, Facts
+
+if TYPE_CHECKING:
+    from agenttool_otel.facts.paths import PathChanged, open_checked, path_fact, path_unchanged
+    from agenttool_otel.facts.plan import FactPlan, plan_facts
+    from agenttool_otel.facts.provenance import ProvenanceLedger
+    from agenttool_otel.facts.urls import (
+        AddressChanged,
+        connect_pinned,
+        pinned_addresses,
+        redirect_fact,
+        url_fact,
+        verify_pinned,
+    )
+
+__all__ = [
+    "EMPTY_FACTS",
+    "AddressChanged",
+    "FactEnvironment",
+    "FactPlan",
+    "Facts",
+    "PathChanged",
+    "ProvenanceLedger",
+    "Resolver",
+    "connect_pinned",
+    "open_checked",
+    "path_fact",
+    "path_unchanged",
+    "pinned_addresses",
+    "plan_facts",
+    "redirect_fact",
+    "url_fact",
+    "verify_pinned",
+]
+
+_HOMES = {
+    "AddressChanged": "urls",
+    "FactPlan": "plan",
+    "PathChanged": "paths",
+    "ProvenanceLedger": "provenance",
+    "connect_pinned": "urls",
+    "open_checked": "paths",
+    "path_fact": "paths",
+    "path_unchanged": "paths",
+    "pinned_addresses": "urls",
+    "plan_facts": "plan",
+    "redirect_fact": "urls",
+    "url_fact": "urls",
+    "verify_pinned": "urls",
+}
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{home}"), name)

@@ -53,7 +53,9 @@ def strip_invisible(text: str) -> str:
     """Return the text without the characters that ``has_invisible`` finds."""
     if text.isascii():
         return text
-    return "".join(character for character in text if character <= "\x7f" or not _is_invisible(character))
+    # One question for each different character, so that a long text costs little more than its scan.
+    hidden = [ord(character) for character in set(text) if character > "\x7f" and _is_invisible(character)]
+    return text.translate(dict.fromkeys(hidden)) if hidden else text
 
 
 def skeleton(text: str) -> str:

@@ -17,7 +17,7 @@ from agenttool_otel.facts.paths.text import MAX_PATH_BYTES, PathText, normalize_
 from agenttool_otel.facts.types import PathFact
 from agenttool_otel.names import PathAccess, PathClass, PathRejection, WindowsForm
 
-__all__ = ["path_fact", "path_text_of", "within"]
+__all__ = ["empty_path_fact", "path_fact", "path_text_of", "within"]
 
 _RANK: Final = {kind.value: index for index, kind in enumerate(PathClass)}
 _UNREADABLE: Final = frozenset(
@@ -36,7 +36,7 @@ def path_fact(value: Any, *, argument: str, access: str, env: FactEnvironment, i
         env: the call's surroundings.
         inferred: whether it was guessed that this argument is a path.
     """
-    fact = _empty_fact(argument, access, inferred)
+    fact = empty_path_fact(argument, access, inferred)
     try:
         _establish(value, fact, env)
     except Exception:  # a fact that fails must look dangerous, not stop the decision
@@ -56,7 +56,8 @@ def path_text_of(value: Any) -> str | None:
     return str.__str__(value) if isinstance(value, str) else None
 
 
-def _empty_fact(argument: str, access: str, inferred: bool) -> PathFact:
+def empty_path_fact(argument: str, access: str, inferred: bool) -> PathFact:
+    """Return a fact that nothing was established for, which is the dangerous case."""
     return {
         "argument": argument,
         "raw": "",

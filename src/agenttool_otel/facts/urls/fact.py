@@ -18,7 +18,7 @@ from agenttool_otel.facts.urls.lookalikes import is_allowed, lookalike_of
 from agenttool_otel.facts.urls.readings import BrowserReading, authority, browser_reading, readers_disagree
 from agenttool_otel.names import AddressClass, UrlRejection
 
-__all__ = ["MAX_URL_CHARS", "url_fact"]
+__all__ = ["MAX_URL_CHARS", "empty_url_fact", "url_fact"]
 
 MAX_URL_CHARS: Final = 16_384
 """Longer texts are rejected; servers and proxies take 8 KiB at most by default."""
@@ -44,7 +44,7 @@ def url_fact(value: Any, *, argument: str, env: FactEnvironment, inferred: bool 
         env: the call's surroundings.
         inferred: whether it was guessed that this argument is a URL.
     """
-    fact = _empty_fact(argument, inferred)
+    fact = empty_url_fact(argument, inferred)
     try:
         _establish(value, fact, env)
     except Exception:  # a fact that fails must look dangerous, not stop the decision
@@ -52,7 +52,8 @@ def url_fact(value: Any, *, argument: str, env: FactEnvironment, inferred: bool 
     return fact
 
 
-def _empty_fact(argument: str, inferred: bool) -> UrlFact:
+def empty_url_fact(argument: str, inferred: bool) -> UrlFact:
+    """Return a fact that nothing was established for, which is the dangerous case."""
     return {
         "argument": argument,
         "valid": False,

@@ -1,0 +1,129 @@
+"""Which names and schema formats tell what an argument is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache, lru_cache
+from typing import Any, Final
+
+from agenttool_otel.facts.lettering import load_data
+from agenttool_otel.names import AccessKind, PathAccess, WriteEffect
+
+__all__ = ["FactKind", "is_content", "kind_of_format", "kind_of_name", "path_access", "snake", "speaks_of_sql"]
+
+
+class FactKind(StrEnum):
+    """What an argument can be."""
+
+    PATH = "path"
+    URL = "url"
+    COMMAND = "command"
+    SQL = "sql"
+
+
+_HUMPS: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_SQL_WORD: Final = re.compile(
+    r"\bSQL\b|\b(?:postgres|postgresql|mysql|sqlite|mariadb|duckdb|snowflake|bigquery)\b", re.I
+)
+_MAX_NAME: Final = 128
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    formats: dict[str, FactKind]
+    content_formats: frozenset[str]
+    names: dict[str, FactKind]
+    suffixes: tuple[tuple[str, FactKind], ...]
+    sql_with_hints: frozenset[str]
+    sql_hints: frozenset[str]
+    write_names: frozenset[str]
+    read_names: frozenset[str]
+
+
+@cache
+def _names() -> _Names:
+    data = load_data("argument_names")
+    suffixes = [(suffix, FactKind(kind)) for kind, entries in data["suffixes"].items() for suffix in entries]
+    return _Names(
+        formats={entry: FactKind(kind) for kind, entries in data["formats"].items() for entry in entries},
+        content_formats=frozenset(data["content_formats"]),
+        names={entry: FactKind(kind) for kind, entries in data["names"].items() for entry in entries},
+        suffixes=tuple(suffixes),
+        sql_with_hints=frozenset(data["sql_with_hints"]),
+        sql_hints=frozenset(data["sql_hints"]),
+        write_names=frozenset(data["write_names"]),
+        read_names=frozenset(data["read_names"]),
+    )
+
+
+@lru_cache(maxsize=4096)
+def snake(name: str) -> str:
+    """Return an argument's name in snake case, without trailing digits: ``sourceFile2`` as ``source_file``."""
+    text = _HUMPS.sub("_", name[:_MAX_NAME]).replace("-", "_").replace(" ", "_").replace(".", "_").lower()
+    return text.rstrip("0123456789_").lstrip("_")
+
+
+def kind_of_format(schema: Mapping[str, Any]) -> FactKind | None:
+    """Return what a schema's ``format`` says."""
+    found = schema.get("format")
+    return _names().formats.get(found.lower().replace("_", "-")) if isinstance(found, str) else None
+
+
+def is_content(schema: Mapping[str, Any]) -> bool:
+    """Return whether a schema says that its text is encoded content rather than a name of something."""
+    found = schema.get("format")
+    return "contentEncoding" in schema or (isinstance(found, str) and found.lower() in _names().content_formats)
+
+
+def kind_of_name(name: str, *, sql: bool) -> FactKind | None:
+    """Return what an argument's name says.
+
+    Args:
+        name: as in the schema.
+        sql: whether something else says that SQL is about; without it, ``query`` may be a search.
+    """
+    names = _names()
+    folded = snake(name)
+    kind = names.names.get(folded)
+    if kind is not None:
+        return kind
+    if sql and folded in names.sql_with_hints:
+        return FactKind.SQL
+    return next((kind for suffix, kind in names.suffixes if folded.endswith(suffix)), None)
+
+
+def speaks_of_sql(schema: Mapping[str, Any]) -> bool:
+    """Return whether the texts or the other arguments of a schema say that SQL is about."""
+    properties = schema.get("properties")
+    properties = properties if isinstance(properties, Mapping) else {}
+    texts = [schema.get("title"), schema.get("description")]
+    texts += [entry.get("description") for entry in properties.values() if isinstance(entry, Mapping)]
+    if any(_SQL_WORD.search(text) for text in texts if isinstance(text, str)):
+        return True
+    folded = {snake(name) for name in properties if isinstance(name, str)}
+    return bool(folded & _names().sql_hints) or any(name == "sql" or name.endswith("_sql") for name in folded)
+
+
+def path_access(
+    name: str, *, write_effects: tuple[str, ...], access_kinds: tuple[str, ...], read_only: bool
+) -> PathAccess:
+    """Return what a tool does with a path argument, the worse of what could be meant.
+
+    Args:
+        name: the argument's name; ``source`` and ``destination`` differ in a tool that both reads and writes.
+        write_effects: of the declaration.
+        access_kinds: of the declaration.
+        read_only: of the declaration.
+    """
+    writes = AccessKind.FILE_WRITE in access_kinds or any(effect != WriteEffect.NONE for effect in write_effects)
+    reads = AccessKind.FILE_READ in access_kinds
+    if not writes:
+        return PathAccess.READ if read_only or reads else PathAccess.UNKNOWN
+    words = set(snake(name).split("_"))
+    names = _names()
+    if reads and words & names.read_names and not words & names.write_names:
+        return PathAccess.READ
+    return PathAccess.WRITE

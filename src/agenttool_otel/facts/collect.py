@@ -1,0 +1,224 @@
+"""Gathers the facts of one call: each value once, the first word about it counting, and only so many in all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from agenttool_otel.facts.argument_names import FactKind
+from agenttool_otel.facts.environment import FactEnvironment
+from agenttool_otel.facts.types import Facts, PathFact, ShellFact, SqlFact, UrlFact
+from agenttool_otel.names import PathAccess, PathRejection, UrlRejection
+from agenttool_otel.records.values import escape_token
+
+__all__ = ["MAX_DEPTH", "Collector"]
+
+MAX_DEPTH: Final = 64
+"""Deeper values are not followed; a fact says so."""
+
+MAX_FACTS: Final = 500
+"""More values are not looked at; a fact says so."""
+
+_MAX_TRACED: Final = 500
+_MAX_STEPS: Final = 100_000
+
+
+class Collector:
+    """The facts of one call, as they come.
+
+    Args:
+        env: the call's surroundings.
+    """
+
+    __slots__ = ("_count", "_declared", "_env", "_gave_up", "_seen", "_steps", "facts")
+
+    def __init__(self, env: FactEnvironment) -> None:
+        self._env = env
+        self._count = 0
+        self._steps = 0
+        self._seen: dict[str, set[FactKind]] = {}
+        self._declared: frozenset[str] = frozenset()
+        self._gave_up = False
+        self.facts: Facts = {"paths": [], "urls": [], "shell": [], "sql": [], "provenance": {}}
+
+    @property
+    def full(self) -> bool:
+        """Whether no more values are looked at."""
+        return self._count >= MAX_FACTS
+
+    def step(self) -> bool:
+        """Count one value that is looked at; return whether it may still be."""
+        self._steps += 1
+        return self._steps <= _MAX_STEPS and not self.full
+
+    def close_declared(self) -> None:
+        """Say that all declared arguments are in: from now on, nothing is added to where one of them is."""
+        self._declared = frozenset(self._seen)
+
+    def add(self, kind: FactKind, value: Any, pointer: str, access: PathAccess, *, inferred: bool) -> None:
+        """Add the facts of one value, or of each element of a list.
+
+        Args:
+            kind: what it is.
+            value: the value; what is no text gives a fact that says so.
+            pointer: JSON pointer of the value.
+            access: what is done with it, when it is a path.
+            inferred: whether the kind was guessed.
+        """
+        if isinstance(value, list | tuple | set | frozenset) and not self._is_argv(kind, value, pointer):
+            self._mark(kind, pointer)
+            for index, element in enumerate(value):
+                if self.full:
+                    self.give_up(pointer)
+                    return
+                self._add_one(kind, element, f"{pointer}/{index}", access, inferred=inferred)
+            return
+        self._add_one(kind, value, pointer, access, inferred=inferred)
+
+    def give_up(self, pointer: str) -> None:
+        """Say in facts of every kind that from here on values were not looked at.
+
+        Args:
+            pointer: JSON pointer of the first such value.
+        """
+        if self._gave_up:
+            return
+        self._gave_up = True
+        self._count = MAX_FACTS
+        self.facts["paths"].append(_unread_path(pointer))
+        self.facts["urls"].append(_unread_url(pointer))
+        self.facts["shell"].append(_unread_shell(pointer))
+        self.facts["sql"].append(_unread_sql(pointer))
+
+    def trace(self, arguments: Mapping[str, Any], *, everything: bool) -> None:
+        """Add provenance: of all texts and numbers among the arguments, or of those that there is a fact about.
+
+        Args:
+            arguments: the call's arguments.
+            everything: whether all of them matter, because the tool writes or sends.
+        """
+        from agenttool_otel.facts.paths.fact import path_text_of
+
+        ledger = self._env.ledger
+        if ledger is None:
+            return
+        found = self.facts["provenance"]
+        stack: list[tuple[str, Any, int]] = [("", arguments, 0)]
+        steps = 0
+        while stack:
+            pointer, value, depth = stack.pop()
+            steps += 1
+            if depth > MAX_DEPTH or len(found) >= _MAX_TRACED or steps > 20 * _MAX_TRACED:
+                found[pointer] = {"sources": ["unknown"], "untrusted": False, "certain": False}
+                return
+            if isinstance(value, Mapping):
+                stack += [(f"{pointer}/{escape_token(str(key))}", child, depth + 1) for key, child in value.items()]
+            elif isinstance(value, list | tuple) and FactKind.COMMAND in self._seen.get(pointer, ()):
+                found[pointer] = ledger.lookup(list(value))
+            elif isinstance(value, list | tuple | set | frozenset):
+                stack += [(f"{pointer}/{index}", child, depth + 1) for index, child in enumerate(value)]
+            elif value is not None and not isinstance(value, bool) and (everything or pointer in self._seen):
+                found[pointer] = ledger.lookup(value if (text := path_text_of(value)) is None else text)
+
+    def _is_argv(self, kind: FactKind, value: Any, pointer: str) -> bool:
+        """Return whether a list is the words of one command rather than several commands."""
+        name = pointer.rpartition("/")[2].lower()
+        many = name.endswith("s") and not name.endswith("args")
+        return kind is FactKind.COMMAND and isinstance(value, list | tuple) and not many
+
+    def _mark(self, kind: FactKind, pointer: str) -> bool:
+        """Note that a value has its fact; return whether it had one of that kind already, or a declared one."""
+        kinds = self._seen.setdefault(pointer, set())
+        known = kind in kinds or pointer in self._declared
+        kinds.add(kind)
+        return known
+
+    def _add_one(self, kind: FactKind, value: Any, pointer: str, access: PathAccess, *, inferred: bool) -> None:
+        if self.full:
+            self.give_up(pointer)
+            return
+        if self._mark(kind, pointer):
+            return
+        self._count += 1
+        if kind is FactKind.PATH:
+            from agenttool_otel.facts.paths.fact import path_fact
+
+            fact = path_fact(value, argument=pointer, access=access.value, env=self._env, inferred=inferred)
+            self.facts["paths"].append(fact)
+        elif kind is FactKind.URL:
+            from agenttool_otel.facts.urls.fact import url_fact
+
+            self.facts["urls"].append(url_fact(value, argument=pointer, env=self._env, inferred=inferred))
+        elif kind is FactKind.COMMAND:
+            self.facts["shell"].append(_shell(value, pointer, inferred))
+        else:
+            self.facts["sql"].append(_sql(value, pointer, inferred))
+
+
+def _shell(value: Any, pointer: str, inferred: bool) -> ShellFact:
+    try:
+        from agenttool_otel.facts.shell import shell_fact
+
+        return shell_fact(value, argument=pointer, inferred=inferred)
+    except Exception:  # a missing grammar, too, must read as "not proven"
+        return {**_unread_shell(pointer), "inferred": inferred, "unparsed": "internal"}
+
+
+def _sql(value: Any, pointer: str, inferred: bool) -> SqlFact:
+    try:
+        from agenttool_otel.facts.sql import sql_fact
+
+        return sql_fact(value, argument=pointer, inferred=inferred)
+    except Exception:
+        return {**_unread_sql(pointer), "inferred": inferred, "unparsed": "internal"}
+
+
+def _unread_path(pointer: str) -> PathFact:
+    from agenttool_otel.facts.paths.fact import empty_path_fact
+
+    fact = empty_path_fact(pointer, PathAccess.UNKNOWN.value, inferred=True)
+    fact["rejected"] = PathRejection.TOO_MANY.value
+    return fact
+
+
+def _unread_url(pointer: str) -> UrlFact:
+    from agenttool_otel.facts.urls.fact import empty_url_fact
+
+    fact = empty_url_fact(pointer, inferred=True)
+    fact["rejected"] = UrlRejection.TOO_MANY.value
+    return fact
+
+
+def _unread_shell(pointer: str) -> ShellFact:
+    return {
+        "argument": pointer,
+        "parsed": False,
+        "unparsed": "too_many",
+        "read_only": False,
+        "sensitive_read": True,
+        "writes": True,
+        "network": True,
+        "executes": True,
+        "destructive": True,
+        "commands": [],
+        "paths": [],
+        "inferred": True,
+    }
+
+
+def _unread_sql(pointer: str) -> SqlFact:
+    return {
+        "argument": pointer,
+        "parsed": False,
+        "unparsed": "too_many",
+        "dialect": "",
+        "statements": [],
+        "read_only": False,
+        "multiple": True,
+        "ddl": True,
+        "tables_read": [],
+        "tables_written": [],
+        "unbounded_write": True,
+        "comments": True,
+        "inferred": True,
+    }

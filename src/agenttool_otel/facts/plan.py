@@ -1,0 +1,278 @@
+"""Which arguments of a tool are paths, URLs, commands and SQL: settled once, at decoration, and used at every call.
+
+What the declaration says counts most, then the schema's formats, then the arguments' names; a fact from a guess says
+``inferred``. Lists and nested values are followed, and so is data whose keys no schema lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agenttool_otel.errors import ConfigurationError
+from agenttool_otel.facts.argument_names import FactKind, kind_of_name, speaks_of_sql
+from agenttool_otel.facts.collect import MAX_DEPTH, Collector
+from agenttool_otel.facts.environment import FactEnvironment
+from agenttool_otel.facts.schema_nodes import (
+    ABSENT,
+    FREE,
+    Effects,
+    Node,
+    accepts,
+    compile_schema,
+    is_nullable,
+    is_useful,
+)
+from agenttool_otel.facts.types import EMPTY_FACTS, Facts
+from agenttool_otel.names import PathAccess
+from agenttool_otel.records.values import escape_token
+
+__all__ = ["FactPlan", "PlannedArgument", "plan_facts"]
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedArgument:
+    """One argument of the declaration that is followed.
+
+    Attributes:
+        tokens: keys and list positions from the top; ``*`` for each element.
+        kind: what it is.
+        access: what is done with it, when it is a path.
+        default: the schema's default, which the function uses when the argument is left out.
+        nullable: whether ``None`` says that there is none.
+    """
+
+    tokens: tuple[str, ...]
+    kind: FactKind
+    access: PathAccess
+    default: Any = ABSENT
+    nullable: bool = False
+
+
+class FactPlan:
+    """How the arguments of one tool become facts; made by ``plan_facts``, immutable, safe to share."""
+
+    __slots__ = ("_declared", "_effects", "_root", "_sending")
+
+    def __init__(self, declared: tuple[PlannedArgument, ...], root: Node | None, effects: Effects) -> None:
+        self._declared = declared
+        self._root = root
+        self._effects = effects
+        self._sending = effects.sending
+
+    def __repr__(self) -> str:
+        return f"<FactPlan {', '.join(f'{pointer}: {kind}' for pointer, kind, _ in self.describe())}>"
+
+    def describe(self) -> list[tuple[str, str, bool]]:
+        """Return what is followed, for people: pattern of the pointer, kind, and whether it was inferred."""
+        found = [("/" + "/".join(entry.tokens), entry.kind.value, False) for entry in self._declared]
+        stack: list[tuple[str, Node, int]] = [("", self._root, 0)] if self._root is not None else []
+        seen: set[int] = set()
+        while stack:
+            pointer, node, depth = stack.pop()
+            if id(node) in seen:
+                continue
+            seen.add(id(node))
+            if node.kind is not None:
+                found.append((pointer, node.kind.value, True))
+            stack += [(f"{pointer}/{escape_token(name)}", child, depth + 1) for name, child in node.properties.items()]
+            stack += [(f"{pointer}/*", child, depth) for child in (node.items, node.others, *node.prefix) if child]
+            stack += [(pointer, child, depth) for child in node.variants]
+        return sorted(dict.fromkeys(found))
+
+    def establish(self, arguments: Mapping[str, Any], env: FactEnvironment) -> Facts:
+        """Return the facts of one call; never raises, and takes bounded time on any arguments.
+
+        Args:
+            arguments: the call's arguments by name, as the policy will see them.
+            env: the call's surroundings.
+        """
+        collector = Collector(env)
+        try:
+            self._collect(arguments, collector)
+        except Exception:  # what could not be followed must look dangerous, not stop the decision
+            collector.give_up("")
+        facts = collector.facts
+        if env.ledger is not None:
+            try:
+                collector.trace(arguments, everything=self._sending)
+            except Exception:
+                facts["provenance"][""] = {"sources": ["unknown"], "untrusted": True, "certain": False}
+        if not (facts["paths"] or facts["urls"] or facts["shell"] or facts["sql"] or facts["provenance"]):
+            return EMPTY_FACTS
+        return facts
+
+    def _collect(self, arguments: Mapping[str, Any], collector: Collector) -> None:
+        for entry in self._declared:
+            self._follow(entry, entry.tokens, arguments, "", collector)
+        collector.close_declared()
+        if self._root is not None:
+            self._walk(self._root, arguments, "", collector, 0)
+
+    def _follow(
+        self, entry: PlannedArgument, tokens: tuple[str, ...], value: Any, pointer: str, collector: Collector
+    ) -> None:
+        """Find the values of a declared argument below a value."""
+        if not tokens:
+            if value is None and entry.nullable:
+                return
+            collector.add(entry.kind, value, pointer, entry.access, inferred=False)
+            return
+        key, rest = tokens[0], tokens[1:]
+        if isinstance(value, Mapping):
+            if key == "*":
+                for name, child in value.items():
+                    self._follow(entry, rest, child, f"{pointer}/{escape_token(str(name))}", collector)
+            elif key in value:
+                self._follow(entry, rest, value[key], f"{pointer}/{escape_token(key)}", collector)
+            elif not rest and entry.default is not ABSENT and entry.default is not None:
+                collector.add(entry.kind, entry.default, f"{pointer}/{escape_token(key)}", entry.access, inferred=False)
+        elif _is_list(value):
+            chosen = list(enumerate(value))
+            if key.isdecimal() and key.isascii():
+                chosen, tokens = chosen[int(key) : int(key) + 1] if len(key) < 10 else [], rest
+            elif key == "*":
+                tokens = rest
+            for index, child in chosen:
+                if collector.full:
+                    collector.add(entry.kind, None, f"{pointer}/{index}", entry.access, inferred=False)
+                    return
+                self._follow(entry, tokens, child, f"{pointer}/{index}", collector)
+        elif value is not None:
+            # Where the declaration expects an object or a list there is something else: not skipped, but said.
+            collector.add(entry.kind, ABSENT, pointer, entry.access, inferred=False)
+
+    def _walk(self, node: Node, value: Any, pointer: str, collector: Collector, depth: int) -> None:
+        """Find the values that the schema or their names tell about."""
+        if depth > MAX_DEPTH or not collector.step():
+            collector.give_up(pointer)
+            return
+        if value is None and node.nullable:
+            return
+        if node.kind is not None:
+            collector.add(node.kind, value, pointer, node.access, inferred=True)
+        fitting = [variant for variant in node.variants if accepts(variant, value)]
+        for variant in fitting or node.variants:
+            self._walk(variant, value, pointer, collector, depth + 1)
+        if isinstance(value, Mapping):
+            self._walk_mapping(node, value, pointer, collector, depth)
+        elif _is_list(value) and node.kind is None:
+            for index, child in enumerate(value):
+                below = node.prefix[index] if index < len(node.prefix) else node.items
+                if below is not None:
+                    self._walk(below, child, f"{pointer}/{index}", collector, depth + 1)
+                elif node.free and (isinstance(child, Mapping) or _is_list(child)):
+                    self._walk(FREE, child, f"{pointer}/{index}", collector, depth + 1)
+                if collector.full:
+                    return
+
+    def _walk_mapping(
+        self, node: Node, value: Mapping[Any, Any], pointer: str, collector: Collector, depth: int
+    ) -> None:
+        for name, child in node.properties.items():
+            if name in value:
+                self._walk(child, value[name], f"{pointer}/{escape_token(name)}", collector, depth + 1)
+            elif child.default is not ABSENT and child.default is not None:
+                self._walk(child, child.default, f"{pointer}/{escape_token(name)}", collector, depth + 1)
+        if node.others is None and not node.free:
+            return
+        for key, below in value.items():
+            if key in node.properties:
+                continue
+            place = f"{pointer}/{escape_token(str(key))}"
+            if node.others is not None:
+                self._walk(node.others, below, place, collector, depth + 1)
+            if node.free:
+                self._walk(self._named(str(key)), below, place, collector, depth + 1)
+
+    def _named(self, name: str) -> Node:
+        kind = kind_of_name(name, sql=self._effects.sql)
+        return FREE if kind is None else Node(kind=kind, access=self._effects.access(name), nullable=True, free=True)
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list | tuple | set | frozenset)
+
+
+def plan_facts(
+    *,
+    schema: Mapping[str, Any],
+    path_args: Sequence[str] = (),
+    url_args: Sequence[str] = (),
+    command_args: Sequence[str] = (),
+    sql_args: Sequence[str] = (),
+    write_effects: Sequence[str] = (),
+    access_kinds: Sequence[str] = (),
+    read_only: bool = False,
+) -> FactPlan | None:
+    """Return the plan for a tool, or ``None`` when it has no argument that a fact could be about.
+
+    Declared arguments are named as in the schema, or by a dotted name (``files.path``) or JSON pointer
+    (``/files/0/path``, ``/files/*/path``) for nested ones; lists are followed without being named.
+
+    Args:
+        schema: JSON Schema of the tool's arguments, an object's.
+        path_args: arguments that are paths.
+        url_args: arguments that are URLs.
+        command_args: arguments that are shell commands, as text or as a list of words.
+        sql_args: arguments that are SQL.
+        write_effects: of the declaration; with a write or send effect, provenance covers all arguments.
+        access_kinds: of the declaration.
+        read_only: of the declaration.
+
+    Raises:
+        ConfigurationError: a declared name is not in the schema, so the facts of the real argument would be missing.
+    """
+    effects = Effects(
+        tuple(map(str, write_effects)),
+        tuple(map(str, access_kinds)),
+        read_only,
+        bool(sql_args) or speaks_of_sql(schema),
+    )
+    declared = tuple(
+        _declared(name, kind, schema, effects)
+        for kind, names in (
+            (FactKind.PATH, path_args),
+            (FactKind.URL, url_args),
+            (FactKind.COMMAND, command_args),
+            (FactKind.SQL, sql_args),
+        )
+        for name in names
+    )
+    root: Node | None = compile_schema(schema, effects)
+    if root is not None and not is_useful(root):
+        root = None
+    if not declared and root is None and not (effects.sending and _has_arguments(schema)):
+        return None
+    return FactPlan(declared, root, effects)
+
+
+def _has_arguments(schema: Mapping[str, Any]) -> bool:
+    return bool(schema.get("properties")) or schema.get("additionalProperties") not in (None, False)
+
+
+def _tokens(name: str) -> tuple[str, ...]:
+    if name.startswith("/"):
+        return tuple(part.replace("~1", "/").replace("~0", "~") for part in name[1:].split("/"))
+    return tuple(part for part in name.replace("[]", ".*").replace("[", ".").replace("]", "").split(".") if part)
+
+
+def _declared(name: str, kind: FactKind, schema: Mapping[str, Any], effects: Effects) -> PlannedArgument:
+    properties = schema.get("properties")
+    known: Mapping[str, Any] = properties if isinstance(properties, Mapping) else {}
+    tokens = (name,) if name in known else _tokens(name)
+    if not tokens or not all(tokens):
+        raise ConfigurationError(f"{kind.value}_args: {name!r} names no argument")
+    entry = known.get(tokens[0])
+    if entry is None and tokens[0] != "*" and known and schema.get("additionalProperties") in (None, False):
+        raise ConfigurationError(f"{kind.value}_args: the tool has no argument {tokens[0]!r}")
+    top = entry if isinstance(entry, Mapping) and len(tokens) == 1 else {}
+    leaf = next((key for key in reversed(tokens) if key != "*" and not key.isdecimal()), tokens[0])
+    return PlannedArgument(
+        tokens,
+        kind,
+        effects.access(leaf),
+        default=top.get("default", ABSENT),
+        nullable=is_nullable(top) or len(tokens) > 1,
+    )

@@ -1,0 +1,269 @@
+"""What a tool's schema says about each place, compiled to nodes that a call's arguments are walked along."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from agenttool_otel.facts.argument_names import FactKind, is_content, kind_of_format, kind_of_name, path_access
+from agenttool_otel.names import AccessKind, PathAccess, WriteEffect
+
+__all__ = ["ABSENT", "FREE", "Effects", "Node", "accepts", "compile_schema", "is_nullable", "is_useful"]
+
+ABSENT: Final = object()
+"""Stands for a default that a schema does not state."""
+
+_SENDING: Final = frozenset(
+    {
+        AccessKind.FILE_WRITE,
+        AccessKind.NETWORK,
+        AccessKind.BROWSER,
+        AccessKind.PAYMENT,
+        AccessKind.EXTERNAL_SEND,
+        AccessKind.CODE_EXECUTION,
+    }
+)
+_MAX_SCHEMA_NODES: Final = 5_000
+
+
+@dataclass(slots=True)
+class Node:
+    """What a place of a schema says about the values there.
+
+    Attributes:
+        kind: what the value is, or each element when it is a list.
+        access: what is done with it, when it is a path.
+        default: the schema's default, or ``ABSENT``.
+        nullable: whether ``None`` says that there is none.
+        types: JSON types that the place takes; empty for all.
+        properties: by key.
+        items: of every element of a list.
+        prefix: of the first elements of a list.
+        others: of keys that are not in ``properties``.
+        variants: further nodes for the same value.
+        free: keys of any name may come; the names are looked at when called.
+    """
+
+    kind: FactKind | None = None
+    access: PathAccess = PathAccess.UNKNOWN
+    default: Any = ABSENT
+    nullable: bool = False
+    types: frozenset[str] = frozenset()
+    properties: dict[str, Node] = field(default_factory=dict)
+    items: Node | None = None
+    prefix: list[Node] = field(default_factory=list)
+    others: Node | None = None
+    variants: list[Node] = field(default_factory=list)
+    free: bool = False
+
+    def children(self) -> list[Node]:
+        """Return all nodes below."""
+        found = [*self.properties.values(), *self.prefix, *self.variants]
+        return found + [node for node in (self.items, self.others) if node is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """What the declaration says that the tool does.
+
+    Attributes:
+        write_effects: of the declaration.
+        access_kinds: of the declaration.
+        read_only: of the declaration.
+        sql: whether SQL is about, so that ``query`` is no search.
+    """
+
+    write_effects: tuple[str, ...]
+    access_kinds: tuple[str, ...]
+    read_only: bool
+    sql: bool
+
+    def access(self, name: str) -> PathAccess:
+        """Return what is done with a path argument of this name."""
+        return path_access(
+            name, write_effects=self.write_effects, access_kinds=self.access_kinds, read_only=self.read_only
+        )
+
+    @property
+    def sending(self) -> bool:
+        """Whether the tool writes or sends, so that it matters where each value came from."""
+        if any(effect != WriteEffect.NONE for effect in self.write_effects):
+            return True
+        return not self.read_only and bool(_SENDING.intersection(self.access_kinds))
+
+
+FREE: Final = Node(free=True)
+"""Data whose keys nobody listed."""
+
+
+def is_nullable(schema: Mapping[str, Any]) -> bool:
+    """Return whether a schema takes ``null``, or has it as its default."""
+    types = schema.get("type")
+    if types == "null" or (isinstance(types, list) and "null" in types) or schema.get("default", ABSENT) is None:
+        return True
+    variants = [*_list(schema.get("anyOf")), *_list(schema.get("oneOf"))]
+    return any(isinstance(variant, Mapping) and variant.get("type") == "null" for variant in variants)
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def is_useful(root: Node) -> bool:
+    """Return whether any place below a node could give a fact."""
+    stack, seen = [root], {id(root)}
+    while stack:
+        node = stack.pop()
+        if node.kind is not None or node.free:
+            return True
+        for child in node.children():
+            if id(child) not in seen:
+                seen.add(id(child))
+                stack.append(child)
+    return False
+
+
+_ANYTHING: Final[Mapping[str, Any]] = {}
+
+
+def compile_schema(schema: Mapping[str, Any], effects: Effects) -> Node:
+    """Return the node of a tool's whole argument schema.
+
+    Args:
+        schema: JSON Schema of an object.
+        effects: what the tool does.
+    """
+    return _Compiler(schema, effects).node(schema, "")
+
+
+def accepts(node: Node, value: Any) -> bool:
+    """Return whether a value is of a type that a node takes."""
+    if not node.types:
+        return not node.variants or any(accepts(variant, value) for variant in node.variants if variant is not node)
+    if value is None:
+        return "null" in node.types
+    if isinstance(value, Mapping):
+        return "object" in node.types
+    if isinstance(value, list | tuple | set | frozenset):
+        return "array" in node.types
+    if isinstance(value, str | pathlib.PurePath):
+        return "string" in node.types
+    return not node.types <= {"null", "object", "array", "string"}
+
+
+class _Compiler:
+    """Turns a schema into nodes; a recursive schema becomes a graph."""
+
+    def __init__(self, schema: Mapping[str, Any], effects: Effects) -> None:
+        self._schema = schema
+        self._effects = effects
+        self._made: dict[tuple[int, str], Node] = {}
+
+    def node(self, schema: Any, name: str) -> Node:
+        """Return the node of a part of the schema.
+
+        Args:
+            schema: the part.
+            name: the argument that its values belong to.
+        """
+        if schema is True:
+            schema = _ANYTHING
+        if not isinstance(schema, Mapping):
+            return Node()
+        key = (id(schema), name)
+        if key in self._made:
+            return self._made[key]
+        node = Node()
+        self._made[key] = node
+        if len(self._made) > _MAX_SCHEMA_NODES:
+            node.free = True  # too large to plan for: the names are looked at when called
+            return node
+        self._fill(node, schema, name)
+        return node
+
+    def _fill(self, node: Node, schema: Mapping[str, Any], name: str) -> None:
+        node.nullable = is_nullable(schema)
+        node.types = frozenset(_types(schema))
+        node.default = schema.get("default", ABSENT)
+        target = self._resolve(schema.get("$ref"))
+        if target is not None:
+            node.variants.append(self.node(target, name))
+        for keyword in ("anyOf", "oneOf", "allOf"):
+            node.variants += [self.node(variant, name) for variant in _list(schema.get(keyword))]
+        for keyword in ("then", "else"):
+            if keyword in schema:
+                node.variants.append(self.node(schema[keyword], name))
+        node.kind = self._kind(schema, name)
+        node.access = self._effects.access(name)
+        if node.kind is not None:
+            # The list as a whole goes to the collector, which follows it.
+            return
+        properties = schema.get("properties")
+        for key, child in (properties if isinstance(properties, Mapping) else {}).items():
+            node.properties[str(key)] = self.node(child, str(key))
+        items = schema.get("items")
+        if isinstance(items, list):
+            node.prefix = [self.node(item, name) for item in items]
+        elif items is not None and items is not False:
+            node.items = self.node(items, name)
+        node.prefix += [self.node(item, name) for item in _list(schema.get("prefixItems"))]
+        others = schema.get("additionalProperties")
+        if isinstance(others, Mapping):
+            node.others = self.node(others, name)
+        patterns = schema.get("patternProperties")
+        if isinstance(patterns, Mapping):
+            node.variants += [Node(others=self.node(child, name)) for child in patterns.values()]
+        node.free = _is_free(schema, others)
+
+    def _kind(self, schema: Mapping[str, Any], name: str) -> FactKind | None:
+        found = kind_of_format(schema)
+        if found is not None:
+            return found
+        if not name or is_content(schema) or not _may_be_text(schema):
+            return None
+        return kind_of_name(name, sql=self._effects.sql)
+
+    def _resolve(self, reference: Any) -> Mapping[str, Any] | None:
+        if not isinstance(reference, str) or not reference.startswith("#"):
+            return None
+        place: Any = self._schema
+        for token in reference[1:].split("/")[1:]:
+            token = token.replace("~1", "/").replace("~0", "~")
+            if not isinstance(place, Mapping) or token not in place:
+                return None
+            place = place[token]
+        return place if isinstance(place, Mapping) else None
+
+
+def _types(schema: Mapping[str, Any]) -> set[str]:
+    types = schema.get("type")
+    if isinstance(types, str):
+        return {types}
+    return {entry for entry in types if isinstance(entry, str)} if isinstance(types, list) else set()
+
+
+def _may_be_text(schema: Mapping[str, Any]) -> bool:
+    """Return whether a value of this very schema can be text or a list of texts; its variants are looked at apart."""
+    types = _types(schema)
+    if not types:
+        return not any(key in schema for key in ("$ref", "anyOf", "oneOf", "allOf", "properties", "const"))
+    if "string" in types:
+        return True
+    items = schema.get("items", True)
+    if "array" not in types or isinstance(items, list):
+        return False
+    return not isinstance(items, Mapping) or _may_be_text(items)
+
+
+def _is_free(schema: Mapping[str, Any], others: Any) -> bool:
+    """Return whether keys of any name may come that the schema says nothing about."""
+    types = _types(schema)
+    if others is True:
+        return True
+    if types == {"array"} and schema.get("items") in (None, True, {}):
+        return "prefixItems" not in schema
+    if "object" not in types and (types or any(key in schema for key in ("$ref", "anyOf", "oneOf", "allOf", "enum"))):
+        return False
+    return "properties" not in schema and others is None and "patternProperties" not in schema

@@ -1,0 +1,191 @@
+"""Text as the tokens by which a value is recognised again: addresses, URLs, hosts, paths, numbers, ids and words.
+
+Both sides, what was seen and what is asked about, go through the same function, so the cuts need not be right, only the
+same. All patterns are linear in the length of the text.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import unquote
+
+from agenttool_otel.facts.lettering import strip_invisible
+
+__all__ = ["Strong", "Tokens", "normalize_text", "texts_of", "tokens_of"]
+
+MAX_TEXT_CHARS: Final = 2_000_000
+_MAX_CHUNK: Final = 2048
+_MAX_LINE: Final = 256
+_MAX_NODES: Final = 20_000
+
+_CHUNK: Final = re.compile(r"""[^\s<>"'`(){}\[\],;|*]+""")
+_EDGES: Final = ".:!?-_=&#~…。，、；：！？"
+_DIGITS: Final = re.compile(r"\+?\d(?:[ \-.()/]?\d){5,33}")
+_IBAN: Final = re.compile(
+    r"(?<![a-z0-9])[a-z]{2}\d{2}[ -]?[a-z0-9]{4}(?:[ -]?\d{4}){1,6}(?:[ -]?[a-z0-9]{1,4})?(?![a-z0-9])"
+)
+_HOST: Final = re.compile(r"(?:[\w-]{1,63}\.)+[a-z][\w-]{1,62}")
+_ID: Final = re.compile(r"(?=[\w.:-]*\d)(?=[\w.:-]*[a-z])[\w.:-]{6,}")
+_NOT_ALNUM: Final = re.compile(r"[^0-9a-z]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Strong:
+    """A token that says by itself where something goes or what it is about.
+
+    Attributes:
+        token: the normalised token.
+        parts: tokens that stand for it when it was never seen as a whole, such as a URL's host.
+    """
+
+    token: str
+    parts: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Tokens:
+    """The tokens of a text.
+
+    Attributes:
+        whole: the normalised text, when it is short enough to be recognised as one.
+        lines: its normalised lines, when there are several.
+        strong: tokens with a form of their own.
+        words: all other chunks.
+        complete: whether the whole text was read.
+    """
+
+    whole: str | None
+    lines: set[str]
+    strong: dict[str, Strong]
+    words: set[str]
+    complete: bool
+
+    def all(self) -> Iterable[str]:
+        """Return every token that stands for a piece of this text."""
+        found = set(self.words) | self.lines
+        if self.whole is not None:
+            found.add(self.whole)
+        for strong in self.strong.values():
+            found.add(strong.token)
+            found.update(strong.parts)
+        return found
+
+
+def normalize_text(text: str) -> str:
+    """Return a text without case, invisible characters, compatibility forms and repeated white space."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", strip_invisible(unicodedata.normalize("NFKC", text)))
+    return text.casefold()
+
+
+def tokens_of(text: str) -> Tokens:
+    """Return the tokens of a text; never raises.
+
+    Args:
+        text: anything; past two million characters it is not read.
+    """
+    complete = len(text) <= MAX_TEXT_CHARS
+    text = normalize_text(text[:MAX_TEXT_CHARS])
+    lines = {short for line in text.splitlines() if 0 < len(short := " ".join(line.split())) <= _MAX_LINE}
+    whole = " ".join(text.split()) if len(text) <= 4 * _MAX_LINE else None
+    found = Tokens(whole=whole or None, lines=lines, strong={}, words=set(), complete=complete)
+    for raw in set(_CHUNK.findall(text)):
+        chunk = raw.strip(_EDGES)
+        if len(chunk) > _MAX_CHUNK:
+            found.complete = False
+            chunk = chunk[:_MAX_CHUNK]
+        if chunk:
+            _classify(chunk, found)
+    for pattern in (_DIGITS, _IBAN):
+        for match in pattern.finditer(text):
+            _add(found, Strong(_NOT_ALNUM.sub("", match[0])))
+    return found
+
+
+def _add(found: Tokens, strong: Strong) -> None:
+    if strong.token:
+        found.strong.setdefault(strong.token, strong)
+
+
+def _classify(chunk: str, found: Tokens) -> None:
+    if "%" in chunk:
+        chunk = normalize_text(unquote(chunk, errors="replace")).strip(_EDGES) or chunk
+    if "://" in chunk:
+        _url(chunk, found)
+    elif "@" in chunk:
+        address = chunk.removeprefix("mailto:").partition("?")[0]
+        # The domain is recorded, but does not stand for the address: millions share one.
+        _add(found, Strong(address))
+        domain = address.rpartition("@")[2].strip(".")
+        if domain:
+            found.words.add(domain)
+    elif "/" in chunk or "\\" in chunk:
+        path = chunk.replace("\\", "/").removeprefix("./").rstrip("/") or "/"
+        host = path.partition("/")[0]
+        _add(found, Strong(path, (host,) if _HOST.fullmatch(host) else ()))
+        found.words.add(path.rpartition("/")[2] or path)
+    elif _HOST.fullmatch(chunk):
+        _add(found, Strong(chunk.removeprefix("www.")))
+    elif _ID.fullmatch(chunk):
+        _add(found, Strong(chunk))
+    else:
+        found.words.add(chunk)
+        if "=" in chunk or ":" in chunk:
+            found.words.update(piece for piece in re.split("[=:]", chunk) if piece)
+
+
+def _url(chunk: str, found: Tokens) -> None:
+    scheme, _, rest = chunk.partition("://")
+    rest = rest.partition("#")[0]
+    bare = rest.partition("?")[0].rstrip("/")
+    host = re.split(r"[/?\\]", rest, maxsplit=1)[0].rpartition("@")[2].removeprefix("www.")
+    name = re.sub(r":\d*$", "", host)
+    parts = tuple(dict.fromkeys(part for part in (bare, host, name) if part))
+    _add(found, Strong(f"{scheme}://{rest.rstrip('/')}", parts))
+
+
+def texts_of(value: Any, *, limit: int = _MAX_NODES) -> tuple[list[str], bool]:
+    """Return the texts inside a value, and whether all of it was read.
+
+    Only the builtin kinds of data are looked into, because asking other objects would run their code.
+
+    Args:
+        value: anything.
+        limit: most nodes to visit.
+    """
+    texts: list[str] = []
+    complete = True
+    stack: list[Any] = [value]
+    seen: set[int] = set()
+    nodes = 0
+    while stack:
+        nodes += 1
+        if nodes > limit:
+            return texts, False
+        item = stack.pop()
+        if isinstance(item, str):
+            texts.append(str.__str__(item))
+        elif isinstance(item, bytes | bytearray):
+            texts.append(bytes(item[:MAX_TEXT_CHARS]).decode("utf-8", "replace"))
+        elif item is None or isinstance(item, bool):
+            continue
+        elif type(item) is int:
+            texts.append(str(item) if item.bit_length() <= 1024 else "")
+        elif type(item) is float:
+            texts.append(repr(item))
+        elif type(item) in (dict, list, tuple, set, frozenset):
+            if id(item) in seen:
+                continue
+            seen.add(id(item))
+            if type(item) is dict:
+                stack.extend(item.values())
+                stack.extend(item.keys())
+            else:
+                stack.extend(item)
+        else:
+            complete = False
+    return texts, complete
