@@ -1,0 +1,213 @@
+"""Names and values in text: ``password = hunter2``, ``"api_key": "..."``, ``token: ...``, ``<secret>...</secret>``.
+
+A name's class (``keys.classify``) says how much the value itself has to look like a secret. In source text and prose the
+bar is higher than in decoded structure, because ``password: required`` and ``token = get_token()`` are no secrets.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from agenttool_otel.redaction import inert
+from agenttool_otel.redaction.keys import SERVICES, KeyClass, classify, is_service, kind_of_key, normal_name
+from agenttool_otel.redaction.patterns import MatchLike, compile_pattern
+from agenttool_otel.redaction.types import Engine, Span
+
+__all__ = ["KEYWORDS", "AssignmentDetector", "service_words"]
+
+KEYWORDS = (
+    "passw|passphrase|passcode|passwort|pass|pwd|psw|pw|secret|token|key|credential|creds?|auth|bearer|jwt|pin|otp|cvv|cvc"
+    "|ssn|mnemonic|seed|recovery|kennwort|contrase|senha|mdp|sas|security_?number|national_?id|card_?(?:no|num)|iban|pat"
+)
+_PATTERN = (
+    r"(?i)(?:" + KEYWORDS + r")[\w.\-]*"
+    r"((?:\\{0,7}[\"'`])?\]?)[ \t]{0,8}(::=|:=|=>|===?|\?=|=|:|>|,)[ \t]{0,8}(?:[\r\n]+[ \t]{2,20}|\\[nrt])?"
+    r"(?:(\\{0,7}[\"'`])|([^\s\"'`<>(){}\[\],;&\\][^\s\"'`<>(){}\[\],;&]*))"
+)
+_SERVICE_PATTERN = (
+    r"(?i)(?:^|[^A-Za-z])(?:%s)[\w.\- ]*((?:\\{0,7}[\"'`])?\]?)[ \t]{0,8}(::?=|=>|=|:)[ \t]{0,8}"
+    r"(?:(\\{0,7}[\"'`])|([^\s\"'`<>(){}\[\],;&\\][^\s\"'`<>(){}\[\],;&]*))"
+)
+_LEFT = re.compile(rb"[\w.\-]{0,64}\Z")
+_LEFT_WORDS = re.compile(rb"(?:[A-Za-z]{2,14} ){1,2}\Z")
+_REST = re.compile(rb"[^\s\"'`<>]*")
+_NEXT_NAME = re.compile(rb"[&;,](?=\s*[A-Za-z_][\w.\- ]{0,40}[=:])")
+_TAIL = b",;)]}&\\"
+_LIMIT = 4096
+_WORDS_AFTER = re.compile(rb"[ \t]+[A-Za-z]{2,}")
+_PLAIN_WORD = re.compile(rb"[A-Za-z]{1,24}[.!?,:]?")
+_CODE_VALUE = re.compile(rb"\d{3,10}")
+_PERSONAL_VALUE = re.compile(rb"(?=(?:[^0-9]*\d){4})[A-Za-z0-9][A-Za-z0-9 .\-/]{4,36}")
+
+
+class AssignmentDetector:
+    """Finds values whose name says that they are secret."""
+
+    name = "assignments"
+
+    def __init__(self, engine: Engine, *, extra_keys: frozenset[str] = frozenset(), pii: bool = True) -> None:
+        """Compile the patterns.
+
+        Args:
+            engine: the matcher.
+            extra_keys: further key names, normalised by ``keys.normal_name``.
+            pii: whether names of personal numbers count.
+        """
+        self._pii = pii
+        self._extra = extra_keys
+        extra = "|".join(re.escape(key) for key in sorted(extra_keys) if key.isascii())
+        pattern = _PATTERN.replace("(?:passw", f"(?:{extra}|passw", 1) if extra else _PATTERN
+        self._matcher = compile_pattern(pattern, engine)
+        self._services = compile_pattern(_SERVICE_PATTERN % service_words(), engine)
+
+    def find(self, data: bytes, lowered: bytes) -> Iterable[Span]:
+        """Spans of values, without their quotes."""
+        for match in self._matcher.finditer(data):
+            span = self._judge(data, match.start(), match.start(1), match, service_only=False)
+            if span is not None:
+                yield span
+        for match in self._services.finditer(data):
+            span = self._judge(data, match.start(), match.start(1), match, service_only=True)
+            if span is not None:
+                yield span
+
+    def _judge(self, data: bytes, start: int, name_end: int, match: MatchLike, *, service_only: bool) -> Span | None:
+        name, name_start = _name(data, start, name_end)
+        found = self._class_of(name, data, name_start, service_only=service_only)
+        if found is KeyClass.NONE:
+            return None
+        delimiter = match.group(2)
+        quoted_name = match.end(1) > match.start(1)
+        opener = match.group(3)
+        if delimiter == b"," and not (quoted_name and opener):
+            return None
+        if delimiter == b">" and (opener or name_start == 0 or data[name_start - 1] != 60):
+            return None
+        if opener:
+            first = match.end(3)
+            last = _closing(data, first, opener)
+        else:
+            first = match.start(4)
+            last = match.end(4)
+            if data[first : first + 2] == b"//":
+                return None
+        value = data[first:last]
+        if found in (KeyClass.PASSWORD, KeyClass.HEADER, KeyClass.CODE, KeyClass.PERSONAL) and not opener:
+            last = _whole(data, first, last)
+            value = data[first:last]
+        if not value or not self._secret(found, value, data, last, quoted=bool(opener), name=name):
+            return None
+        return Span(first, last, kind_of_key(found), "key:" + found.value)
+
+    def _class_of(self, name: str, data: bytes, name_start: int, *, service_only: bool) -> KeyClass:
+        if self._extra and any(_ends_with_name(name, key) for key in self._extra):
+            return KeyClass.PASSWORD
+        found = classify(name)
+        if service_only:
+            return found if found is KeyClass.SERVICE else KeyClass.NONE
+        if found is KeyClass.NONE and name_start and data[name_start - 1] == 32:
+            words = _LEFT_WORDS.search(data, max(0, name_start - 32), name_start)
+            if words is not None:
+                found = classify((words.group() + name.encode()).decode("ascii", "replace"))
+                if found in (KeyClass.SERVICE, KeyClass.WEAK):
+                    found = KeyClass.NONE
+        if found is KeyClass.PERSONAL and not self._pii:
+            return KeyClass.NONE
+        return found
+
+    def _secret(self, found: KeyClass, value: bytes, data: bytes, end: int, *, quoted: bool, name: str) -> bool:
+        if inert.is_template(value):
+            return False
+        if found is KeyClass.PASSWORD:
+            return _is_password(value, data, end, quoted=quoted)
+        if found is KeyClass.CODE:
+            return _CODE_VALUE.fullmatch(value.strip()) is not None
+        if found is KeyClass.PERSONAL:
+            return _PERSONAL_VALUE.fullmatch(value.strip()) is not None
+        if found is KeyClass.PHRASE:
+            return quoted and value.count(b" ") >= 11
+        if found in (KeyClass.HEADER, KeyClass.COOKIE):
+            return False  # headers.py knows schemes and pairs
+        if not quoted and (inert.is_code(value) and not _has_digits(value) or _called(data, end)):
+            return False
+        return inert.plausible_token(value, named=found is KeyClass.SERVICE or is_service(name))
+
+
+def service_words() -> str:
+    """The services as an alternation, without the ones whose names are everyday words."""
+    return "|".join(sorted(word for word in SERVICES if len(word) > 3 or word == "lob"))
+
+
+def _name(data: bytes, start: int, end: int) -> tuple[str, int]:
+    """The whole name around a keyword, and where it starts."""
+    left = _LEFT.search(data, max(0, start - 64), start)
+    name_start = left.start() if left is not None else start
+    while name_start > 0 and name_start < start and data[name_start - 1] == 92 and data[name_start] in b"nrt":
+        name_start += 1  # the n of an escaped line break is not part of the name
+        break
+    return data[name_start:end].decode("utf-8", "replace").strip(".- "), name_start
+
+
+def _ends_with_name(name: str, key: str) -> bool:
+    return normal_name(name) == key
+
+
+def _closing(data: bytes, first: int, opener: bytes) -> int:
+    """Where a quoted value ends: at its closing quote, at the end of the line, or at a bound."""
+    limit = min(len(data), first + _LIMIT)
+    newline = data.find(b"\n", first, limit)
+    if newline >= 0:
+        limit = newline
+    at = first
+    while True:
+        at = data.find(opener, at, limit)
+        if at < 0:
+            return limit
+        if len(opener) > 1 or not _escaped(data, at, first):
+            return at
+        at += 1
+
+
+def _escaped(data: bytes, at: int, first: int) -> bool:
+    back = at
+    while back > first and data[back - 1] == 92:
+        back -= 1
+    return (at - back) % 2 == 1
+
+
+def _whole(data: bytes, first: int, last: int) -> int:
+    """End of an unquoted password: up to white space or the next name, without closing punctuation."""
+    rest = _REST.match(data, last, min(len(data), first + _LIMIT))
+    end = rest.end() if rest is not None else last
+    following = _NEXT_NAME.search(data, first, end + 64)
+    if following is not None and following.start() < end:
+        end = following.start()
+    escape = data.find(b"\\n", first, end)
+    if escape > first:
+        end = escape
+    while end > last and data[end - 1] in _TAIL:
+        end -= 1
+    while end > first and data[end - 1] in b",;\\":
+        end -= 1
+    return end
+
+
+def _is_password(value: bytes, data: bytes, end: int, *, quoted: bool) -> bool:
+    if quoted:
+        return True
+    if inert.is_code(value) and not _has_digits(value):
+        return False
+    if _called(data, end):
+        return False
+    # "The password: use the form below" is prose; "password: hunter2" at the end of a line isn't
+    return not (_PLAIN_WORD.fullmatch(value) and _WORDS_AFTER.match(data, end, end + 32))
+
+
+def _called(data: bytes, end: int) -> bool:
+    """Whether an unquoted value goes on as a call, an index or a template."""
+    return data[end : end + 1] in (b"(", b"[", b"{", b")")
+
+
+def _has_digits(value: bytes) -> bool:
+    return any(48 <= byte <= 57 for byte in value)

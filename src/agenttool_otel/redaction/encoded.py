@@ -1,0 +1,101 @@
+"""Base64 (and its URL form) one level deep: a blob whose decoded text holds a secret goes as a whole."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Callable, Iterable
+
+from agenttool_otel.redaction.patterns import compile_pattern
+from agenttool_otel.redaction.types import Engine, Span
+
+__all__ = ["EncodedDetector"]
+
+_BLOB = r"[A-Za-z0-9+/_-]{20,}(?:\r?\n[A-Za-z0-9+/_-]{20,})*(?:\r?\n[A-Za-z0-9+/_-]+)?={0,2}"
+_HEX_BLOB = r"\b(?:[2-7][0-9a-fA-F]){16,}\b"
+_SPACE = re.compile(rb"[\r\n]+")
+_TEXT = re.compile(rb"[\t\n\r\x20-\x7e\x80-\xf4]+")
+_DATA_URL = b";base64,"
+
+
+class EncodedDetector:
+    """Decodes base64 and hexadecimal text once and lets the other detectors look at it."""
+
+    name = "encoded"
+
+    def __init__(self, engine: Engine, inner: Callable[[bytes, bytes], list[Span]]) -> None:
+        """Set up.
+
+        Args:
+            engine: the matcher.
+            inner: finds spans in decoded text; it must not decode again.
+        """
+        self._blob = compile_pattern(_BLOB, engine)
+        self._hex = compile_pattern(_HEX_BLOB, engine)
+        self._inner = inner
+
+    def find(self, data: bytes, lowered: bytes) -> Iterable[Span]:
+        """Spans of whole blobs."""
+        for match in self._blob.finditer(data):
+            start, end = match.start(), match.end()
+            if data[max(0, start - len(_DATA_URL)) : start] == _DATA_URL and b"image/" in lowered[max(0, start - 40) : start]:
+                continue
+            text = decode_text(data[start:end])
+            span = self._judge(text, start, end)
+            if span is not None:
+                yield span
+        for match in self._hex.finditer(data):
+            text = bytes.fromhex(match.group().decode())
+            if _printable(text):
+                span = self._judge(text, match.start(), match.end())
+                if span is not None:
+                    yield span
+
+    def _judge(self, text: bytes | None, start: int, end: int) -> Span | None:
+        if text is None:
+            return None
+        found = self._inner(text, text.lower())
+        return Span(start, end, found[0].kind, "encoded:" + found[0].rule) if found else None
+
+
+def decode_text(blob: bytes) -> bytes | None:
+    """The text behind base64; None when it decodes to something else than text."""
+    plain = _SPACE.sub(b"", blob).rstrip(b"=")
+    if b"-" in plain or b"_" in plain:
+        if b"+" in plain or b"/" in plain:
+            return None
+        plain = plain.translate(_URL_SAFE)
+    # most blobs are no text: the first bytes tell, so that an image costs nothing
+    head = _decode(plain[:64])
+    if head is None or not _printable(head):
+        return None
+    if len(plain) % 4 == 1:
+        return None
+    text = _decode(plain)
+    if text is None or not _printable(text):
+        return None
+    return text
+
+
+_URL_SAFE = bytes.maketrans(b"-_", b"+/")
+
+
+def _decode(plain: bytes) -> bytes | None:
+    try:
+        return base64.b64decode(plain + b"=" * (-len(plain) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        return None
+
+
+def _printable(text: bytes) -> bool:
+    if len(text) < 8 or _TEXT.fullmatch(text) is None:
+        return False
+    if text.isascii():
+        return True
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    # random bytes that happen to be UTF-8 have hardly any letters in a row
+    return sum(byte < 128 for byte in text) * 4 >= len(text) * 3

@@ -1,0 +1,139 @@
+"""Credentials in command lines: ``--password hunter2``, ``-u user:pw``, ``mysql -phunter2``, ``sshpass -p ...``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from agenttool_otel.redaction import inert
+from agenttool_otel.redaction.keys import KeyClass, classify, kind_of_key
+from agenttool_otel.redaction.patterns import compile_pattern
+from agenttool_otel.redaction.types import Engine, Span
+
+__all__ = ["FlagDetector", "argument_spans"]
+
+_LONG = r"(?:^|[\s\"'`(\[,])--?([A-Za-z][\w-]{1,40})[ \t]+(?:(\\{0,3}[\"'`])|([^\s\"'`<>|&;()\-][^\s\"'`<>|;()]*))"
+_SHORT = r"(?:^|[\s\"'`(\[,])-([pPaw])([ \t]*)(?:(\\{0,3}[\"'`])|([^\s\"'`<>|;()\-][^\s\"'`<>|;()]*))"
+_USER = (
+    r"(?:^|[\s\"'`(\[,])(?:-u|-U|--user|--proxy-user|--creds|--credentials|--auth|-a)[ \t=]{0,4}"
+    r"(?:(\\{0,3}[\"'`])|([^\s\"'`<>|;()]*:[^\s\"'`<>|;()]+))"
+)
+_CLIENTS = re.compile(
+    rb"(?i)(?:^|[\s/;&|\"'`])(mysql|mysqldump|mysqladmin|mysqlimport|mysqlsh|mariadb|mariadb-dump|mongo|mongosh|mongodump"
+    rb"|mongorestore|sshpass|redis-cli|ldapsearch|ldapadd|ldapmodify|ldapwhoami|sqlcmd|bcp|isql|sqlplus|smbclient|rabbitmqadmin"
+    rb"|htpasswd|clickhouse-client|cqlsh|influx|impala-shell|beeline|neo4j-admin|cypher-shell|unzip|zip|7z|openssl|mosquitto_pub"
+    rb"|mosquitto_sub|kinit|vncviewer|xfreerdp|rdesktop|ipmitool|snmpwalk|expect|login|rclone|lftp|ncftp|kcat|nxc|crackmapexec"
+    rb"|evil-winrm|keytool|psexec|winexe)\b"
+)
+_USER_FLAG = re.compile(rb"(?:^|\s)(?:-u|-U|-l|--user|--username|--login)(?:[ =]|$)")
+_ATTACHED = re.compile(rb"(?i)(?:mysql|mariadb|sshpass|7z|rabbitmq|unzip|zip)")
+_LETTERS = {b"p": None, b"P": b"sqlcmd bcp zip", b"a": b"redis-cli", b"w": b"ldapsearch ldapadd ldapmodify ldapwhoami"}
+_NUMBERISH = re.compile(rb"[\d.:/,-]+(?:/(?:tcp|udp))?")
+_LIMIT = 1024
+
+
+class FlagDetector:
+    """Finds values of command-line flags that carry credentials."""
+
+    name = "flags"
+
+    def __init__(self, engine: Engine) -> None:
+        self._long = compile_pattern(_LONG, engine)
+        self._short = compile_pattern(_SHORT, engine)
+        self._user = compile_pattern(_USER, engine)
+
+    def find(self, data: bytes, lowered: bytes) -> Iterable[Span]:
+        """Spans of flag values."""
+        if b"-" not in data:
+            return
+        for match in self._long.finditer(data):
+            found = classify(match.group(1).decode())
+            if found in (KeyClass.PASSWORD, KeyClass.TOKEN, KeyClass.CODE):
+                start, end = _value(data, match.start(2), match.end(2), match.start(3), match.end(3))
+                if flag_secret(found, data[start:end]):
+                    yield Span(start, end, kind_of_key(found), "flag:" + found.value)
+        for match in self._user.finditer(data):
+            start, end = _value(data, match.start(1), match.end(1), match.start(2), match.end(2))
+            colon = data.find(b":", start, end)
+            if colon >= 0 and pair_secret(data[start:colon], data[colon + 1 : end]):
+                yield Span(colon + 1, end, "password", "flag:user")
+        for match in self._short.finditer(data):
+            start, end = _value(data, match.start(3), match.end(3), match.start(4), match.end(4))
+            line = data[max(data.rfind(b"\n", 0, match.start()) + 1, match.start() - _LIMIT) : match.start() + 1]
+            if short_secret(match.group(1), bool(match.group(2)), data[start:end], line):
+                yield Span(start, end, "password", "flag:" + match.group(1).decode())
+
+
+def _value(data: bytes, open_start: int, open_end: int, start: int, end: int) -> tuple[int, int]:
+    if open_start < 0:
+        return start, end
+    opener = data[open_start:open_end]
+    closing = data.find(opener, open_end, open_end + _LIMIT)
+    if closing < 0:
+        newline = data.find(b"\n", open_end, open_end + _LIMIT)
+        closing = newline if newline >= 0 else min(len(data), open_end + _LIMIT)
+    return open_end, closing
+
+
+def flag_secret(found: KeyClass, value: bytes) -> bool:
+    """Whether the value of a long flag is a secret, by the class of the flag's name."""
+    if not value or inert.is_template(value) or inert.is_filler(value):
+        return False
+    if found is KeyClass.PASSWORD:
+        return True
+    if found is KeyClass.CODE:
+        return value.isdigit() and 3 <= len(value) <= 10
+    return len(value) >= 6 and not inert.is_word_like(value) and not value.startswith((b"/", b"./", b"id=", b"@"))
+
+
+def pair_secret(user: bytes, password: bytes) -> bool:
+    """Whether ``user:password`` of a flag holds a real password: no variables, no uid:gid, no ``test:test``."""
+    if not password or inert.is_template(password) or inert.is_filler(password) or password[:1] in (b"/", b"$"):
+        return False
+    if password.isdigit() and (user.isdigit() or not user):
+        return False
+    lower, other = user.lower(), password.lower()
+    return not (lower == other and len(lower) <= 8) and (lower, other) not in ((b"xxx", b"yyy"), (b"foo", b"bar"))
+
+
+def short_secret(letter: bytes, spaced: bool, value: bytes, line: bytes) -> bool:
+    """Whether ``-p value`` or ``-pvalue`` means a password in this command line, and not a port or a path."""
+    if not value or inert.is_template(value) or inert.is_filler(value):
+        return False
+    clients = _CLIENTS.findall(line)
+    if letter in (b"a", b"w", b"P"):
+        return spaced and any(client.lower() in (_LETTERS[letter] or b"").split() for client in clients)
+    if _NUMBERISH.fullmatch(value) and not clients:
+        return False
+    if not spaced:
+        return any(_ATTACHED.match(client) for client in clients)
+    if clients:
+        return not (value.isdigit() and len(value) <= 5 and clients[-1].lower() not in (b"sshpass",))
+    return _USER_FLAG.search(line) is not None and not value.startswith((b"/", b"./", b"~"))
+
+
+def argument_spans(items: Sequence[object]) -> dict[int, tuple[str, str]]:
+    """Which items of an argument list are secret because of the flag before them.
+
+    Args:
+        items: a list as a program's ``argv``; other types are passed over.
+
+    Returns:
+        Index to (kind, rule), for items that are removed as a whole.
+    """
+    found: dict[int, tuple[str, str]] = {}
+    for index in range(1, len(items)):
+        flag, value = items[index - 1], items[index]
+        if type(flag) is not str or type(value) is not str or not flag.startswith("-") or len(flag) > 64:
+            continue
+        raw = value.encode("utf-8", "surrogatepass")
+        name = flag.lstrip("-")
+        if len(name) > 1:
+            key = classify(name)
+            if key in (KeyClass.PASSWORD, KeyClass.TOKEN, KeyClass.CODE) and flag_secret(key, raw):
+                found[index] = (kind_of_key(key), "flag:" + key.value)
+        elif name and name in "pPaw" and not value.startswith("-"):
+            line = " ".join(item for item in items[:index] if type(item) is str and len(item) < 200)
+            if short_secret(name.encode(), True, raw, line.encode("utf-8", "surrogatepass")):
+                found[index] = ("password", "flag:" + name)
+    return found

@@ -1,0 +1,46 @@
+"""The first question about a text: can there be anything at all?
+
+One linear search for every literal and shape that any detector needs. Most arguments and messages of tool calls have none
+of them and cost nothing more.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from agenttool_otel.redaction.assignments import KEYWORDS, service_words
+from agenttool_otel.redaction.patterns import Matcher, compile_pattern
+from agenttool_otel.redaction.tokens import load_rules
+from agenttool_otel.redaction.types import Engine
+
+__all__ = ["gate"]
+
+_SHAPES = (
+    r"://", "@", r"\d{3}[ .-]?\d{2,4}[ .-]?\d{2,4}", r"[a-z0-9_+-]{20,}", r"%[0-9a-f]{2}", r"\\u00", "cookie",
+    "authorization", r"(?:^|[\s\"'`(\[,])-[pawu]", r"--(?:user|proxy-user|creds|auth)", "seed", "mnemonic", "phrase",
+    r"[?&;][a-z][\w.-]*=", r"(?:[a-z]{3,8} ){11}", "-----", r"\(\d{3}\)", r"[sr]k_(?:test|live|prod)",
+    r"private[\w \"'-]*[:=]", r"[a-z]{2}\d{2} ?[a-z0-9]{4}", r"[2-9]\d{3} \d{4}", r"[a-z]{2} \d\d \d\d \d\d [a-d]",
+    r"\d{6}[-+a]\d{3}", r"[xyz]?\d{7}-?[a-z]", r"\|[\w-]{20}", r"\\n[a-z0-9]", r"[\r\n]",
+)  # fmt: skip
+
+
+@lru_cache(maxsize=32)
+def gate(engine: Engine, extra: tuple[str, ...] = (), words: tuple[str, ...] = ()) -> Matcher:
+    """A matcher that matches wherever any built-in detector could.
+
+    Args:
+        engine: the matcher.
+        extra: further regular expressions.
+        words: further key names, as they are written.
+    """
+    literals = {re.escape(word.decode()) for rule in load_rules() for word in rule.keywords if len(word) >= 5}
+    names = "|".join((KEYWORDS, *(re.escape(word) for word in words)))
+    keyed = (
+        rf"(?:{names})[\w.\-]*[\"'`\\\]]*\s*[=:>,]",
+        rf"--?[\w-]*(?:{names})[\w-]*[ \t]",
+        rf"(?:{names})[\w@.\- ]*\s(?:is|was|to)\b",
+        rf"(?:{service_words()})[\w.\- ]*[\"'`\\\]]*\s*[:=]",
+        r"\b(?:bearer|basic|token)\s",
+    )
+    return compile_pattern("(?i)" + "|".join([*_SHAPES, *keyed, *sorted(literals), *extra]), engine)

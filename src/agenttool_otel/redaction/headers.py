@@ -1,0 +1,112 @@
+"""Credentials in HTTP headers, wherever they are written: raw requests, curl commands, logs, quoted pairs."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Iterable
+
+from agenttool_otel.redaction import inert
+from agenttool_otel.redaction.patterns import compile_pattern
+from agenttool_otel.redaction.types import Engine, Span
+
+__all__ = ["HeaderDetector", "header_secret"]
+
+_SCHEMES = (
+    "basic|bearer|token|apikey|api-key|digest|negotiate|ntlm|aws4-hmac-sha256|aws|hawk|oauth|key|sharedkey(?:lite)?"
+    "|sharedaccesssignature|splunk|bot|jwt|dpop|gnap|mutual|hmac|genie-?key|sso-key|snowflake token|discogs|fxapiauth"
+)
+_AUTHORIZATION = (
+    r"(?i)\b(?:proxy-|x-|http_)?authorization[\\\"'`]{0,8}\s{0,4}(?:=>|:|=|,)\s{0,4}[\\\"'`\[]{0,8}[ \t]{0,4}"
+    r"(?:(" + _SCHEMES + r")[ \t]+)?([^\s\"'`<>\\,]+)"
+)
+_BARE = r"(?i)(?:^|[^A-Za-z0-9_-])(bearer|basic|token)[ \t]+([A-Za-z0-9._~+/=|%-]{12,})"
+_PAIR = r"[A-Za-z0-9!#$%&*+.^_|~-]{1,80}=[^\s;\"'`\\,]*"
+_COOKIE = r"(?i)\b(set-)?cookie2?[\\\"'`]{0,8}\s{0,4}(?::|=>|,|=)\s{0,4}[\\\"'`\[]{0,8}(" + _PAIR + r"(?:;[ \t]{0,4}" + _PAIR + ")*)"
+_VALUE = re.compile(rb"[\w=~@.+/:|%-]{6,}")
+_SCHEME = re.compile(rb"(?i)\s*(?:(" + _SCHEMES.encode() + rb")[ \t]+)?(.*)", re.DOTALL)
+_LINE_REST = re.compile(rb"[^\r\n\"'`\\]*")
+_WHOLE_LINE = frozenset((b"digest", b"aws4-hmac-sha256", b"hawk", b"oauth", b"hmac", b"mutual"))
+
+
+def header_secret(value: bytes) -> tuple[int, int] | None:
+    """Which part of an Authorization header's value is the credential.
+
+    Args:
+        value: the header's value.
+
+    Returns:
+        Start and end, without the scheme; None when nothing secret is there (a variable, a bare scheme).
+    """
+    match = _SCHEME.match(value)
+    if match is None:
+        return None
+    start, end = match.span(2)
+    secret = value[start:end].strip()
+    if len(secret) < 3 or inert.is_template(secret) or inert.is_filler(secret):
+        return None
+    return start, end
+
+
+class HeaderDetector:
+    """Finds Authorization headers, bare bearer tokens and cookies."""
+
+    name = "headers"
+
+    def __init__(self, engine: Engine) -> None:
+        self._authorization = compile_pattern(_AUTHORIZATION, engine)
+        self._bare = compile_pattern(_BARE, engine)
+        self._cookie = compile_pattern(_COOKIE, engine)
+
+    def find(self, data: bytes, lowered: bytes) -> Iterable[Span]:
+        """Spans of credentials; header names and schemes stay."""
+        if b"authorization" in lowered:
+            for match in self._authorization.finditer(data):
+                scheme, value = match.group(1), match.group(2)
+                start, end = match.start(2), match.end(2)
+                if scheme is not None and scheme.lower() in _WHOLE_LINE:
+                    rest = _LINE_REST.match(data, start)
+                    end = rest.end() if rest is not None else end
+                    if b"=" in data[start:end]:
+                        yield Span(start, end, "authorization", "header:authorization")
+                elif _credible(value, scheme):
+                    yield Span(start, end, "authorization", "header:authorization")
+        if b"bearer" in lowered or b"basic" in lowered or b"token" in lowered:
+            for match in self._bare.finditer(data):
+                value = match.group(2)
+                start, end = match.start(2), match.end(2)
+                if match.group(1).lower() == b"basic":
+                    if _is_basic(value):
+                        yield Span(start, end, "authorization", "header:basic")
+                elif inert.plausible_token(value, least=16) or (match.group(1)[:1] in b"Bb" and _dense(value)):
+                    yield Span(start, end, "authorization", "header:bearer")
+        if b"cookie" in lowered:
+            for match in self._cookie.finditer(data):
+                start, end = match.start(2), match.end(2)
+                if match.group(1):
+                    pair_end = data.find(b";", start, end)
+                    end = end if pair_end < 0 else pair_end
+                    start = data.find(b"=", start, end) + 1
+                value = data[start:end]
+                if len(value) >= 3 and not inert.is_template(value.partition(b"=")[2] or value):
+                    yield Span(start, end, "cookie", "header:cookie")
+
+
+def _credible(value: bytes, scheme: bytes | None) -> bool:
+    if inert.is_template(value) or inert.is_filler(value) or _VALUE.fullmatch(value) is None:
+        return False
+    return scheme is not None or inert.plausible_token(value.replace(b":", b"").replace(b"@", b""), least=8)
+
+
+def _dense(value: bytes) -> bool:
+    return len(value) >= 16 and any(48 <= byte <= 57 for byte in value) and inert.plausible_token(value)
+
+
+def _is_basic(value: bytes) -> bool:
+    """Whether it decodes to ``user:password``."""
+    try:
+        text = base64.b64decode(value + b"=" * (-len(value) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        return False
+    return b":" in text and all(32 <= byte < 127 for byte in text[:64])

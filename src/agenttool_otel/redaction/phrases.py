@@ -1,0 +1,80 @@
+"""Secrets in sentences: recovery phrases of wallets, and "the password is ..."."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from agenttool_otel.redaction import inert
+from agenttool_otel.redaction.patterns import compile_pattern
+from agenttool_otel.redaction.types import Engine, Span
+
+__all__ = ["PhraseDetector", "is_word_list"]
+
+_SAID = (
+    r"(?i)\b(?:password|passwd|passcode|passphrase|pass ?phrase|pwd|pin|pin[ -]?code|otp|cvv|cvc|secret|api key|token"
+    r"|verification code|security code|one[ -]time (?:code|password)|login code)"
+    r"(?: (?:for|of|to|on) [\w@.\- ]{1,40}?)?(?: (?:is|was)(?: (?:now|set to|still|currently))?:?|\s+(?:set|changed|reset) to:?) +"
+    r"(?:(\\{0,3}[\"'`])|([^\s\"'`<>]+))"
+)
+_SEED = (
+    r"(?i)\b(?:mnemonic|seed ?(?:phrase|words)|recovery[ _-]?(?:phrase|words)|seed|backup phrase|secret phrase|wallet phrase)\b"
+    r"[\w ]{0,20}[\"'\\]{0,6}\s{0,3}(?:is|was|:|=|=>|,)\s{0,4}[\"'`\\\[]{0,6}((?:[a-z]{3,8}[ ,]{1,2}){11,23}[a-z]{3,8})"
+)
+_LINE_OF_WORDS = r"(?m)(?:^|[\"'`:=]\s?)((?:[a-z]{3,8} ){11,23}[a-z]{3,8})(?:$|[\"'`\r\n])"
+_COMMON = frozenset(
+    b"""the and for are was were has had have not but from they them his her its our your with which who whose than then
+    that this these those been being into also can could would should may might must such some very about after before
+    because while where when what how all most more other between during each only both does did""".split()
+)
+_COUNTS = (12, 15, 18, 21, 24)
+
+
+def is_word_list(words: list[bytes]) -> bool:
+    """Whether lower-case words could be a wallet's recovery phrase: a fitting count, no grammar, hardly a repetition."""
+    return (
+        len(words) in _COUNTS
+        and all(3 <= len(word) <= 8 and word.isalpha() and word.islower() for word in words)
+        and len(set(words)) >= len(words) - 2
+        and sum(word in _COMMON for word in words) <= 1
+    )
+
+
+class PhraseDetector:
+    """Finds secrets that people write down in words."""
+
+    name = "phrases"
+
+    def __init__(self, engine: Engine) -> None:
+        self._said = compile_pattern(_SAID, engine)
+        self._seed = compile_pattern(_SEED, engine)
+        self._line = compile_pattern(_LINE_OF_WORDS, engine)
+
+    def find(self, data: bytes, lowered: bytes) -> Iterable[Span]:
+        """Spans of phrases and of what a sentence calls a password."""
+        if b" is" in lowered or b" was" in lowered or b" to" in lowered:
+            yield from self._spoken(data)
+        if b"seed" in lowered or b"mnemonic" in lowered or b"phrase" in lowered or b"recovery" in lowered:
+            for match in self._seed.finditer(data):
+                yield Span(match.start(1), match.end(1), "seed_phrase", "phrase:named")
+        if data.count(b" ") >= 11:
+            for match in self._line.finditer(data):
+                if is_word_list(match.group(1).split(b" ")):
+                    yield Span(match.start(1), match.end(1), "seed_phrase", "phrase:words")
+
+    def _spoken(self, data: bytes) -> Iterable[Span]:
+        for match in self._said.finditer(data):
+            if match.start(1) >= 0:
+                start = match.end(1)
+                end = data.find(match.group(1), start, start + 256)
+                if end < 0 or b"\n" in data[start:end]:
+                    continue
+                value = data[start:end]
+            else:
+                start, end = match.start(2), match.end(2)
+                value = data[start:end].rstrip(b".,;:!?)")
+                end = start + len(value)
+                if not re.search(rb"\d", value):
+                    continue
+            if len(value) >= 3 and not inert.is_template(value) and not inert.is_code(value):
+                yield Span(start, end, "password", "phrase:said")

@@ -1,0 +1,238 @@
+"""Personal data with high confidence: check digits must hold, formats must be complete, and examples stay."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from agenttool_otel.redaction import inert
+from agenttool_otel.redaction.patterns import compile_pattern
+from agenttool_otel.redaction.types import Engine, Span
+
+__all__ = ["PiiDetector", "card_number", "iban", "luhn"]
+
+_EMAIL = r"[A-Za-z0-9._%+'-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.){1,6}[A-Za-z]{2,24}"
+_CARD = r"\b\d(?:[ -]?\d){12,18}\b"
+_IBAN = r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b"
+_PHONE = r"(?:\+|\b00)[1-9]\d{0,2}[ .-]?(?:\(\d{1,4}\)[ .-]?)?\d{1,4}(?:[ .-]?\d{2,4}){2,5}\b|\(\d{3}\) ?\d{3}[-. ]\d{4}\b|\b\d{3}-\d{3}-\d{4}\b"
+_IDS: Final = (
+    ("us_ssn", r"\b\d{3}-\d{2}-\d{4}\b"),
+    ("br_cpf", r"\b\d{3}\.\d{3}\.\d{3}-\d{2}\b"),
+    ("fr_nir", r"\b[12] ?\d\d ?(?:0[1-9]|1[0-2]|[2-9]\d) ?(?:\d\d|2[AB]) ?\d{3} ?\d{3} ?\d{2}\b"),
+    ("es_dni", r"\b(?:\d{8}|[XYZ]\d{7})-?[A-HJ-NP-TV-Z]\b"),
+    ("uk_nino", r"\b[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] \d{2} \d{2} \d{2} [A-D]\b"),
+    ("in_aadhaar", r"\b[2-9]\d{3}[ -]\d{4}[ -]\d{4}\b"),
+    ("it_codice_fiscale", r"\b[A-Z]{6}\d{2}[A-EHLMPRST]\d{2}[A-Z]\d{3}[A-Z]\b"),
+    ("fi_hetu", r"\b\d{6}[-+A]\d{3}[0-9A-FHJ-NPR-Y]\b"),
+)
+_RESERVED: Final = (
+    b"example.com", b"example.org", b"example.net", b"example.edu", b"test", b"invalid", b"localhost", b"example", b"local",
+    b"internal", b"lan", b"domain.com", b"email.com", b"company.com", b"yourdomain.com", b"mycompany.com",
+)  # fmt: skip
+_NOT_TLDS: Final = frozenset(
+    b"""png jpg jpeg gif svg webp ico js jsx ts tsx css scss html htm json yaml yml toml xml txt md rst py rb go rs java
+    c h cpp hpp sh so dll exe zip gz tar whl lock log csv pdf service socket timer target mount conf cfg ini env""".split()
+)
+_ROLES: Final = frozenset(
+    b"""git hg svn noreply no-reply donotreply do-not-reply support info admin root postmaster webmaster hostmaster abuse
+    security sales contact help hello team office billing user username name email mail me you your foo bar baz src dst
+    test tester someone somebody nobody anonymous mailer-daemon notifications notification bot robot daemon www-data
+    ubuntu ec2-user deploy jenkins builds ci""".split()
+)
+_LENGTHS: Final = {
+    "AD": 24, "AE": 23, "AL": 28, "AT": 20, "AZ": 28, "BA": 20, "BE": 16, "BG": 22, "BH": 22, "BR": 29, "BY": 28, "CH": 21,
+    "CR": 22, "CY": 28, "CZ": 24, "DE": 22, "DK": 18, "DO": 28, "EE": 20, "EG": 29, "ES": 24, "FI": 18, "FO": 18, "FR": 27,
+    "GB": 22, "GE": 22, "GI": 23, "GL": 18, "GR": 27, "GT": 28, "HR": 21, "HU": 28, "IE": 22, "IL": 23, "IQ": 23, "IS": 26,
+    "IT": 27, "JO": 30, "KW": 30, "KZ": 20, "LB": 28, "LC": 32, "LI": 21, "LT": 20, "LU": 20, "LV": 21, "LY": 25, "MC": 27,
+    "MD": 24, "ME": 22, "MK": 19, "MR": 27, "MT": 31, "MU": 30, "NL": 18, "NO": 15, "PK": 24, "PL": 28, "PS": 29, "PT": 25,
+    "QA": 29, "RO": 24, "RS": 22, "SA": 24, "SC": 31, "SE": 24, "SI": 19, "SK": 24, "SM": 27, "ST": 25, "SV": 28, "TL": 23,
+    "TN": 24, "TR": 26, "UA": 29, "VA": 22, "VG": 24, "XK": 20,
+}  # fmt: skip
+_CALLING_CODES: Final = frozenset(
+    """1 7 20 27 30 31 32 33 34 36 39 40 41 43 44 45 46 47 48 49 51 52 53 54 55 56 57 58 60 61 62 63 64 65 66 81 82 84 86
+    90 91 92 93 94 95 98 211 212 213 216 218 220 221 222 223 224 225 226 227 228 229 230 231 232 233 234 235 236 237 238
+    239 240 241 242 243 244 245 246 248 249 250 251 252 253 254 255 256 257 258 260 261 262 263 264 265 266 267 268 269
+    290 291 297 298 299 350 351 352 353 354 355 356 357 358 359 370 371 372 373 374 375 376 377 378 380 381 382 383 385
+    386 387 389 420 421 423 500 501 502 503 504 505 506 507 508 509 590 591 592 593 594 595 596 597 598 599 670 672 673
+    674 675 676 677 678 679 680 681 682 683 685 686 687 688 689 690 691 692 850 852 853 855 856 880 886 960 961 962 963
+    964 965 966 967 968 970 971 972 973 974 975 976 977 992 993 994 995 996 998""".split()
+)
+
+
+def luhn(digits: str) -> bool:
+    """Whether the Luhn check digit holds (ISO/IEC 7812-1, Annex B)."""
+    total = 0
+    for index, char in enumerate(reversed(digits)):
+        value = ord(char) - 48
+        if index % 2:
+            value = value * 2 - 9 if value > 4 else value * 2
+        total += value
+    return total % 10 == 0
+
+
+def card_number(digits: str) -> bool:
+    """Whether digits are a payment card's number: issuer range, length and check digit (ISO/IEC 7812)."""
+    size = len(digits)
+    two, four = int(digits[:2]), int(digits[:4])
+    fits = (
+        (digits[0] == "4" and size in (13, 16, 19))
+        or (size == 16 and (51 <= two <= 55 or 2221 <= four <= 2720 or four == 6011 or two == 65 or 644 <= four // 10 <= 649))
+        or (size == 15 and two in (34, 37))
+        or (size == 14 and (two in (36, 38, 39) or 300 <= four // 10 <= 305))
+        or (16 <= size <= 19 and (3528 <= four <= 3589 or two == 62))
+    )
+    return fits and len(set(digits)) > 2 and luhn(digits)
+
+
+def iban(text: str) -> bool:
+    """Whether it is an IBAN: the country's length and the check digits (ISO 13616, mod 97)."""
+    compact = text.replace(" ", "")
+    if _LENGTHS.get(compact[:2]) != len(compact):
+        return False
+    moved = compact[4:] + compact[:4]
+    return int("".join(str(int(char, 36)) for char in moved)) % 97 == 1
+
+
+class PiiDetector:
+    """Finds personal data."""
+
+    name = "pii"
+
+    def __init__(self, engine: Engine) -> None:
+        self._email = compile_pattern(_EMAIL, engine)
+        self._card = compile_pattern(_CARD, engine)
+        self._iban = compile_pattern(_IBAN, engine)
+        self._phone = compile_pattern(_PHONE, engine)
+        self._digits = compile_pattern(r"\d{2}[\d -]{0,3}\d|\(\d{3}\)", engine)
+        self._ids = tuple((name, compile_pattern(pattern, engine), _CHECKS[name]) for name, pattern in _IDS)
+
+    def find(self, data: bytes, lowered: bytes) -> Iterable[Span]:
+        """Spans of e-mail addresses, cards, IBANs, telephone numbers and national ids."""
+        if b"@" in data:
+            for match in self._email.finditer(data):
+                if _is_personal(match.group().lower()):
+                    yield Span(match.start(), match.end(), "email", "pii:email")
+        if self._digits.search(data) is None:
+            return
+        for match in self._card.finditer(data):
+            text = match.group().decode()
+            if not _in_number(data, match.start(), match.end()) and card_number(re.sub(r"\D", "", text)):
+                yield Span(match.start(), match.end(), "payment_card", "pii:card")
+        for match in self._iban.finditer(data):
+            if iban(match.group().decode()):
+                yield Span(match.start(), match.end(), "iban", "pii:iban")
+        if b"+" in data or b"-" in data or b"(" in data or b"00" in data:
+            for match in self._phone.finditer(data):
+                if _is_phone(data, match.start(), match.end()):
+                    yield Span(match.start(), match.end(), "phone", "pii:phone")
+        for name, matcher, check in self._ids:
+            for match in matcher.finditer(data):
+                if not _in_number(data, match.start(), match.end()) and check(match.group().decode()):
+                    yield Span(match.start(), match.end(), "national_id", "pii:" + name)
+
+
+def _in_number(data: bytes, start: int, end: int) -> bool:
+    """Whether digits go on beyond a dot, dash or slash: a decimal fraction, a UUID, a path."""
+    before = data[max(0, start - 2) : start]
+    after = data[end : end + 2]
+    joins = b".-/_"
+    return (
+        (before[-1:] in (b".",) and before[:1].isdigit())
+        or (len(before) == 2 and before[1:] in (b"-", b"/", b"_") and before[:1].isalnum())
+        or (after[:1] in (b".", b"-", b"_") and after[1:].isalnum() and after[:1] in joins)
+    )
+
+
+def _is_personal(address: bytes) -> bool:
+    user, _, domain = address.rpartition(b"@")
+    if user.strip(b".'") in _ROLES or domain.rpartition(b".")[2] in _NOT_TLDS:
+        return False
+    return not any(domain == name or domain.endswith(b"." + name) for name in _RESERVED)
+
+
+def _is_phone(data: bytes, start: int, end: int) -> bool:
+    text = data[start:end].decode()
+    digits = re.sub(r"\D", "", text)
+    if _in_number(data, start, end) or inert.has_letter_sequence(data[start:end]):
+        return False
+    if text[0] in "+0" and not text.startswith("(") and (text[0] == "+" or text.startswith("00")):
+        digits = digits[2:] if text.startswith("00") else digits
+        if not 9 <= len(digits) <= 15 or not any(digits[:n] in _CALLING_CODES for n in (1, 2, 3)):
+            return False
+        plain = text[1:].isdigit()
+        if text.startswith("00") and plain:
+            return False
+        # a line of a diff starts with + as well
+        at_line_start = start == 0 or data[start - 1] == 10
+        whole = start == 0 and end == len(data)
+        return whole or not (plain and at_line_start)
+    area, exchange = digits[:3], digits[3:6]
+    return len(digits) == 10 and area[0] in "23456789" and exchange[0] in "23456789" and area[1:] != "11"
+
+
+def _ssn(text: str) -> bool:
+    area, group, serial = text.split("-")
+    return area not in ("000", "666") and area[0] != "9" and group != "00" and serial != "0000" and text != "123-45-6780"
+
+
+def _cpf(text: str) -> bool:
+    digits = [int(char) for char in text if char.isdigit()]
+    if len(set(digits)) == 1:
+        return False
+    for size in (9, 10):
+        total = sum(digit * (size + 1 - index) for index, digit in enumerate(digits[:size])) * 10 % 11 % 10
+        if total != digits[size]:
+            return False
+    return True
+
+
+def _nir(text: str) -> bool:
+    compact = text.replace(" ", "").replace("2A", "19").replace("2B", "18")
+    return len(compact) == 15 and compact.isdigit() and 97 - int(compact[:13]) % 97 == int(compact[13:])
+
+
+def _dni(text: str) -> bool:
+    compact = text.replace("-", "")
+    number = compact[:-1].replace("X", "0").replace("Y", "1").replace("Z", "2")
+    return "TRWAGMYFPDXBNJZSQVHLCKE"[int(number) % 23] == compact[-1]
+
+
+def _nino(text: str) -> bool:
+    return text[:2] not in ("BG", "GB", "KN", "NK", "NT", "TN", "ZZ")
+
+
+_D = ("0123456789", "1234067895", "2340178956", "3401289567", "4012395678", "5987604321", "6598710432", "7659821043",
+      "8765932104", "9876543210")  # fmt: skip
+_P = ("0123456789", "1576283094", "5803796142", "8916043527", "9453126870", "4286573901", "2793806415", "7046913258")
+
+
+def _aadhaar(text: str) -> bool:
+    check = 0
+    for index, char in enumerate(reversed(re.sub(r"\D", "", text))):
+        check = int(_D[check][int(_P[index % 8][int(char)])])
+    return check == 0
+
+
+_ODD = dict(zip("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ", (1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 1, 0, 5, 7, 9, 13, 15, 17, 19, 21,
+            2, 4, 18, 20, 11, 3, 6, 8, 12, 14, 16, 10, 22, 25, 24, 23), strict=True))  # fmt: skip
+
+
+def _codice(text: str) -> bool:
+    total = sum(
+        _ODD[char] if index % 2 == 0 else (int(char) if char.isdigit() else ord(char) - 65)
+        for index, char in enumerate(text[:15])
+    )
+    return chr(65 + total % 26) == text[15]
+
+
+def _hetu(text: str) -> bool:
+    day, month = int(text[:2]), int(text[2:4])
+    number = int(text[:6] + text[7:10])
+    return 1 <= day <= 31 and 1 <= month <= 12 and "0123456789ABCDEFHJKLMNPRSTUVWXY"[number % 31] == text[10]
+
+
+_CHECKS: Final[dict[str, Callable[[str], bool]]] = {
+    "us_ssn": _ssn, "br_cpf": _cpf, "fr_nir": _nir, "es_dni": _dni, "uk_nino": _nino, "in_aadhaar": _aadhaar,
+    "it_codice_fiscale": _codice, "fi_hetu": _hetu,
+}  # fmt: skip

@@ -1,0 +1,73 @@
+"""Which values contracts and policies name: JSON pointers, bare names, ``*``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from agenttool_otel.redaction.keys import normal_name
+
+__all__ = ["NO_TARGETS", "Targets", "pointer_of", "targets"]
+
+
+class Targets(NamedTuple):
+    """Parsed pointers.
+
+    Attributes:
+        everything: the whole value goes.
+        names: bare names, normalised; they match at any depth.
+        paths: pointers as tuples of reference tokens; the token ``*`` matches any one.
+    """
+
+    everything: bool
+    names: frozenset[str]
+    paths: tuple[tuple[str, ...], ...]
+
+    def names_rule(self, step: str) -> bool:
+        """Whether a key is named barely."""
+        return bool(self.names) and normal_name(step) in self.names
+
+    def path_rule(self, path: tuple[str, ...]) -> bool:
+        """Whether a pointer leads to exactly this path."""
+        return any(
+            len(want) == len(path) and all(w in ("*", step) for w, step in zip(want, path, strict=True)) for want in self.paths
+        )
+
+
+NO_TARGETS: Final = Targets(False, frozenset(), ())
+
+
+def targets(pointers: Sequence[str]) -> Targets:
+    """Parse pointers.
+
+    Args:
+        pointers: JSON pointers (RFC 6901, also as URI fragments and with ``*`` for any one step), bare argument names,
+            dotted names, JSONPath's ``$.a.b``, or ``*``. What can't be read is taken as a bare name, so that a badly
+            written pointer redacts more rather than nothing.
+    """
+    return _targets(tuple(pointers)) if pointers else NO_TARGETS
+
+
+@lru_cache(maxsize=512)
+def _targets(pointers: tuple[str, ...]) -> Targets:
+    everything = False
+    names: set[str] = set()
+    paths: list[tuple[str, ...]] = []
+    for raw in pointers:
+        pointer = raw.strip().removeprefix("#")
+        if pointer in ("", "*", "/", "/*", "$"):
+            everything = True
+        elif pointer.startswith("/"):
+            paths.append(tuple(token.replace("~1", "/").replace("~0", "~") for token in pointer[1:].split("/")))
+        else:
+            bare = pointer.removeprefix("$.")
+            if "." in bare:
+                paths.append(tuple(token for token in bare.replace("[", ".").replace("]", "").split(".") if token))
+            names.add(normal_name(bare) or bare)
+    return Targets(everything, frozenset(names), tuple(paths))
+
+
+def pointer_of(path: Sequence[str | int]) -> str:
+    """A path as a JSON pointer."""
+    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)

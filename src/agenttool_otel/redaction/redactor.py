@@ -1,0 +1,131 @@
+"""The redactor: what the rest of the package calls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, Final
+
+from agenttool_otel.names import RedactionState
+from agenttool_otel.redaction.keys import normal_name
+from agenttool_otel.redaction.pointers import NO_TARGETS, targets
+from agenttool_otel.redaction.structure import secret_paths
+from agenttool_otel.redaction.text import TextRedactor
+from agenttool_otel.redaction.types import Redacted, Redaction, RedactionSettings
+from agenttool_otel.redaction.walker import Walk, strings_of
+
+__all__ = ["Redactor", "default_redactor"]
+
+_JOIN_LIMIT: Final = 8192
+_NOTHING: Final[tuple[Redaction, ...]] = ()
+
+
+class Redactor:
+    """Takes secrets out of values before they leave the process. Immutable, safe to share between threads.
+
+    Order: pointers from contracts and policies (the whole value), key-name rules on decoded structure, then each text in
+    all its readings (as it is; without invisible characters and in NFKC; percent-decoded; with line breaks taken out;
+    JSON, base64 and hexadecimal text inside of it) through the value detectors. Replacing goes on until nothing more is
+    found, so that redacting twice changes nothing.
+    """
+
+    __slots__ = ("_extra", "_settings", "_text")
+
+    def __init__(self, settings: RedactionSettings | None = None) -> None:
+        """Build the detectors.
+
+        Args:
+            settings: defaults where None.
+
+        Raises:
+            ValueError: a pattern of the settings can't be compiled.
+        """
+        self._settings = settings or RedactionSettings()
+        self._extra = frozenset(normal_name(name) for name in self._settings.extra_keys)
+        self._text = TextRedactor(self._settings, self._json_rules)
+
+    @property
+    def settings(self) -> RedactionSettings:
+        """How this redactor works."""
+        return self._settings
+
+    def redact(
+        self,
+        value: Any,
+        *,
+        pointers: Sequence[str] = (),
+        budget_bytes: int | None = None,
+        pointer_kind: str = "schema_field",
+    ) -> Redacted:
+        """Redact JSON-like data. Never raises, never runs the value's own code.
+
+        Exact builtin types are kept; subclasses of them become the builtin type; sets become lists; bytes, other objects,
+        cycles and what is too deep or too much become ``[omitted:...]``; NaN and infinities become their names.
+
+        Args:
+            value: anything.
+            pointers: JSON pointers, bare names or ``*`` whose values are removed as a whole.
+            budget_bytes: bytes of text to scan, instead of the settings' ``byte_budget``; what lies beyond is dropped.
+            pointer_kind: the kind that redactions by pointer state (``schema_field``, ``policy``).
+
+        Returns:
+            The value to pass on. Where nothing had to change it may be the object that was passed in: treat it as
+            read-only.
+        """
+        budget = self._settings.byte_budget if budget_bytes is None else max(0, budget_bytes)
+        try:
+            if not pointers and self._clean(value, budget):
+                return Redacted(value, _NOTHING, RedactionState.NONE)
+            wanted = targets(pointers) if pointers else NO_TARGETS
+            walk = Walk(self._text, self._settings, self._extra, wanted, pointer_kind, budget)
+            new = walk.run(value)
+            redactions = walk.redactions
+            state = RedactionState.FAILED if walk.failed else RedactionState.REDACTED if redactions else RedactionState.NONE
+            return Redacted(new, redactions, state)
+        except Exception as error:
+            return self._dropped(type(error).__name__)
+
+    def redact_text(self, text: str, *, pointer: str = "", budget_bytes: int | None = None) -> Redacted:
+        """Redact one text: an exception's message, a log line, a prompt. Never raises.
+
+        Args:
+            text: any text.
+            pointer: JSON pointer that the redactions state.
+            budget_bytes: as in ``redact``.
+        """
+        result = self.redact(text, budget_bytes=budget_bytes)
+        if pointer and result.redactions:
+            moved = tuple(item._replace(pointer=pointer) for item in result.redactions)
+            return result._replace(redactions=moved)
+        return result
+
+    def _clean(self, value: Any, budget: int | None) -> bool:
+        """Whether a quick look is enough to see that nothing has to change."""
+        if type(value) is str:
+            strings: list[str] | None = [value]
+        else:
+            strings = strings_of(value, self._settings, self._extra)
+        if strings is None:
+            return False
+        size = sum(map(len, strings)) + len(strings)
+        if budget is not None and size * 4 > budget and sum(len(s.encode("utf-8", "surrogatepass")) for s in strings) > budget:
+            return False
+        if size <= _JOIN_LIMIT:
+            return not strings or not self._text.suspicious("\t".join(strings))
+        return not any(self._text.suspicious(text) for text in strings)
+
+    def _json_rules(self, parsed: Any, depth: int) -> dict[tuple[str | int, ...], tuple[str, str, int]]:
+        if not self._settings.key_names:
+            return {}
+        found = secret_paths(parsed, extra=self._extra, pii=self._settings.pii)
+        return {path: (verdict.kind, verdict.rule, verdict.start) for path, verdict in found.items()}
+
+    def _dropped(self, reason: str) -> Redacted:
+        placeholder = self._text.placeholders.make("failed", b"")
+        return Redacted(placeholder, (Redaction("failed", "", reason, 1),), RedactionState.FAILED)
+
+
+@lru_cache(maxsize=1)
+def default_redactor() -> Redactor:
+    """The redactor with default settings, built once."""
+    return Redactor()

@@ -1,0 +1,217 @@
+"""Key-name rules on decoded structure: mappings, header pairs, name/value pairs, argument lists.
+
+Pure functions that look at one container and say which of its items go; ``walker`` and ``text`` do the replacing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from agenttool_otel.redaction import inert
+from agenttool_otel.redaction.flags import argument_spans
+from agenttool_otel.redaction.headers import header_secret
+from agenttool_otel.redaction.keys import KeyClass, classify, is_service, kind_of_key, normal_name
+from agenttool_otel.redaction.phrases import is_word_list
+
+__all__ = ["VALUE_KEYS", "Path", "Verdict", "judge", "list_verdicts", "member_verdicts", "paired_name", "secret_paths"]
+
+Path = tuple[str | int, ...]
+
+_NAME_KEYS: Final = ("name", "key", "header", "field", "param", "parameter", "variable", "var", "k", "id", "property")
+VALUE_KEYS: Final = ("value", "val", "v", "content", "data", "default", "stringvalue", "string_value")
+_WHOLE: Final = frozenset((KeyClass.PASSWORD, KeyClass.COOKIE))
+
+
+class Verdict(NamedTuple):
+    """What happens to one value because of its name.
+
+    Attributes:
+        kind: what it is.
+        rule: which rule says so.
+        whole: every scalar beneath a container goes; otherwise only a scalar goes.
+        start: characters of a string that stay in front (a header's scheme).
+    """
+
+    kind: str
+    rule: str
+    whole: bool = False
+    start: int = 0
+
+
+def judge(name: str, value: Any, *, extra: bool = False, pii: bool = True) -> Verdict | None:
+    """Whether a value is secret because of its key.
+
+    Args:
+        name: the key.
+        value: a JSON-like value of exact builtin type.
+        extra: the key is one of the user's own.
+        pii: whether names of personal numbers count.
+    """
+    found = KeyClass.PASSWORD if extra else classify(name)
+    if found is KeyClass.NONE:
+        return None
+    kind = type(value)
+    if kind is str:
+        start = _string(found, name, value, pii)
+        return None if start < 0 else Verdict(kind_of_key(found), "key:" + found.value, start=start)
+    if kind is int:
+        return Verdict(kind_of_key(found), "key:" + found.value) if _number(found, value, pii, extra) else None
+    if kind is float:
+        return Verdict(kind_of_key(found), "key:" + found.value) if extra else None
+    if kind in (list, tuple, dict):
+        if found in _WHOLE or (found is KeyClass.TOKEN and _plural(name)):
+            return Verdict(kind_of_key(found), "key:" + found.value, whole=True)
+        if kind is not dict and found in (KeyClass.TOKEN, KeyClass.HEADER, KeyClass.PHRASE, KeyClass.CODE):
+            return Verdict(kind_of_key(found), "key:" + found.value, whole=True)
+        if kind is not dict and name.lower() == "auth" and len(value) == 2 and all(type(part) is str for part in value):
+            return Verdict(kind_of_key(found), "key:" + found.value, whole=True)
+    return None
+
+
+def _plural(name: str) -> bool:
+    return name.rstrip("_-").lower().endswith("s")
+
+
+def _string(found: KeyClass, name: str, value: str, pii: bool) -> int:
+    """Where the secret part of a string starts; -1 when nothing secret is there."""
+    raw = value.encode("utf-8", "surrogatepass") if len(value) <= 65536 else value[:65536].encode("utf-8", "surrogatepass")
+    if inert.is_template(raw):
+        return -1
+    if found is KeyClass.HEADER:
+        part = header_secret(raw)
+        return -1 if part is None else part[0]
+    secret: bool
+    match found:
+        case KeyClass.PASSWORD | KeyClass.COOKIE:
+            secret = True
+        case KeyClass.TOKEN:
+            secret = _token(raw)
+        case KeyClass.CODE:
+            secret = any(char.isdigit() for char in value) and 3 <= len(value) <= 16
+        case KeyClass.PHRASE:
+            secret = " " in value or len(value) >= 16
+        case KeyClass.PERSONAL:
+            secret = pii and sum(char.isdigit() for char in value) >= 4
+        case _:
+            secret = inert.plausible_token(raw, named=is_service(name)) or _pair(found, raw)
+    return 0 if secret else -1
+
+
+def _token(raw: bytes) -> bool:
+    if raw.startswith((b"http://", b"https://", b"/", b"./")) or b" " in raw.strip():
+        return b" " in raw.strip() and not raw.replace(b" ", b"").isalpha() and raw[:7].lower() in (b"bearer ", b"basic d")
+    if raw.isdigit():
+        return len(raw) >= 4
+    if inert.is_filler(raw):
+        return False
+    return len(raw) >= 6 or (len(raw) >= 4 and not raw.isalpha())
+
+
+def _pair(found: KeyClass, raw: bytes) -> bool:
+    user, colon, password = raw.partition(b":")
+    return found is KeyClass.WEAK and bool(colon and user and password) and b"//" not in raw and b" " not in raw
+
+
+def _number(found: KeyClass, value: int, pii: bool, extra: bool) -> bool:
+    if extra:
+        return True
+    if found is KeyClass.CODE:
+        return 1000 <= value < 10**10
+    if found is KeyClass.PASSWORD:
+        return value > 9
+    if found is KeyClass.TOKEN:
+        return value >= 10**5
+    return found is KeyClass.PERSONAL and pii and value >= 10**6
+
+
+def paired_name(mapping: Mapping[Any, Any]) -> tuple[str, tuple[str, ...]] | None:
+    """The name in ``{"name": "Authorization", "value": "..."}``, and under which keys its value stands."""
+    if not 2 <= len(mapping) <= 12:
+        return None
+    values = tuple(key for key in mapping if type(key) is str and key.lower() in VALUE_KEYS)
+    if not values:
+        return None
+    for key in mapping:
+        if type(key) is str and key.lower() in _NAME_KEYS and key not in values:
+            name = mapping[key]
+            if type(name) is str and 2 <= len(name) <= 128:
+                return name, values
+    return None
+
+
+def list_verdicts(items: Sequence[Any], *, extra: frozenset[str], pii: bool) -> dict[int, Verdict]:
+    """Items of a list that go because of the item before them: ``["Authorization", "..."]``, ``["--password", "..."]``.
+
+    Args:
+        items: a list or tuple of exact builtin type.
+        extra: the user's own key names, normalised.
+        pii: whether names of personal numbers count.
+    """
+    found: dict[int, Verdict] = {}
+    if len(items) == 2 and type(items[0]) is str and len(items[0]) <= 128:
+        verdict = judge(items[0], items[1], extra=is_extra(items[0], extra), pii=pii)
+        if verdict is not None:
+            found[1] = verdict
+    if len(items) >= 2:
+        for index, (kind, rule) in argument_spans(items).items():
+            found.setdefault(index, Verdict(kind, rule))
+        if len(items) in (12, 15, 18, 21, 24) and all(type(item) is str and len(item) <= 8 for item in items):
+            if is_word_list([item.encode("utf-8", "surrogatepass") for item in items]):
+                found.update((index, Verdict("seed_phrase", "phrase:words")) for index in range(len(items)))
+    return found
+
+
+def is_extra(name: str, extra: frozenset[str]) -> bool:
+    """Whether a key is one of the user's own."""
+    return bool(extra) and normal_name(name) in extra
+
+
+def member_verdicts(mapping: Mapping[Any, Any], *, extra: frozenset[str], pii: bool) -> dict[str, Verdict]:
+    """Members of a mapping that go because of their own key, or of the name beside them.
+
+    Args:
+        mapping: a dict of exact builtin type.
+        extra: the user's own key names, normalised.
+        pii: whether names of personal numbers count.
+    """
+    found: dict[str, Verdict] = {}
+    for key, value in mapping.items():
+        if type(key) is str:
+            verdict = judge(key, value, extra=is_extra(key, extra), pii=pii)
+            if verdict is not None:
+                found[key] = verdict
+    paired = paired_name(mapping)
+    if paired is not None:
+        name, keys = paired
+        for key in keys:
+            verdict = judge(name, mapping[key], extra=is_extra(name, extra), pii=pii)
+            if verdict is not None:
+                found[key] = verdict
+    return found
+
+
+def secret_paths(root: Any, *, extra: frozenset[str], pii: bool) -> dict[Path, Verdict]:
+    """Paths of all scalars in parsed JSON that key rules remove.
+
+    Args:
+        root: what ``json.loads`` gave.
+        extra: the user's own key names, normalised.
+        pii: whether names of personal numbers count.
+    """
+    found: dict[Path, Verdict] = {}
+    todo: list[tuple[Path, Any, Verdict | None]] = [((), root, None)]
+    while todo:
+        path, value, forced = todo.pop()
+        if type(value) is dict:
+            members = {} if forced else member_verdicts(value, extra=extra, pii=pii)
+            children: list[tuple[str | int, Any, Verdict | None]] = [(k, v, forced or members.get(k)) for k, v in value.items()]
+        else:
+            items = {} if forced else list_verdicts(value, extra=extra, pii=pii)
+            children = [(i, v, forced or items.get(i)) for i, v in enumerate(value)]
+        for step, child, verdict in children:
+            if type(child) in (dict, list):
+                todo.append(((*path, step), child, verdict if verdict is not None and verdict.whole else None))
+            elif verdict is not None and child is not None and type(child) is not bool:
+                found[(*path, step)] = verdict
+    return found

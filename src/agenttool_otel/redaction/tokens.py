@@ -1,0 +1,132 @@
+"""Documented token formats: the rules of ``rules.toml``, each behind its keywords."""
+
+from __future__ import annotations
+
+import hashlib
+import tomllib
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from importlib import resources
+from typing import Any, Final, NamedTuple
+
+from agenttool_otel.redaction import inert
+from agenttool_otel.redaction.patterns import Matcher, compile_pattern
+from agenttool_otel.redaction.types import Engine, Span
+
+__all__ = ["TokenDetector", "TokenRule", "load_rules"]
+
+_MACROS: Final = (
+    ("<L>", r"(?:^|[^A-Za-z0-9_]|\\[nrt]|%[0-9A-Fa-f]{2})"),
+    ("<B>", r"(?:^|[^A-Za-z0-9_+/-]|\\[nrt]|%[0-9A-Fa-f]{2}|//?)"),
+    ("<R>", r"(?:$|[^A-Za-z0-9_-])"),
+    ("<H>", "[0-9a-fA-F]"),
+)
+
+
+class TokenRule(NamedTuple):
+    """One format.
+
+    Attributes:
+        id: stable name.
+        kind: low-cardinality kind.
+        keywords: lower-case literals, one of which occurs in every match.
+        pattern: RE2; group 1 is what has to go.
+        entropy: least entropy of group 1, in bits per byte.
+        filler: whether matches made of x, stars and alphabets are dropped as examples.
+        digit: whether a match needs a digit, because words have the same shape.
+        joined: whether it is distinctive enough to be looked for across line breaks.
+    """
+
+    id: str
+    kind: str
+    keywords: tuple[bytes, ...]
+    pattern: str
+    entropy: float
+    filler: bool
+    joined: bool
+    digit: bool
+
+
+@lru_cache(maxsize=1)
+def load_rules() -> tuple[TokenRule, ...]:
+    """The rules of ``rules.toml``, with its macros expanded."""
+    text = resources.files(__package__).joinpath("rules.toml").read_text("utf-8")
+    return tuple(_rule(row) for row in tomllib.loads(text)["rule"])
+
+
+def _rule(row: dict[str, Any]) -> TokenRule:
+    pattern = row["pattern"]
+    for macro, meaning in _MACROS:
+        pattern = pattern.replace(macro, meaning)
+    return TokenRule(
+        id=row["id"],
+        kind=row.get("kind", row["id"]),
+        keywords=tuple(word.encode() for word in row["keywords"]),
+        pattern=pattern,
+        entropy=row.get("entropy", 0.0),
+        filler=row.get("filler", True),
+        joined=row.get("joined", False),
+        digit=row.get("digit", False),
+    )
+
+
+@lru_cache(maxsize=1)
+def _examples() -> frozenset[str]:
+    text = resources.files(__package__).joinpath("examples.toml").read_text("utf-8")
+    return frozenset(digest for row in tomllib.loads(text)["example"] for digest in row["sha256"])
+
+
+class TokenDetector:
+    """Finds documented token formats. A rule is compiled when its keyword is first seen."""
+
+    name = "tokens"
+
+    def __init__(self, engine: Engine, *, joined_only: bool = False) -> None:
+        """Choose the rules.
+
+        Args:
+            engine: the matcher.
+            joined_only: only rules that are distinctive enough for text whose line breaks were taken out.
+        """
+        self._engine: Engine = engine
+        self._rules = tuple(rule for rule in load_rules() if rule.joined or not joined_only)
+        self._by_keyword: tuple[tuple[bytes, tuple[int, ...]], ...] = tuple(
+            (word, tuple(i for i, rule in enumerate(self._rules) if word in rule.keywords))
+            for word in sorted({word for rule in self._rules for word in rule.keywords})
+        )
+
+    def matcher(self, rule: TokenRule) -> Matcher:
+        """The rule's compiled pattern."""
+        return compile_pattern(rule.pattern, self._engine)
+
+    def active(self, lowered: bytes) -> Iterator[TokenRule]:
+        """Rules whose keyword occurs, in their order."""
+        hit: set[int] = set()
+        for word, indexes in self._by_keyword:
+            if word in lowered:
+                hit.update(indexes)
+        return (self._rules[index] for index in sorted(hit))
+
+    def find(self, data: bytes, lowered: bytes) -> Iterable[Span]:
+        """Spans of all known formats."""
+        for rule in self.active(lowered):
+            yield from self.apply(rule, data)
+
+    def apply(self, rule: TokenRule, data: bytes) -> Iterator[Span]:
+        """Spans of one format."""
+        for match in self.matcher(rule).finditer(data):
+            start, end = match.start(1), match.end(1)
+            if _is_secret(rule, data[start:end]):
+                yield Span(start, end, rule.kind, rule.id)
+
+
+def _is_secret(rule: TokenRule, value: bytes) -> bool:
+    if rule.filler and inert.is_filler(value):
+        return False
+    if value.endswith(b"EXAMPLE") and rule.id == "aws_access_key":
+        return False
+    if rule.digit and not any(48 <= byte <= 57 for byte in value):
+        return False
+    if hashlib.sha256(value).hexdigest()[:32] in _examples():
+        return False
+    return not rule.entropy or inert.entropy(value[:1024]) >= rule.entropy

@@ -1,0 +1,322 @@
+"""Walking through a value: a quick look first, a careful copy only where something has to change."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+from agenttool_otel.redaction.keys import KeyClass, classify
+from agenttool_otel.redaction.placeholders import omitted
+from agenttool_otel.redaction.pointers import Targets, pointer_of
+from agenttool_otel.redaction.structure import VALUE_KEYS, Verdict, is_extra, list_verdicts, member_verdicts, paired_name
+from agenttool_otel.redaction.text import DetectorFailed, TextRedactor
+from agenttool_otel.redaction.types import Redaction, RedactionSettings
+
+__all__ = ["Walk", "strings_of"]
+
+_LONG_KEY: Final = 16
+_VALUE_KEYS: Final = frozenset(VALUE_KEYS)
+_POINTER_LIMIT: Final = 1000
+
+
+def strings_of(root: Any, settings: RedactionSettings, extra: frozenset[str]) -> list[str] | None:
+    """All strings of a value for which no other than value rules can matter.
+
+    Args:
+        root: anything.
+        settings: bounds, and whether key rules run.
+        extra: the user's own key names, normalised.
+
+    Returns:
+        The strings (and long keys), or None when the value has to be walked with care: a telling key, a foreign type,
+        too deep, too many nodes, not a number.
+    """
+    strings: list[str] = []
+    level: list[Any] = [root]
+    nodes = 0
+    keyed = settings.key_names and settings.enabled
+    for _ in range(settings.max_depth):
+        below: list[Any] = []
+        for value in level:
+            kind = type(value)
+            if kind is str:
+                strings.append(value)
+            elif kind is dict:
+                nodes += len(value)
+                pair = False
+                for key, child in value.items():
+                    if type(key) is not str:
+                        return None
+                    if keyed and (classify(key) is not KeyClass.NONE or (extra and is_extra(key, extra))):
+                        return None
+                    if len(key) >= _LONG_KEY:
+                        strings.append(key)
+                    pair = pair or key in _VALUE_KEYS
+                    kind = type(child)
+                    if kind is str:
+                        strings.append(child)
+                    elif kind is int:
+                        if child > 999_999_999_999 or child < -(1 << 53):
+                            return None
+                    elif child is not None and kind is not bool:
+                        below.append(child)
+                if pair and keyed and paired_name(value) is not None:
+                    return None
+            elif kind is list or kind is tuple:
+                nodes += len(value)
+                if keyed and len(value) >= 2 and _telling_list(value, extra):
+                    return None
+                below.extend(value)
+            elif kind is int:
+                if value > 999_999_999_999 or value < -(1 << 53):
+                    return None
+            elif kind is float:
+                if not math.isfinite(value):
+                    return None
+            elif value is not None and kind is not bool:
+                return None
+        if nodes > settings.max_nodes:
+            return None
+        if not below:
+            return strings
+        level = below
+    return None
+
+
+def _telling_list(items: list[Any] | tuple[Any, ...], extra: frozenset[str]) -> bool:
+    first = items[0]
+    if len(items) == 2 and type(first) is str and (classify(first) is not KeyClass.NONE or is_extra(first, extra)):
+        return True
+    if len(items) in (12, 15, 18, 21, 24):
+        return True
+    return any(type(item) is str and item[:1] == "-" for item in items)
+
+
+class Walk:
+    """One careful copy. Not shared between threads, not used twice."""
+
+    def __init__(
+        self, text: TextRedactor, settings: RedactionSettings, extra: frozenset[str], targets: Targets, kind: str, budget: int | None
+    ) -> None:
+        """Prepare.
+
+        Args:
+            text: redacts strings.
+            settings: bounds and switches.
+            extra: the user's own key names, normalised.
+            targets: what contracts and policies name.
+            kind: the kind that a redaction by pointer states.
+            budget: bytes of text that may be scanned; None for no bound.
+        """
+        self._text = text
+        self._make = text.placeholders
+        self._settings = settings
+        self._extra = extra
+        self._targets = targets
+        self._kind = kind
+        self._left = budget
+        self._nodes = 0
+        self._path: list[str | int] = []
+        self._above: set[int] = set()
+        self._counts: dict[tuple[str, str, str], int] = {}
+        self.failed = False
+
+    @property
+    def redactions(self) -> tuple[Redaction, ...]:
+        """What was removed so far."""
+        return tuple(Redaction(kind, pointer, rule, count) for (kind, pointer, rule), count in self._counts.items())
+
+    def run(self, value: Any) -> Any:
+        """The copy that may leave the process."""
+        if self._targets.everything:
+            return self._by_pointer(value, "*")
+        return self._copy(value, None)
+
+    def _note(self, kind: str, rule: str) -> None:
+        if len(self._counts) >= _POINTER_LIMIT:
+            key = (kind, "", rule)
+        else:
+            key = (kind, pointer_of(self._path), rule)
+        self._counts[key] = self._counts.get(key, 0) + 1
+
+    def _by_pointer(self, value: Any, rule: str) -> Any:
+        """The placeholder of a whole value that was named."""
+        if value is None:
+            return None
+        raw = value.encode("utf-8", "surrogatepass") if type(value) is str else b"\0" + type(value).__name__.encode()
+        if type(value) is str and self._make.is_placeholder(raw):
+            return value
+        self._note(self._kind, rule)
+        return self._make.make(self._kind, raw)
+
+    def _copy(self, value: Any, forced: Verdict | None) -> Any:
+        kind = type(value)
+        if kind is str:
+            return self._string(value, forced)
+        if value is None or kind is bool:
+            return value
+        if kind is int:
+            return self._integer(value, forced)
+        if kind is float:
+            return self._float(value, forced)
+        if kind is dict or kind is list or kind is tuple:
+            return self._container(value, forced)
+        return self._foreign(value, kind, forced)
+
+    def _foreign(self, value: Any, kind: type, forced: Verdict | None) -> Any:
+        """Subclasses of builtin types are read through the builtin's own methods; user code never runs."""
+        if issubclass(kind, str):
+            return self._string(str.__str__(value), forced)
+        if issubclass(kind, int):
+            return self._integer(int.__int__(value), forced)
+        if issubclass(kind, float):
+            return self._float(float.__float__(value), forced)
+        if issubclass(kind, (dict, list, tuple, set, frozenset)):
+            return self._container(value, forced)
+        if issubclass(kind, (bytes, bytearray, memoryview)):
+            return omitted("bytes")
+        return omitted(_class_name(kind))
+
+    def _integer(self, value: int, forced: Verdict | None) -> Any:
+        if forced is not None:
+            self._note(forced.kind, forced.rule)
+            return self._make.make(forced.kind, str(value).encode() if value.bit_length() < 512 else b"int")
+        if value.bit_length() > 256:
+            return omitted("int")  # too long to be written in decimal by default
+        if self._text.card(value):
+            self._note("payment_card", "pii:card")
+            return self._make.make("payment_card", str(value).encode())
+        return value
+
+    def _float(self, value: float, forced: Verdict | None) -> Any:
+        if forced is not None:
+            self._note(forced.kind, forced.rule)
+            return self._make.make(forced.kind, repr(value).encode())
+        if math.isfinite(value):
+            return value
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+    def _string(self, value: str, forced: Verdict | None) -> str:
+        if forced is not None:
+            head, secret = value[: forced.start], value[forced.start :]
+            raw = secret.encode("utf-8", "surrogatepass")
+            if self._make.is_placeholder(raw) or value in self._settings.allow:
+                return value
+            self._note(forced.kind, forced.rule)
+            return head + self._make.make(forced.kind, raw)
+        if not value or not self._text.active:
+            return value
+        rest = ""
+        if self._left is not None:
+            size = len(value) if value.isascii() else len(value.encode("utf-8", "surrogatepass"))
+            if size > self._left:
+                value = self._text.cut(value, self._left) if self._left else ""
+                rest = omitted("over_budget")
+                self._note("over_budget", "budget")
+                self._left = 0
+            else:
+                self._left -= size
+        try:
+            clean, finds = self._text.redact(value)
+        except DetectorFailed as error:
+            self.failed = True
+            self._note("failed", error.detector)
+            return self._make.make("failed", b"")
+        for kind, rule in finds:
+            self._note(kind, rule)
+        return clean + rest
+
+    def _container(self, value: Any, forced: Verdict | None) -> Any:
+        identity = id(value)
+        if identity in self._above:
+            return omitted("cycle")
+        if len(self._above) >= self._settings.max_depth:
+            return omitted("depth")
+        self._above.add(identity)
+        try:
+            if issubclass(type(value), dict):
+                return self._mapping(value, forced)
+            return self._sequence(value, forced)
+        finally:
+            self._above.discard(identity)
+
+    def _full(self, size: int) -> bool:
+        self._nodes += size
+        return self._nodes > self._settings.max_nodes
+
+    def _mapping(self, value: Any, forced: Verdict | None) -> Any:
+        items = list(dict.items(value))
+        if self._full(len(items)):
+            return omitted("nodes")
+        verdicts: dict[str, Verdict] = {}
+        if self._settings.key_names and self._settings.enabled and forced is None:
+            verdicts = member_verdicts(dict(items), extra=self._extra, pii=self._settings.pii)
+        out: dict[Any, Any] = {}
+        for key, child in items:
+            name = self._key(key)
+            self._path.append(name if type(name) is str else str(name))
+            try:
+                rule = self._named(name, key)
+                new = self._by_pointer(child, rule) if rule is not None else self._child(child, forced or verdicts.get(key))
+            finally:
+                self._path.pop()
+            while name in out:
+                name = f"{name}#2"  # two secrets as keys must not swallow each other
+            out[name] = new
+        return out
+
+    def _sequence(self, value: Any, forced: Verdict | None) -> Any:
+        kind = type(value)
+        if issubclass(kind, list):
+            items = list(list.__iter__(value))
+        elif issubclass(kind, tuple):
+            items = list(tuple.__iter__(value))
+        else:
+            items = list(set.__iter__(value) if issubclass(kind, set) else frozenset.__iter__(value))
+        if self._full(len(items)):
+            return omitted("nodes")
+        verdicts: dict[int, Verdict] = {}
+        if self._settings.key_names and self._settings.enabled and forced is None:
+            verdicts = list_verdicts(items, extra=self._extra, pii=self._settings.pii)
+        out = []
+        for index, child in enumerate(items):
+            self._path.append(index)
+            try:
+                rule = self._named(str(index), None)
+                out.append(self._by_pointer(child, rule) if rule is not None else self._child(child, forced or verdicts.get(index)))
+            finally:
+                self._path.pop()
+        return tuple(out) if issubclass(kind, tuple) else out
+
+    def _child(self, child: Any, verdict: Verdict | None) -> Any:
+        if verdict is None or not verdict.whole:
+            kind = type(child)
+            if verdict is not None and kind in (dict, list, tuple):
+                verdict = None
+        return self._copy(child, verdict)
+
+    def _named(self, name: Any, key: Any) -> str | None:
+        """The pointer rule that asks for the value at the current path."""
+        targets = self._targets
+        if not targets.names and not targets.paths:
+            return None
+        if key is not None and type(key) is str and targets.names_rule(key):
+            return "name"
+        return "pointer" if targets.path_rule(tuple(str(step) for step in self._path)) else None
+
+    def _key(self, key: Any) -> Any:
+        kind = type(key)
+        if kind is str:
+            if len(key) < _LONG_KEY or not self._text.active:
+                return key
+            return self._string(key, None)
+        if key is None or kind is bool or kind is int or kind is float:
+            return key
+        if issubclass(kind, str):
+            return self._string(str.__str__(key), None)
+        return omitted(_class_name(kind))
+
+
+def _class_name(kind: type) -> str:
+    name = type.__dict__["__name__"].__get__(kind)
+    return name if type(name) is str else "object"
