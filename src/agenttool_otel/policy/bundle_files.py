@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import os
 import tarfile
 import zlib
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from agenttool_otel.errors import PolicyLoadError
-from agenttool_otel.policy.bundle import MANIFEST, MAX_BUNDLE_BYTES, MAX_BUNDLE_FILES, SIGNATURES
+from agenttool_otel.policy.bundle import MANIFEST, MAX_BUNDLE_BYTES, MAX_BUNDLE_FILES, SIGNATURES, Bundle
 
-__all__ = ["directory_stamp", "read_archive", "read_directory"]
+__all__ = ["bundle_files", "directory_stamp", "read_archive", "read_directory", "write_archive"]
 
 _DATA_NAMES = ("data.json", "data.yaml", "data.yml")
 
@@ -126,3 +128,38 @@ def read_archive(content: bytes, *, origin: str) -> dict[str, bytes]:
     if not files:
         raise PolicyLoadError(f"{origin}: the archive is empty")
     return files
+
+
+def bundle_files(bundle: Bundle, *, tests: bool = False) -> dict[str, bytes]:
+    """Return the files of a bundle, as a directory or archive of it would hold them.
+
+    Args:
+        bundle: the bundle.
+        tests: with the ``_test.rego`` files.
+    """
+    manifest = {**bundle.manifest, "revision": bundle.revision}
+    files = {MANIFEST: json.dumps(manifest, sort_keys=True).encode("utf-8")}
+    files.update((path, text.encode("utf-8")) for path, text in bundle.modules.items())
+    if tests:
+        files.update((path, text.encode("utf-8")) for path, text in bundle.tests.items())
+    if bundle.data_json != "{}":
+        files["data.json"] = bundle.data_json.encode("utf-8")
+    return files
+
+
+def write_archive(files: Mapping[str, bytes]) -> bytes:
+    """Pack files into a ``.tar.gz``; the same files give the same bytes.
+
+    Args:
+        files: content by path.
+    """
+    buffer = io.BytesIO()
+    with (
+        gzip.GzipFile(fileobj=buffer, mode="wb", mtime=0) as packed,
+        tarfile.open(fileobj=packed, mode="w", format=tarfile.USTAR_FORMAT) as archive,
+    ):
+        for path in sorted(files):
+            member = tarfile.TarInfo(path)
+            member.size = len(files[path])
+            archive.addfile(member, io.BytesIO(files[path]))
+    return buffer.getvalue()
