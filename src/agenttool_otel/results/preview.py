@@ -79,15 +79,20 @@ class PreviewBuilder:
             self._head += text[:room]
         self._tail = (self._tail + text[-(self._max + _BACK) :])[-(self._max + _BACK) :]
 
-    def build(self) -> Preview:
-        """Return the view of all pieces so far."""
+    def build(self, max_chars: int | None = None) -> Preview:
+        """Return the view of all pieces so far.
+
+        Args:
+            max_chars: most characters of this view, if fewer than the builder was made for.
+        """
+        most = self._max if max_chars is None else max(0, min(self._max, max_chars))
         lines = self._breaks + (0 if self._ends_with_break or not self._chars else 1)
-        if self._chars <= self._max:
+        if self._chars <= most:
             return Preview(self._head, self._chars, lines)
-        room = self._max - _NOTE_ROOM
+        room = most - _NOTE_ROOM
         if room <= 0:
             note = f"[{self._chars} characters omitted]"
-            return Preview(note[: self._max], self._chars, lines, self._chars, self._breaks)
+            return Preview(note[:most], self._chars, lines, self._chars, self._breaks)
         head = _cut_head(self._head, int(room * _HEAD_SHARE))
         tail = _cut_tail(self._tail, room - int(room * _HEAD_SHARE))
         omitted = self._chars - len(head) - len(tail)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from agenttool_otel.errors import ConfigurationError, PersistenceError
@@ -73,11 +73,11 @@ class Cipher:
                     number += 1
         yield cipher.encrypt(_nonce(prefix, number, last=True), bytes(held), header)
 
-    def decrypt_range(self, read: Mapping[str, Any] | Any, plain_size: int, start: int, length: int) -> bytes:
+    def decrypt_range(self, read: Callable[[int, int], bytes], plain_size: int, start: int, length: int) -> bytes:
         """Return a range of the plaintext.
 
         Args:
-            read: function that returns ``length`` bytes from ``start`` of the stored bytes.
+            read: function of start and length that returns that range of the stored bytes.
             plain_size: size of the whole plaintext.
             start: first byte.
             length: how many.

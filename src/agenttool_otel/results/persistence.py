@@ -1,0 +1,354 @@
+"""Keeping results: the chosen strategy carried out, recorded, and survived when the store fails.
+
+Telemetry's rule holds here, not permission's: a failing store never takes a result away from a caller who may have it.
+What it costs is the full text behind the preview, and the record says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from agenttool_otel.errors import PersistenceError
+from agenttool_otel.names import ContentType, PersistenceStrategy, RedactionState
+from agenttool_otel.records.base import JsonObject
+from agenttool_otel.records.inspection import class_name
+from agenttool_otel.records.persistence import ResultPersistence
+from agenttool_otel.results.preview import PreviewBuilder
+from agenttool_otel.results.size import measure, text_bytes
+from agenttool_otel.results.source import Source, source_of
+from agenttool_otel.results.stores.types import PayloadStore, PersistedRef
+from agenttool_otel.results.strategy import StrategyChoice, choose_strategy
+from agenttool_otel.results.transform import RedactionFailed, Transform
+from agenttool_otel.results.upload import StoreTimeout, Upload
+
+__all__ = ["DEFAULT_MAX_INLINE_CHARS", "DEFAULT_PREVIEW_CHARS", "Kept", "ResultKeeper"]
+
+DEFAULT_MAX_INLINE_CHARS: Final = 50_000
+DEFAULT_PREVIEW_CHARS: Final = 2_048
+_S = PersistenceStrategy
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What was done with one result.
+
+    Attributes:
+        decision: the record.
+        preview: what may be shown in the result's place: the value itself where nothing had to be cut, else a text.
+        ref: reference to the payload, if it was stored.
+        failure: why the payload could not be stored; no content in it. ``None``: nothing failed.
+        model_facing: content blocks for the model.
+        content: content blocks of the envelope.
+    """
+
+    decision: ResultPersistence
+    preview: Any
+    ref: PersistedRef | None = None
+    failure: str | None = None
+    model_facing: list[JsonObject] = field(default_factory=list)
+    content: list[JsonObject] = field(default_factory=list)
+
+
+class ResultKeeper:
+    """Chooses a strategy for each result and carries it out.
+
+    Args:
+        store: where payloads go; ``None``: nowhere, so that a large result is cut and the rest is gone. A function is
+            called once, when the first payload has to be stored.
+        max_inline_chars: limit for tools that state none.
+        preview_chars: most characters of what takes a large result's place.
+        deadline_s: seconds that a call may wait for the store in all.
+        ttl_s: seconds to keep payloads; the store's default where ``None``.
+    """
+
+    def __init__(
+        self,
+        store: PayloadStore | Callable[[], PayloadStore] | None = None,
+        *,
+        max_inline_chars: int = DEFAULT_MAX_INLINE_CHARS,
+        preview_chars: int = DEFAULT_PREVIEW_CHARS,
+        deadline_s: float = 10.0,
+        ttl_s: float | None = None,
+    ) -> None:
+        self._store = store
+        self.max_inline_chars = max_inline_chars
+        self.preview_chars = preview_chars
+        self.deadline_s = deadline_s
+        self.ttl_s = ttl_s
+
+    @property
+    def store(self) -> PayloadStore | None:
+        """The store, made now if it was not yet.
+
+        Raises:
+            PersistenceError: it can't be made.
+        """
+        if self._store is None or not callable(self._store):
+            return self._store
+        try:
+            self._store = self._store()
+        except PersistenceError:
+            raise
+        except Exception as error:
+            raise PersistenceError(f"the store can't be opened: {class_name(type(error))}") from error
+        return self._store
+
+    def choose(
+        self,
+        value: Any,
+        *,
+        size: int | None = None,
+        obliged_limit: Any = None,
+        contract_limit: Any = None,
+        strategy: str | None = None,
+        contract_strategy: str | None = None,
+        sensitivity: str | None = None,
+        redact: bool = False,
+        supports_persistence: bool = True,
+        exempt: bool = False,
+    ) -> StrategyChoice | None:
+        """Choose the strategy of a result; ``None`` when it is small and nobody demands anything: the usual case.
+
+        Args:
+            value: the result.
+            size: its size in bytes where known; measured where not.
+            obliged_limit: the policy's ``max_inline_chars``.
+            contract_limit: the contract's.
+            strategy: the policy's strategy.
+            contract_strategy: the contract's.
+            sensitivity: the permission profile's ``data_sensitivity``.
+            redact: contract or policy want the result redacted.
+            supports_persistence: what the execution profile says.
+            exempt: the tool reads persisted results itself.
+        """
+        cls = type(value)
+        if cls is str:
+            size = len(value)  # the limit counts characters
+        elif value is None:
+            size = 0
+        elif size is None:
+            size = measure(value).bytes
+        if size is None and strategy is None and contract_strategy is None:
+            # An iterator, an open file, an object of the caller's own: it can't be cut or stored without being
+            # consumed, and its class name, which is all that is ever shown of it, is small.
+            size = 0
+        choice = choose_strategy(
+            size=size,
+            default_limit=self.max_inline_chars,
+            contract_limit=contract_limit,
+            obliged_limit=obliged_limit,
+            contract_strategy=contract_strategy,
+            obliged_strategy=strategy,
+            sensitivity=sensitivity,
+            redact=redact,
+            supports_persistence=supports_persistence,
+            has_store=self._store is not None,
+            exempt=exempt,
+        )
+        return None if choice.is_plain else choice
+
+    def keep(
+        self,
+        value: Any,
+        choice: StrategyChoice,
+        *,
+        invocation_id: str,
+        result_id: str | None = None,
+        size: int | None = None,
+        transform: Transform | None = None,
+        owner: dict[str, str] | None = None,
+    ) -> Kept:
+        """Carry out a strategy; never raises.
+
+        Args:
+            value: the result.
+            choice: what ``choose`` said.
+            invocation_id: the call; the payload's URI is named after it.
+            result_id: the result, where it has an id already.
+            size: size in bytes, where known.
+            transform: redaction of what is stored and previewed.
+            owner: ``session_id`` and ``tenant``, for whoever serves the payload later.
+        """
+        job = _Job(self, value, choice, invocation_id, result_id, size, transform, owner)
+        try:
+            return job.run()
+        except RedactionFailed as error:
+            return job.dropped("redaction_failed", str(error), RedactionState.FAILED)
+        except PersistenceError as error:
+            return job.dropped("store_failed", str(error), RedactionState.NONE)
+        except Exception as error:
+            return job.dropped("store_failed", f"internal: {class_name(type(error))}", RedactionState.NONE)
+
+
+@dataclass(slots=True)
+class _Job:
+    """One result on its way."""
+
+    keeper: ResultKeeper
+    value: Any
+    choice: StrategyChoice
+    invocation_id: str
+    result_id: str | None
+    size: int | None
+    transform: Transform | None
+    owner: dict[str, str] | None
+    store_failure: str | None = None
+
+    def run(self) -> Kept:
+        choice = self.choice
+        if choice.strategy is _S.DROP_WITH_REASON:
+            return self.dropped(choice.reason, None, RedactionState.DROPPED)
+        if not choice.persists and not choice.over_limit:
+            return self._inline()
+        source = source_of(self.value, self.transform)
+        if not choice.persists:
+            return self._cut(source, self._read_through(source, None), None)
+        upload = self._start(source.media_type)
+        try:
+            read = self._read_through(source, upload)
+            ref = upload.commit() if upload is not None else None
+        except RedactionFailed:
+            if upload is not None:
+                upload.abort()
+            raise
+        except PersistenceError as error:
+            self.store_failure = self.store_failure or _cause(error)
+            if upload is not None:
+                upload.abort()
+            # The pieces are half read: the view is made anew, without the store.
+            source = source_of(self.value, self.transform)
+            return self._cut(source, self._read_through(source, None), None)
+        except BaseException:
+            if upload is not None:
+                upload.abort()
+            raise
+        return self._cut(source, read, ref)
+
+    def _start(self, media_type: str) -> Upload | None:
+        try:
+            store = self.keeper.store
+            if store is None:
+                raise PersistenceError("no store is configured")
+            return Upload(
+                store,
+                media_type,
+                deadline_s=self.keeper.deadline_s,
+                name=self.invocation_id,
+                owner={"invocation_id": self.invocation_id, **(self.owner or {})},
+                ttl_s=self.keeper.ttl_s,
+                redaction_state=(RedactionState.NONE if self.transform is None else RedactionState.REDACTED).value,
+            )
+        except PersistenceError as error:
+            self.store_failure = _cause(error)
+            return None
+
+    def _read_through(self, source: Source, upload: Upload | None) -> tuple[PreviewBuilder | None, int]:
+        """Read all pieces once: to the store, to the preview and into the count."""
+        builder = PreviewBuilder(self.keeper.preview_chars) if source.is_text else None
+        total = 0
+        for piece in source.pieces:
+            if isinstance(piece, str):
+                if builder is not None:
+                    builder.add(piece)
+                if upload is None:
+                    total += text_bytes(piece)
+                    continue
+                data = piece.encode("utf-8", "backslashreplace")
+            else:
+                data = piece
+            total += len(data)
+            if upload is not None:
+                upload.write(data)
+        return builder, total
+
+    def _inline(self) -> Kept:
+        state = RedactionState.NONE
+        value = self.value
+        if self.transform is not None:
+            cleaned = self._clean_value(value)
+            if cleaned is not value:
+                state, value = RedactionState.REDACTED, cleaned
+        decision = self._record(self.choice.strategy, self.choice.reason, state, preview_bytes=None)
+        return Kept(decision, value)
+
+    def _clean_value(self, value: Any) -> Any:
+        if self.transform is None:
+            return value
+        try:
+            if type(value) is str:
+                cleaned: Any = self.transform.text(value)
+            else:
+                cleaned = self.transform.value(value, "")
+        except Exception as error:
+            raise RedactionFailed(f"redaction failed: {type(error).__name__}") from None
+        return value if cleaned == value else cleaned
+
+    def _cut(self, source: Source, read: tuple[PreviewBuilder | None, int], ref: PersistedRef | None) -> Kept:
+        builder, total = read
+        strategy = self.choice.strategy
+        reason = self.choice.reason
+        if self.choice.persists and ref is None:
+            strategy, reason = _S.DROP_WITH_REASON, "store_failed"
+        elif strategy is _S.REDACT:
+            strategy = _S.PREVIEW_AND_PERSIST
+        size = self.size if self.size is not None else total
+        if ref is None and not self.choice.over_limit and self.choice.strategy is _S.PREVIEW_AND_PERSIST:
+            # A contract wanted it stored although it is small: without the store it is still small.
+            shown: Any = self._clean_value(self.value)
+            text = None
+        else:
+            hidden = self.choice.strategy is _S.REF_ONLY
+            shown = text = _stand_in(size, source, ref, None if hidden else builder, self.keeper.preview_chars)
+        state = RedactionState.REDACTED if source.changed else RedactionState.NONE
+        decision = self._record(
+            strategy, reason, state, preview_bytes=None if text is None else text_bytes(text), ref=ref, size=size
+        )
+        blocks: list[JsonObject] = [{"type": ContentType.TEXT.value, "text": text}] if text is not None else []
+        content = [] if ref is None else [{"type": ContentType.PERSISTED_OUTPUT_REF.value, **ref.to_json()}]
+        return Kept(decision, shown, ref, self.store_failure, blocks, [*blocks, *content])
+
+    def dropped(self, reason: str, failure: str | None, state: RedactionState) -> Kept:
+        """Return the outcome of a result that nobody sees."""
+        text = f"[result dropped: {reason}]"
+        decision = self._record(_S.DROP_WITH_REASON, reason, state, preview_bytes=len(text))
+        blocks: list[JsonObject] = [{"type": ContentType.TEXT.value, "text": text}]
+        return Kept(decision, text, None, failure, blocks, list(blocks))
+
+    def _record(
+        self,
+        strategy: PersistenceStrategy,
+        reason: str,
+        state: RedactionState,
+        *,
+        preview_bytes: int | None,
+        ref: PersistedRef | None = None,
+        size: int | None = None,
+    ) -> ResultPersistence:
+        return ResultPersistence(
+            invocation_id=self.invocation_id,
+            result_id=self.result_id,
+            strategy=strategy,
+            threshold=self.choice.threshold(),
+            original_size_bytes=size if size is not None else self.size,
+            preview_size_bytes=preview_bytes,
+            persisted_ref=None if ref is None else {**ref.to_json(), "redaction_state": state.value},
+            redaction_state=state,
+            reason=reason,
+        )
+
+
+def _stand_in(size: int, source: Source, ref: PersistedRef | None, builder: PreviewBuilder | None, room: int) -> str:
+    """Return the text that takes a result's place: what it was, where it is, and a view of it, within ``room``."""
+    lines = f", {builder.build().lines} lines" if builder is not None else ""
+    where = f"Full output saved to {ref.uri}." if ref is not None else "The rest was not kept."
+    head = f"Output too large ({size} bytes{lines}, {source.media_type}). {where}"
+    if builder is None:
+        return head
+    head += " Preview:\n"
+    return head + builder.build(room - len(head)).text
+
+
+def _cause(error: PersistenceError) -> str:
+    return "deadline" if isinstance(error, StoreTimeout) else str(error)

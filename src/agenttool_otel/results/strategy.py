@@ -1,0 +1,146 @@
+"""Which persistence strategy a result gets: a pure choice from contract, size, sensitivity and obligation.
+
+The stricter word wins: an obligation of the policy can forbid what a contract allows, and a limit of the policy can
+only lower the contract's. A word that nobody knows drops the result rather than guess.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from agenttool_otel.names import PersistenceStrategy
+from agenttool_otel.records.base import JsonObject
+
+__all__ = ["SENSITIVE", "StrategyChoice", "choose_strategy"]
+
+SENSITIVE: Final = frozenset({"secret", "credential", "credentials", "restricted"})
+"""Values of ``data_sensitivity`` whose results are never written to a store."""
+
+_S = PersistenceStrategy
+# From the most permissive to the strictest about what is kept and shown.
+_ORDER: Final = (_S.INLINE, _S.PREVIEW_AND_PERSIST, _S.REDACT, _S.REF_ONLY, _S.NEVER_PERSIST, _S.DROP_WITH_REASON)
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyChoice:
+    """What is to be done with one result.
+
+    Attributes:
+        strategy: the strategy.
+        reason: why, a stable word for records and spans.
+        max_inline_chars: characters that may reach the model inline.
+        over_limit: whether the result is larger than that.
+    """
+
+    strategy: PersistenceStrategy
+    reason: str
+    max_inline_chars: int
+    over_limit: bool
+
+    @property
+    def persists(self) -> bool:
+        """Whether the payload goes to a store."""
+        return self.strategy in (_S.PREVIEW_AND_PERSIST, _S.REF_ONLY) or (
+            self.strategy is _S.REDACT and self.over_limit
+        )
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether there is nothing to do: the result is small and inline."""
+        return self.strategy is _S.INLINE and not self.over_limit
+
+    def threshold(self) -> JsonObject:
+        """Return the limits for the record."""
+        return {"max_inline_chars": self.max_inline_chars}
+
+
+def choose_strategy(
+    *,
+    size: int | None,
+    default_limit: int,
+    contract_limit: Any = None,
+    obliged_limit: Any = None,
+    contract_strategy: str | None = None,
+    obliged_strategy: str | None = None,
+    sensitivity: str | None = None,
+    redact: bool = False,
+    supports_persistence: bool = True,
+    has_store: bool = True,
+    exempt: bool = False,
+) -> StrategyChoice:
+    """Choose the strategy of a result.
+
+    Args:
+        size: characters of a text, bytes of anything else; ``None``: unknown, which counts as too large.
+        default_limit: limit where neither contract nor policy states one.
+        contract_limit: the output contract's ``max_inline_chars`` (or ``max_inline_bytes`` for binary content).
+        obliged_limit: the policy's; it can only lower the other. A limit that is no whole number from 0 is read as 0.
+        contract_strategy: the contract's ``persistence_policy_ref``, where it is one of the strategies.
+        obliged_strategy: the policy's strategy.
+        sensitivity: ``data_sensitivity`` of the permission profile; see SENSITIVE.
+        redact: contract or policy want the result redacted.
+        supports_persistence: what the execution profile says.
+        has_store: whether there is a store.
+        exempt: the tool reads persisted results itself; storing its output again would never end.
+    """
+    limit = _limit(contract_limit, default_limit)
+    if obliged_limit is not None:
+        limit = min(limit, _limit(obliged_limit, 0))
+    over = size is None or size > limit
+    wanted, reason = _wanted(contract_strategy, obliged_strategy, sensitivity)
+    if wanted is _S.DROP_WITH_REASON:
+        return StrategyChoice(wanted, reason, limit, over)
+    if wanted is _S.INLINE and obliged_strategy == _S.INLINE.value:
+        # The policy says inline: nothing is stored; only the policy's own limit still cuts.
+        cut = obliged_limit is not None and over
+        return StrategyChoice(_S.NEVER_PERSIST if cut else _S.INLINE, reason, limit, cut)
+    blocked = _blocked(wanted, supports_persistence=supports_persistence, has_store=has_store, exempt=exempt)
+    if wanted in (_S.PREVIEW_AND_PERSIST, _S.REF_ONLY):
+        if blocked is None:
+            return StrategyChoice(wanted, reason, limit, over)
+        if wanted is _S.REF_ONLY:
+            # The payload must not be shown, and can't be kept.
+            return StrategyChoice(_S.DROP_WITH_REASON, blocked, limit, over)
+        return StrategyChoice(_S.NEVER_PERSIST, blocked, limit, over)
+    if wanted is _S.NEVER_PERSIST:
+        return StrategyChoice(wanted, reason, limit, over)
+    if over:
+        if blocked is not None:
+            return StrategyChoice(_S.NEVER_PERSIST, blocked, limit, over)
+        over_reason = "result_exceeded_inline_limit" if size is not None else "result_size_unknown"
+        return StrategyChoice(_S.PREVIEW_AND_PERSIST, over_reason, limit, over)
+    if wanted is _S.REDACT or redact:
+        return StrategyChoice(_S.REDACT, reason if wanted is _S.REDACT else "redaction_required", limit, over)
+    return StrategyChoice(_S.INLINE, "within_inline_limit", limit, over)
+
+
+def _wanted(contract: str | None, obliged: str | None, sensitivity: str | None) -> tuple[PersistenceStrategy, str]:
+    found: list[tuple[PersistenceStrategy, str]] = [(_S.INLINE, "within_inline_limit")]
+    if contract is not None and contract in _S.__members__.values():
+        # A reference to some other system's rule is not ours to interpret.
+        found.append((_S(contract), "output_contract"))
+    if obliged is not None:
+        known = obliged in _S.__members__.values()
+        found.append((_S(obliged), "policy_obligation") if known else (_S.DROP_WITH_REASON, "unknown_strategy"))
+    if sensitivity is not None and sensitivity.lower() in SENSITIVE:
+        found.append((_S.NEVER_PERSIST, "data_sensitivity"))
+    return max(reversed(found), key=lambda item: _ORDER.index(item[0]))
+
+
+def _blocked(wanted: PersistenceStrategy, *, supports_persistence: bool, has_store: bool, exempt: bool) -> str | None:
+    if wanted is _S.NEVER_PERSIST:
+        return "never_persist"
+    if exempt:
+        return "circular_result_guard"
+    if not supports_persistence:
+        return "persistence_unsupported"
+    return None if has_store else "no_store"
+
+
+def _limit(value: Any, default: int) -> int:
+    if value is None:
+        return default
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        return 0
+    return value
