@@ -40,7 +40,7 @@ _OBJECT_DOORS: tuple[tuple[str, str], ...] = (
 """Framework tool classes by qualified name, and the function that governs their objects; both imported lazily."""
 
 
-class BoundGovernedFunction(wrapt.BoundFunctionWrapper):  # type: ignore[misc]
+class BoundGovernedFunction(wrapt.BoundFunctionWrapper):  # type: ignore[type-arg]
     """A governed method bound to its instance."""
 
     @property
@@ -55,7 +55,7 @@ class BoundGovernedFunction(wrapt.BoundFunctionWrapper):  # type: ignore[misc]
         return self
 
 
-class GovernedFunction(wrapt.FunctionWrapper):  # type: ignore[misc]
+class GovernedFunction(wrapt.FunctionWrapper):  # type: ignore[type-arg]
     """A callable under governance: looks like the original to every inspection, and pickles and copies like it."""
 
     __bound_function_wrapper__ = BoundGovernedFunction
@@ -68,7 +68,7 @@ class GovernedFunction(wrapt.FunctionWrapper):  # type: ignore[misc]
     @property
     def tool(self) -> GovernedTool:
         """The governed tool: ``invoke``, ``ainvoke``, ``check`` and the records."""
-        return cast(GovernedTool, self._self_tool)
+        return self._self_tool
 
     def __copy__(self) -> GovernedFunction:
         return self

@@ -8,6 +8,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -288,7 +289,7 @@ class Governor:
         if isinstance(approvals, ApprovalStore):
             return lambda: approvals
         url = approvals or self.settings.approvals_url or "sqlite://"
-        return lambda: ApprovalStore(url, default_ttl=self.settings.approvals_ttl)
+        return lambda: ApprovalStore(url, default_ttl=timedelta(seconds=self.settings.approvals_ttl))
 
 
 def _next_step(call: Invocation, behavior: Behavior, alternatives: Sequence[Mapping[str, Any]]) -> str:

@@ -77,12 +77,12 @@ class Invocation:
     """
 
     __slots__ = (
-        "approval", "approval_status", "attempts", "bound", "call_args", "call_kwargs", "claim", "context", "created_ns",
-        "decisions", "delivered", "ended_ns", "error", "exception", "facts", "hints", "hook_context", "hook_records",
-        "id", "items", "model_input", "mutations", "native_call_id", "observable_input", "outcome", "owned",
-        "permission_input", "persistence", "preflight", "preview", "redaction_state", "redactions", "request", "result_id", "result_status",
-        "resumed", "size", "span", "spec", "started_ns", "status", "t0", "transitions", "validated",
-        "value", "verdict",
+        "abort_reason", "approval", "approval_status", "attempts", "bound", "call_args", "call_kwargs", "claim",
+        "context", "created_ns", "decisions", "delivered", "ended_ns", "error", "exception", "facts", "hints",
+        "hook_context", "hook_records", "id", "items", "model_input", "mutations", "native_call_id",
+        "observable_input", "outcome", "owned", "permission_input", "persistence", "preflight", "preview",
+        "redaction_state", "redactions", "request", "result_id", "result_status", "resumed", "size", "span", "spec",
+        "started_ns", "status", "t0", "transitions", "validated", "value", "verdict",
     )  # fmt: skip
 
     def __init__(
@@ -139,6 +139,7 @@ class Invocation:
         self.size: int | None = None
         self.items: int | None = None
         self.attempts = 0
+        self.abort_reason: str | None = None
         self.claim: Claim | None = None
         self.preview: Any = _NOT_RUN
 

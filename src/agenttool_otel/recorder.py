@@ -13,6 +13,7 @@ from opentelemetry.trace import Link
 
 from agenttool_otel.invocation import Invocation
 from agenttool_otel.names import (
+    ApprovalStatus,
     Attr,
     Event,
     Exc,
@@ -132,6 +133,28 @@ class Recorder:
             attributes[Attr.PERMISSION_SHADOW_BEHAVIOR] = verdict.shadow.behavior.value
             attributes[Attr.PERMISSION_SHADOW_RULE] = verdict.shadow.rule_ref
         self.emit(call, Event.PERMISSION_DECIDED, attributes)
+
+    def pending(self, change: int) -> None:
+        """Count an approval request that opened or closed.
+
+        Args:
+            change: 1 or -1.
+        """
+        self.telemetry.count(self.telemetry.instruments.approvals_pending, change, {})
+
+    def answered(self, call: Invocation, status: ApprovalStatus, waited: float) -> None:
+        """Record the answer to an approval request.
+
+        Args:
+            call: the call.
+            status: what it was.
+            waited: seconds between question and answer.
+        """
+        request_id = call.request.request_id if call.request is not None else ""
+        labels = {Attr.APPROVAL_STATUS: status.value}
+        self.emit(call, Event.APPROVAL_ANSWERED, {**labels, Attr.APPROVAL_ID: request_id})
+        self.telemetry.measure(self.telemetry.instruments.approval_wait, waited, labels)
+        self.pending(-1)
 
     def arguments(self, call: Invocation) -> None:
         """Capture the arguments, redacted, if content was asked for and somebody keeps it.
@@ -321,6 +344,8 @@ class Recorder:
             attributes[Attr.APPROVAL_STATUS] = call.approval_status
         if call.request is not None:
             attributes[Attr.APPROVAL_ID] = call.request.request_id
+        if call.abort_reason is not None:
+            attributes[Attr.ABORT_REASON] = call.abort_reason
         if call.attempts > 1:
             attributes[Attr.INVOCATION_ATTEMPTS] = call.attempts
         if call.resumed:

@@ -305,7 +305,7 @@ def shape_of(function: Any) -> tuple[bool, bool]:
         target = target.func
     if isinstance(target, (classmethod, staticmethod)):
         target = target.__func__
-    if not inspect.isroutine(target) and not inspect.isclass(target) and hasattr(type(target), "__call__"):
+    if not inspect.isroutine(target) and not inspect.isclass(target) and callable(target):
         target = type(target).__call__
     asynchronous_stream = inspect.isasyncgenfunction(target)
     streams = asynchronous_stream or inspect.isgeneratorfunction(target)

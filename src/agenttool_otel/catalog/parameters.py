@@ -17,6 +17,7 @@ from pydantic.errors import PydanticInvalidForJsonSchema
 __all__ = ["Argument", "Parameters", "read_parameters"]
 
 _EMPTY: Any = inspect.Parameter.empty
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _SIMPLE = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 # Types that a framework injects and no model may produce, by qualified name so that nothing is imported.
@@ -124,9 +125,7 @@ class Parameters:
                 args.extend(value)
             elif argument.kind is inspect.Parameter.VAR_KEYWORD:
                 kwargs.update(value)
-            elif argument.kind is inspect.Parameter.POSITIONAL_ONLY or (
-                argument.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD and positional_ok
-            ):
+            elif positional_ok and argument.kind in _POSITIONAL:
                 args.append(value)
             else:
                 kwargs[name] = value

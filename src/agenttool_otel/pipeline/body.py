@@ -1,0 +1,152 @@
+"""From the tool's body on: everything fails silent, unless a policy obliges otherwise.
+
+The value or the exception of a tool that was allowed to run is delivered, whatever happens to telemetry, bookkeeping or
+persistence.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator
+from typing import Any
+
+from agenttool_otel.delivery import Delivery
+from agenttool_otel.effects import Attempt, Execute, FinishClaim, RunBlocking, Sleep
+from agenttool_otel.invocation import Invocation
+from agenttool_otel.names import (
+    AbortReason,
+    Attr,
+    ErrorClass,
+    Event,
+    InvocationStatus,
+    Outcome,
+    ResultStatus,
+)
+from agenttool_otel.pipeline.endings import Endings
+from agenttool_otel.pipeline.target import Target
+from agenttool_otel.recorder import Recorder
+from agenttool_otel.results.control_flow import cancellation, control_flow
+from agenttool_otel.results.errors import ErrorMapper
+from agenttool_otel.results.retry import RetryPolicy
+from agenttool_otel.sessions import Session
+
+__all__ = ["Body"]
+
+
+class Body:
+    """Runs the tool and settles what came of it.
+
+    Args:
+        endings: how a canceled call ends.
+        recorder: telemetry.
+        delivery: redaction and persistence of results.
+        errors: maps exceptions to the standard's errors.
+        hooks: the hook runner, or ``None``.
+    """
+
+    __slots__ = ("_delivery", "_endings", "_errors", "_hooks", "_recorder")
+
+    def __init__(
+        self, endings: Endings, recorder: Recorder, delivery: Delivery, errors: ErrorMapper, hooks: Any
+    ) -> None:
+        self._endings = endings
+        self._recorder = recorder
+        self._delivery = delivery
+        self._errors = errors
+        self._hooks = hooks
+
+    def run(self, call: Invocation, target: Target, session: Session) -> Generator[Any, Any, None]:
+        """Run the tool and settle its outcome.
+
+        Args:
+            call: the call, permitted.
+            target: what it runs.
+            session: its session.
+        """
+        execution = call.spec.execution
+        self._recorder.arguments(call)
+        self._recorder.verbose(call, Event.INVOCATION_QUEUED)
+        timeout = execution.timeout_ms / 1000 if execution.timeout_ms else None
+        effect = Execute(target.function, call.call_args, call.call_kwargs, target.is_async, timeout)
+        call.outcome = Outcome.EXECUTED
+        call.started_ns = time.time_ns()
+        call.enter(InvocationStatus.RUNNING)
+        if not self._recorder.captures:
+            self._recorder.verbose(call, Event.INVOCATION_STARTED)
+        attempt: Attempt = yield effect
+        call.attempts = 1
+        if execution.supports_retries and attempt.exception is not None and not target.streams:
+            attempt = yield from self._retry(call, effect, attempt)
+        try:
+            self._settle(call, target, attempt)
+            session.ran(call.spec.declaration.tool_id, call.size)
+            if call.ran and call.context.session_id and call.spec.safety.open_world is not False:
+                session.saw(call.spec.declaration.tool_id, attempt.value, open_world=True)
+            if self._hooks is not None:
+                yield from self._hooks.after(call)
+            if call.ran and not target.streams:
+                store = self._delivery.prepare(call, self._recorder)
+                if store is not None:
+                    yield RunBlocking(store)
+            self._recorder.result(call)
+        except Exception as bug:
+            self._recorder.telemetry.losses.note("result", bug)
+            if call.ran and self._delivery.obliged(call):
+                self._delivery.withhold(call)
+        if call.claim is not None:
+            yield FinishClaim(call.claim, call.result_status)
+
+    def _retry(self, call: Invocation, effect: Execute, attempt: Attempt) -> Generator[Any, Any, Attempt]:
+        """Run again what may be run again, within the decision it had, and let each attempt be seen."""
+        policy = RetryPolicy.from_profile(call.spec.execution)
+        while attempt.exception is not None:
+            error = attempt.exception
+            if control_flow(error) or cancellation(error) is not None:
+                break
+            delay = policy.next_delay(call.attempts, self._errors.classify(error))
+            if delay is None:
+                break
+            attributes = {Attr.ATTEMPT_NUMBER: call.attempts, Attr.ATTEMPT_DELAY: delay}
+            self._recorder.emit(call, Event.INVOCATION_RETRIED, attributes)
+            yield Sleep(delay)
+            call.attempts += 1
+            attempt = yield effect
+        return attempt
+
+    def _settle(self, call: Invocation, target: Target, attempt: Attempt) -> None:
+        if attempt.exception is not None or attempt.timed_out:
+            self._failed(call, attempt)
+            return
+        call.value = attempt.value
+        call.delivered = attempt.value if target.unwrap is None else target.unwrap(attempt.value)
+        call.items = attempt.items
+        call.size = attempt.size if attempt.items is not None else self._delivery.size(call.delivered)
+        call.result_status = ResultStatus.SUCCEEDED
+        if attempt.abandoned:
+            call.result_status = ResultStatus.PARTIAL_SUCCEEDED
+            call.abort_reason = AbortReason.ABANDONED.value
+        call.enter(InvocationStatus.SUCCEEDED)
+
+    def _failed(self, call: Invocation, attempt: Attempt) -> None:
+        error = call.exception = attempt.exception
+        if attempt.timed_out or error is None:
+            call.abort_reason = AbortReason.TIMEOUT.value
+            call.fail(
+                ErrorClass.TIMEOUT,
+                f"the tool did not end within {call.spec.execution.timeout_ms} ms",
+                InvocationStatus.TIMED_OUT,
+                ResultStatus.TIMED_OUT,
+            )
+            call.exception = None
+        elif control_flow(error):
+            call.enter(InvocationStatus.NEEDS_INPUT)
+            call.result_status = ResultStatus.PENDING
+        elif cancellation(error) is not None:
+            call.abort_reason = AbortReason.USER_INTERRUPTION.value
+            self._endings.cancel(call, error)
+        else:
+            call.error = self._errors.classify(error)
+            timed_out = call.error.error_class is ErrorClass.TIMEOUT
+            call.result_status = ResultStatus.TIMED_OUT if timed_out else ResultStatus.FAILED
+            call.enter(InvocationStatus.TIMED_OUT if timed_out else InvocationStatus.FAILED)
+            self._recorder.exception(call)

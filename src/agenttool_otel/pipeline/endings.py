@@ -1,0 +1,219 @@
+"""The ways in which a call ends without running: each leaves a typed error, a terminal state and a span."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NoReturn
+
+from agenttool_otel.approvals.types import ApprovalAnswer
+from agenttool_otel.invocation import Invocation
+from agenttool_otel.names import (
+    ApprovalStatus,
+    Attr,
+    Behavior,
+    DecisionSource,
+    ErrorClass,
+    Event,
+    FailClosedCause,
+    InvocationStatus,
+    Outcome,
+    Phase,
+    ReasonType,
+    ResultStatus,
+)
+from agenttool_otel.policy.types import Verdict
+from agenttool_otel.recorder import Recorder
+from agenttool_otel.sessions import Session
+
+__all__ = ["Endings", "Refused", "fail_closed"]
+
+
+class Refused(Exception):
+    """Ends the phases before the body; the invocation already says why."""
+
+
+def fail_closed(message: str, cause: FailClosedCause) -> Verdict:
+    """Make the verdict of a decision that could not be had.
+
+    Args:
+        message: why, without content.
+        cause: the word for it in telemetry.
+    """
+    return Verdict(
+        Behavior.DENY,
+        source=DecisionSource.ERROR,
+        reason_type=ReasonType.POLICY,
+        message=message,
+        fail_closed=cause,
+    )
+
+
+class Endings:
+    """Ends calls before their body.
+
+    Args:
+        recorder: telemetry.
+        clean: redacts a text.
+    """
+
+    __slots__ = ("_clean", "_recorder")
+
+    def __init__(self, recorder: Recorder, clean: Callable[[str], str]) -> None:
+        self._recorder = recorder
+        self._clean = clean
+
+    def refuse(
+        self, call: Invocation, error_class: ErrorClass, message: str, status: InvocationStatus, result: ResultStatus
+    ) -> NoReturn:
+        """End the call.
+
+        Args:
+            call: the call.
+            error_class: class of the taxonomy.
+            message: for people; no content.
+            status: terminal state.
+            result: state of the result.
+        """
+        call.fail(error_class, message, status, result)
+        raise Refused
+
+    def invalid(self, call: Invocation, message: str) -> NoReturn:
+        """End the call because its arguments don't fit the schema.
+
+        Args:
+            call: the call.
+            message: places and schema keywords, never values.
+        """
+        self._recorder.verbose(call, Event.INVOCATION_VALIDATION_FAILED, **{Attr.PHASE: Phase.PARSE_SCHEMA.value})
+        self.refuse(
+            call,
+            ErrorClass.SCHEMA_VALIDATION_FAILED,
+            message,
+            InvocationStatus.SCHEMA_PARSE_FAILED,
+            ResultStatus.FAILED,
+        )
+
+    def mutation_failed(self, call: Invocation, message: str) -> NoReturn:
+        """End the call because a changed input can't be used.
+
+        Args:
+            call: the call.
+            message: why, without content.
+        """
+        self.refuse(
+            call,
+            ErrorClass.INPUT_MUTATION_FAILED,
+            message,
+            InvocationStatus.VALIDATION_FAILED,
+            ResultStatus.FAILED,
+        )
+
+    def deny(self, call: Invocation, verdict: Verdict, session: Session) -> NoReturn:
+        """End the call with a denial.
+
+        Args:
+            call: the call.
+            verdict: the denying verdict.
+            session: counts it.
+        """
+        session.denied()
+        result = ResultStatus.DENIED
+        if call.approval is not None and call.approval["status"] == ApprovalStatus.REJECTED:
+            error_class, result = ErrorClass.APPROVAL_REJECTED, ResultStatus.REJECTED
+        elif verdict.fail_closed is not None:
+            error_class = ErrorClass.POLICY_BLOCKED
+        elif verdict.source is DecisionSource.HOOK:
+            error_class = ErrorClass.HOOK_BLOCKED
+        else:
+            error_class = ErrorClass.PERMISSION_DENIED
+        message = verdict.message or "the policy denies this call"
+        self.refuse(call, error_class, message, InvocationStatus.DENIED, result)
+
+    def reject(self, call: Invocation, answer: ApprovalAnswer, session: Session) -> NoReturn:
+        """End the call because somebody said no.
+
+        Args:
+            call: the call.
+            answer: what they said.
+            session: counts it.
+        """
+        session.denied()
+        said = self.redact(answer.reason) if answer.reason else "no reason given"
+        self.unapproved(call, f"approval was rejected: {said}")
+
+    def unapproved(self, call: Invocation, message: str) -> NoReturn:
+        """End the call because it has no approval that can be used.
+
+        Args:
+            call: the call.
+            message: why.
+        """
+        self.refuse(call, ErrorClass.APPROVAL_REJECTED, message, InvocationStatus.DENIED, ResultStatus.REJECTED)
+
+    def pending(self, call: Invocation) -> NoReturn:
+        """Leave the call waiting for an answer: a pause, no error.
+
+        Args:
+            call: the call.
+        """
+        self.pause(call)
+        raise Refused
+
+    def pause(self, call: Invocation, signal: Exception | None = None) -> None:
+        """Mark the call as waiting.
+
+        Args:
+            call: the call.
+            signal: a framework's own pause, passed through untouched.
+        """
+        call.exception = signal
+        call.approval_status = ApprovalStatus.PENDING.value
+        call.outcome = Outcome.PENDING
+        call.result_status = ResultStatus.PENDING
+
+    def bug(self, call: Invocation, bug: Exception) -> None:
+        """Turn a failure of this package before the body into a denial, told by its type alone.
+
+        Args:
+            call: the call.
+            bug: what was raised.
+        """
+        verdict = fail_closed(f"internal error: {type(bug).__name__}", FailClosedCause.INTERNAL)
+        call.decide(verdict)
+        self._recorder.decided(call, verdict)
+        self._recorder.telemetry.losses.note("pipeline", bug)
+        call.fail(ErrorClass.POLICY_BLOCKED, verdict.message, InvocationStatus.DENIED, ResultStatus.DENIED)
+
+    def cancel(self, call: Invocation, signal: BaseException) -> None:
+        """Record that the call was stopped from outside.
+
+        Args:
+            call: the call.
+            signal: what stopped it; it is re-raised by whoever caught it.
+        """
+        call.fail(
+            ErrorClass.CANCELED,
+            "canceled",
+            InvocationStatus.CANCELED,
+            ResultStatus.CANCELED,
+            native_error_ref=type(signal).__name__,
+        )
+
+    def redact(self, text: str) -> str:
+        """Redact a text that goes into an error.
+
+        Args:
+            text: the text.
+        """
+        return self._clean(text)
+
+    def message_of(self, error: BaseException) -> str:
+        """Return an exception's redacted message; a ``__str__`` that raises costs the message, nothing else.
+
+        Args:
+            error: the exception.
+        """
+        try:
+            return self.redact(str(error)) or type(error).__name__
+        except Exception:
+            return type(error).__name__

@@ -1,0 +1,252 @@
+"""The permission phase: decide, ask, claim. It fails closed: only an allow, or a claimed approval, gets through."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator
+from datetime import UTC, datetime
+from typing import Any
+
+from agenttool_otel.approvals.types import ApprovalAnswer
+from agenttool_otel.context import AgentContext
+from agenttool_otel.effects import Ask, Decide, TakeClaim
+from agenttool_otel.errors import ApprovalError
+from agenttool_otel.facts.environment import FactEnvironment
+from agenttool_otel.facts.types import EMPTY_FACTS
+from agenttool_otel.invocation import Invocation
+from agenttool_otel.names import (
+    SCHEMA_VERSION,
+    ApprovalStatus,
+    Attr,
+    Behavior,
+    ErrorClass,
+    Event,
+    FailClosedCause,
+    InvocationStatus,
+    MutationSource,
+    PolicyMode,
+    ResultStatus,
+)
+from agenttool_otel.pipeline.endings import Endings, fail_closed
+from agenttool_otel.pipeline.inputs import Inputs
+from agenttool_otel.pipeline.target import Target
+from agenttool_otel.policy.types import PolicyInput, Verdict
+from agenttool_otel.questions import Questions
+from agenttool_otel.recorder import Recorder
+from agenttool_otel.records.values import digest
+from agenttool_otel.sessions import Session
+
+__all__ = ["Permission", "stored_context"]
+
+_MAX_ROUNDS = 4
+"""How often an input may be changed and decided again before the call is denied."""
+
+Phase = Generator[Any, Any, None]
+
+
+class Permission:
+    """Resolves the permission of calls.
+
+    Args:
+        endings: how a call ends that may not run.
+        inputs: changes inputs.
+        recorder: telemetry.
+        questions: makes approval requests.
+        environment: makes the fact environment of a context and session.
+        hooks: the hook runner, or ``None``.
+    """
+
+    __slots__ = ("_endings", "_environment", "_hooks", "_inputs", "_questions", "_recorder")
+
+    def __init__(
+        self,
+        endings: Endings,
+        inputs: Inputs,
+        recorder: Recorder,
+        questions: Questions,
+        environment: Callable[[AgentContext, Session], FactEnvironment],
+        hooks: Any,
+    ) -> None:
+        self._endings = endings
+        self._inputs = inputs
+        self._recorder = recorder
+        self._questions = questions
+        self._environment = environment
+        self._hooks = hooks
+
+    def establish(self, call: Invocation, session: Session) -> None:
+        """Work out the facts of the permission input.
+
+        Args:
+            call: the call.
+            session: its session.
+        """
+        plan = call.spec.facts
+        if plan is None:
+            call.facts = EMPTY_FACTS
+        else:
+            call.facts = plan.establish(call.permission_input, self._environment(call.context, session))
+
+    def resolve(self, call: Invocation, target: Target, session: Session) -> Phase:
+        """Get a decision that lets the call run, or end it.
+
+        Args:
+            call: the call.
+            target: what it runs.
+            session: its session.
+        """
+        for _ in range(_MAX_ROUNDS):
+            self.establish(call, session)
+            verdict: Verdict = yield Decide(self.document(call, session))
+            if self._hooks is not None:
+                verdict = yield from self._hooks.decided(call, verdict)
+            call.decide(verdict)
+            self._recorder.decided(call, verdict)
+            if verdict.mode is PolicyMode.SHADOW:
+                return
+            if verdict.behavior is Behavior.DENY:
+                self._endings.deny(call, verdict, session)
+            if verdict.updated_input is not None and verdict.updated_input != call.permission_input:
+                self._inputs.mutate(
+                    call, target, verdict.updated_input, MutationSource.RUNTIME, verdict.rule_ref, "policy"
+                )
+                continue
+            approved = call.approval is not None and call.approval["status"] == ApprovalStatus.APPROVED
+            if approved or (verdict.behavior is Behavior.ALLOW and not call.resumed):
+                yield from self._claim(call, verdict, session)
+                return
+            yield from self._ask(call, target, verdict, session)
+        verdict = fail_closed("the input kept changing between decisions", FailClosedCause.NO_DECISION)
+        call.decide(verdict)
+        self._recorder.decided(call, verdict)
+        self._endings.deny(call, verdict, session)
+
+    def _ask(self, call: Invocation, target: Target, verdict: Verdict, session: Session) -> Phase:
+        """Ask for an approval; whatever was answered is decided again, so that a deny still wins."""
+        call.enter(InvocationStatus.AWAITING_APPROVAL)
+        session.asked()
+        request = call.request = self._questions.make(call, verdict)
+        if self._hooks is not None:
+            yield from self._hooks.asking(call, request)
+        self._recorder.emit(call, Event.APPROVAL_REQUESTED, {Attr.APPROVAL_ID: request.request_id})
+        self._recorder.pending(1)
+        asked_at = time.perf_counter()
+        try:
+            answer: ApprovalAnswer | None = yield Ask(request, call.permission_input, stored_context(call.context))
+        except ApprovalError as error:
+            self._recorder.pending(-1)
+            self._endings.refuse(
+                call,
+                ErrorClass.POLICY_BLOCKED,
+                f"the approval request could not be stored: {error}",
+                InvocationStatus.DENIED,
+                ResultStatus.DENIED,
+            )
+        if answer is None:
+            self._endings.pending(call)
+        self.take(call, target, answer, session, waited=time.perf_counter() - asked_at)
+
+    def take(
+        self, call: Invocation, target: Target, answer: ApprovalAnswer, session: Session, *, waited: float
+    ) -> None:
+        """Take an answer into the call.
+
+        Args:
+            call: the call, with its request.
+            target: what it runs.
+            answer: the answer.
+            session: its session.
+            waited: seconds between question and answer.
+        """
+        status = ApprovalStatus.APPROVED if answer.approved else ApprovalStatus.REJECTED
+        request_id = call.request.request_id if call.request is not None else ""
+        call.approval_status = status.value
+        call.approval = {
+            "request_id": request_id,
+            "status": status.value,
+            "answered_by": answer.answered_by or None,
+            "roles": list(answer.roles),
+            "granted": False,
+        }
+        self._recorder.answered(call, status, waited)
+        if not answer.approved:
+            self._endings.reject(call, answer, session)
+        if answer.edited_input is not None and answer.edited_input != call.permission_input:
+            self._inputs.mutate(
+                call,
+                target,
+                answer.edited_input,
+                MutationSource.PERMISSION_PROMPT,
+                request_id,
+                "edited by the approver",
+            )
+        call.enter(InvocationStatus.APPROVED)
+
+    def _claim(self, call: Invocation, verdict: Verdict, session: Session) -> Phase:
+        """Take the one right to run what was approved; whoever can't have it does not run."""
+        if call.request is None or call.approval is None:
+            return
+        wanted = TakeClaim(call.request, digest(call.permission_input), verdict.revision, call.spec.digest)
+        try:
+            call.claim = yield wanted
+        except ApprovalError as error:
+            session.denied()
+            self._endings.unapproved(call, f"the approval can't be used: {error}")
+        call.approval_status = ApprovalStatus.CONSUMED.value
+
+    def document(self, call: Invocation, session: Session) -> PolicyInput:
+        """Build the policy input of a call.
+
+        Args:
+            call: the call, with its facts.
+            session: its session.
+        """
+        spec, context = call.spec, call.context
+        tool = spec.policy_tool
+        if not spec.safety.static:
+            tool = {**tool, **spec.safety_facts(call.permission_input, call.facts)}
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "time": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            "invocation": {
+                "id": call.id,
+                "native_call_id": call.native_call_id,
+                "attempt": len(call.decisions) + 1,
+                "resumed": call.resumed,
+                "preflight": call.preflight,
+            },
+            "tool": tool,  # type: ignore[typeddict-item]
+            "permission_profile": spec.policy_profile,  # type: ignore[typeddict-item]
+            "input": call.permission_input,
+            "facts": call.facts,
+            "actor": context.policy_actor,  # type: ignore[typeddict-item]
+            "session": {
+                "id": context.session_id,
+                "mode": context.mode,
+                "interactive": context.interactive,
+                "roots": list(context.roots),
+                "counters": session.counters(spec.declaration.tool_id),  # type: ignore[typeddict-item]
+                "labels": dict(context.labels),
+            },
+            "approval": call.approval,
+            "hooks": call.hints,
+            "evaluation": context.evaluation,  # type: ignore[typeddict-item]
+        }
+
+
+def stored_context(context: AgentContext) -> dict[str, Any]:
+    """Return the facts of a context that a resuming process needs, as JSON data.
+
+    Args:
+        context: the context of the call.
+    """
+    return {
+        "actor": context.actor,
+        "tenant": context.tenant,
+        "roles": list(context.roles),
+        "session_id": context.session_id,
+        "agent_name": context.agent_name,
+        "mode": context.mode,
+        "roots": list(context.roots),
+        "labels": dict(context.labels),
+    }

@@ -1,0 +1,157 @@
+"""The phases of the standard's execution pipeline, once, as a generator without I/O of its own.
+
+It yields effects (decide, ask, execute, wait ...) and receives their results; ``drivers`` performs or awaits them. Two
+opposite rules hold side by side: up to the tool's body everything fails closed (``permission``, ``endings``), from the
+body on everything fails silent (``body``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Any
+
+from opentelemetry.trace import Link
+
+from agenttool_otel.context import AgentContext
+from agenttool_otel.delivery import Delivery
+from agenttool_otel.drivers import Steps
+from agenttool_otel.effects import Decide
+from agenttool_otel.facts.environment import FactEnvironment
+from agenttool_otel.invocation import Invocation
+from agenttool_otel.names import ErrorClass, Event, InvocationStatus, Lifecycle, ResultStatus
+from agenttool_otel.pipeline.body import Body
+from agenttool_otel.pipeline.endings import Endings, Refused
+from agenttool_otel.pipeline.inputs import Inputs
+from agenttool_otel.pipeline.permission import Permission
+from agenttool_otel.pipeline.target import Target
+from agenttool_otel.policy.types import Verdict
+from agenttool_otel.questions import Questions
+from agenttool_otel.recorder import Recorder
+from agenttool_otel.results.control_flow import control_flow
+from agenttool_otel.results.errors import ErrorMapper
+from agenttool_otel.sessions import Session, SessionBook
+
+__all__ = ["Pipeline"]
+
+_LIFECYCLE_ERRORS = {
+    Lifecycle.DRAFT: ErrorClass.BLOCKED_TOOL,
+    Lifecycle.DISABLED: ErrorClass.BLOCKED_TOOL,
+    Lifecycle.RETIRED: ErrorClass.BLOCKED_TOOL,
+    Lifecycle.REQUIRES_SETUP: ErrorClass.SETUP_REQUIRED,
+    Lifecycle.DEFERRED: ErrorClass.SCHEMA_NOT_LOADED,
+}
+
+
+class Pipeline:
+    """Walks calls through the phases.
+
+    Args:
+        recorder: telemetry.
+        sessions: counters and provenance.
+        environment: makes the fact environment of a context and session.
+        questions: makes approval requests.
+        delivery: redaction and persistence of results.
+        errors: maps exceptions to the standard's errors.
+        clean: redacts a text.
+        hooks: the hook runner, or ``None``.
+    """
+
+    __slots__ = ("_body", "_endings", "_hooks", "_inputs", "_permission", "_recorder", "_sessions")
+
+    def __init__(
+        self,
+        *,
+        recorder: Recorder,
+        sessions: SessionBook,
+        environment: Callable[[AgentContext, Session], FactEnvironment],
+        questions: Questions,
+        delivery: Delivery,
+        errors: ErrorMapper,
+        clean: Callable[[str], str],
+        hooks: Any = None,
+    ) -> None:
+        self._recorder = recorder
+        self._sessions = sessions
+        self._hooks = hooks
+        self._endings = Endings(recorder, clean)
+        self._inputs = Inputs(self._endings, recorder)
+        self._permission = Permission(self._endings, self._inputs, recorder, questions, environment, hooks)
+        self._body = Body(self._endings, recorder, delivery, errors, hooks)
+
+    def run(self, call: Invocation, target: Target, links: tuple[Link, ...] = ()) -> Steps:
+        """Walk one call through all phases.
+
+        Args:
+            call: the call, planned.
+            target: what it runs.
+            links: spans that this call continues.
+
+        Returns:
+            The generator; it returns the invocation, and raises nothing but GeneratorExit thrown into it.
+        """
+        session = self._sessions.of(call.context)
+        self._recorder.begin(call, links)
+        try:
+            if (yield from self._admitted(call, target, session)):
+                yield from self._body.run(call, target, session)
+        except GeneratorExit as signal:
+            self._endings.cancel(call, signal)
+            raise
+        except BaseException as signal:
+            self._endings.cancel(call, signal)
+            call.exception = signal
+        finally:
+            self._recorder.end(call)
+        return call
+
+    def preflight(self, call: Invocation, target: Target) -> Steps:
+        """Decide a call that nobody will run: no span, no counter, no ask, no hook.
+
+        Args:
+            call: the call, made with ``preflight=True``.
+            target: what it would run.
+        """
+        session = self._sessions.of(call.context)
+        try:
+            self._available(call)
+            self._inputs.parse(call, target)
+            self._permission.establish(call, session)
+            verdict: Verdict = yield Decide(self._permission.document(call, session))
+            call.decide(verdict)
+        except Refused:
+            pass
+        except Exception as bug:
+            self._endings.bug(call, bug)
+        return call
+
+    def _admitted(self, call: Invocation, target: Target, session: Session) -> Generator[Any, Any, bool]:
+        """Walk the phases before the body; whatever goes wrong in them is a denial."""
+        recorder = self._recorder
+        try:
+            recorder.verbose(call, Event.INVOCATION_PLANNED)
+            self._available(call)
+            recorder.verbose(call, Event.INVOCATION_SELECTED)
+            self._inputs.parse(call, target)
+            recorder.verbose(call, Event.INVOCATION_ARGUMENTS_READY)
+            if call.context.user_text:
+                session.hear(call.context.user_text)
+            if self._hooks is not None:
+                yield from self._hooks.before(call, target, self._inputs)
+            yield from self._permission.resolve(call, target, session)
+        except Refused:
+            return False
+        except Exception as bug:
+            if control_flow(bug):
+                self._endings.pause(call, bug)
+            else:
+                self._endings.bug(call, bug)
+            return False
+        return True
+
+    def _available(self, call: Invocation) -> None:
+        call.enter(InvocationStatus.SELECTED)
+        lifecycle = call.spec.declaration.lifecycle
+        error_class = _LIFECYCLE_ERRORS.get(lifecycle)
+        if error_class is not None:
+            message = f"the tool is {lifecycle.value}"
+            self._endings.refuse(call, error_class, message, InvocationStatus.BLOCKED, ResultStatus.FAILED)
