@@ -28,6 +28,8 @@ def load(path: Path) -> list[dict[str, Any]]:
 
 def verdict(fact: PathFact) -> str:
     """What the stock policy reads: nothing but fields of the fact."""
+    if fact["rejected"] == "special_file" and not fact["roots"]:
+        return "outside"  # both refuse; where a thing is counts before what it is
     if fact["rejected"] or fact["windows"] or fact["variables"]:
         return "reject"
     if not fact["inside"] or not fact["certain"]:
@@ -99,6 +101,42 @@ def test_a_path_of_the_corpus_gets_its_verdict(row: dict[str, Any], tree: Path) 
 @pytest.mark.skipif(not SHARED.exists(), reason="the shared corpora are not here")
 def test_the_shared_corpus_was_really_read() -> None:
     assert len(load(SHARED)) >= 30
+
+
+@pytest.mark.parametrize("mode", ["w", "a", "x", "r+", "wb"])
+def test_a_directory_swapped_for_a_link_after_the_check_is_not_walked(tree: Path, mode: str) -> None:
+    project = tree / "ws" / "project"
+    (project / "swap_dir").mkdir()
+    fact = path_fact("swap_dir/x", argument="/path", access="write", env=environment(tree))
+    assert verdict(fact) == "inside"
+    (project / "swap_dir").rmdir()
+    (project / "swap_dir").symlink_to(tree / "ws" / "other")
+    with pytest.raises((PathChanged, FileNotFoundError)):
+        open_checked(fact, mode)
+    assert list((tree / "ws" / "other").iterdir()) == []
+
+
+def test_a_link_put_where_a_new_file_was_to_be_made_is_not_followed(tree: Path) -> None:
+    project = tree / "ws" / "project"
+    victim = tree / "ws" / "project2" / "secret"
+    fact = path_fact("new.txt", argument="/path", access="write", env=environment(tree))
+    assert (verdict(fact), fact["exists"]) == ("inside", False)
+    (project / "new.txt").symlink_to(victim)
+    with pytest.raises(PathChanged):
+        open_checked(fact, "w")
+    assert victim.read_text() == "x"
+
+
+def test_a_new_file_is_not_made_in_another_directory_of_the_same_name(tree: Path) -> None:
+    project = tree / "ws" / "project"
+    (project / "parent").mkdir()
+    fact = path_fact("parent/new.txt", argument="/path", access="write", env=environment(tree))
+    assert verdict(fact) == "inside"
+    (project / "parent").rename(project / "kept")  # keeps its inode in use
+    (project / "parent").mkdir()
+    with pytest.raises(PathChanged):
+        open_checked(fact, "w")
+    assert list((project / "parent").iterdir()) == []
 
 
 def test_a_working_directory_retargeted_after_the_check_is_noticed_at_the_open(tree: Path) -> None:

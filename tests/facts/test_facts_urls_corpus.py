@@ -31,6 +31,9 @@ ZONE = {
     "mapped.attacker.example": ["::ffff:10.0.0.1"],
     "zone.attacker.example": ["fe80::1%eth0"],
     "fine.example.org": ["151.101.1.69"],
+    "google.com.br": ["142.250.79.3"],
+    "xn--mnchen-3ya.de": ["62.216.220.1"],
+    "xn--r8jz45g.jp": ["117.104.133.165"],
 }
 
 

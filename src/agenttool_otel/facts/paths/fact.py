@@ -146,9 +146,11 @@ def _place(
         fact["roots"] = lexical_roots
         fact["inside"] = bool(lexical_roots)
     elsewhere = not known or any(form in _ELSEWHERE for form in read.windows)
-    if elsewhere or fact["rejected"] is not None or (WindowsForm.BACKSLASH in read.windows and read.parent_refs):
+    if elsewhere or (WindowsForm.BACKSLASH in read.windows and read.parent_refs):
         fact["inside"] = False
         fact["roots"] = []
+    elif fact["rejected"] is not None:
+        fact["inside"] = False
     fact["sensitive"] = _sensitive(lexical, found, fact, env)
     fact["certain"] = (
         known
