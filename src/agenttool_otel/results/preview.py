@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,6 +20,7 @@ _REGIONAL: Final = re.compile("[\U0001f1e6-\U0001f1ff]")
 _JOINER: Final = "\u200d"
 _BACK: Final = 64
 _NOTE_ROOM: Final = 80
+_MAX_PARTS: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,8 @@ class PreviewBuilder:
     def __init__(self, max_chars: int) -> None:
         self._max = max(0, max_chars)
         self._head = ""
-        self._tail = ""
+        self._tail: deque[str] = deque()
+        self._tail_chars = 0
         self._chars = 0
         self._breaks = 0
         self._ends_with_break = False
@@ -77,7 +80,13 @@ class PreviewBuilder:
         room = self._max + _BACK - len(self._head)
         if room > 0:
             self._head += text[:room]
-        self._tail = (self._tail + text[-(self._max + _BACK) :])[-(self._max + _BACK) :]
+        end = text[-(self._max + _BACK) :]
+        self._tail.append(end)
+        self._tail_chars += len(end)
+        while self._tail_chars - len(self._tail[0]) >= self._max + _BACK:
+            self._tail_chars -= len(self._tail.popleft())
+        if len(self._tail) > _MAX_PARTS:  # many tiny pieces: one string costs less than their headers
+            self._tail = deque(["".join(self._tail)])
 
     def build(self, max_chars: int | None = None) -> Preview:
         """Return the view of all pieces so far.
@@ -94,7 +103,7 @@ class PreviewBuilder:
             note = f"[{self._chars} characters omitted]"
             return Preview(note[:most], self._chars, lines, self._chars, self._breaks)
         head = _cut_head(self._head, int(room * _HEAD_SHARE))
-        tail = _cut_tail(self._tail, room - int(room * _HEAD_SHARE))
+        tail = _cut_tail("".join(self._tail), room - int(room * _HEAD_SHARE))
         omitted = self._chars - len(head) - len(tail)
         omitted_breaks = self._breaks - head.count("\n") - tail.count("\n")
         note = f"[... {omitted} characters, {omitted_breaks} lines omitted ...]"

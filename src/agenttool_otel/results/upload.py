@@ -56,6 +56,7 @@ class Upload:
     def __init__(self, store: PayloadStore, media_type: str, *, deadline_s: float, **options: Any) -> None:
         _check_hanging()
         self._left = deadline_s
+        self._buffer = bytearray()
         self._queue: queue.Queue[bytes | None] = queue.Queue(_QUEUED)
         self._gone = threading.Event()
         self._done = threading.Event()
@@ -72,9 +73,18 @@ class Upload:
         Raises:
             PersistenceError: the store failed, or the deadline passed.
         """
+        if len(self._buffer) + len(data) < _PIECE_BYTES:
+            self._buffer += data  # many small writes make one hand-over
+            return
+        self._flush()
         view = memoryview(data)
         for start in range(0, view.nbytes, _PIECE_BYTES):
             self._put(bytes(view[start : start + _PIECE_BYTES]))
+
+    def _flush(self) -> None:
+        if self._buffer:
+            data, self._buffer = bytes(self._buffer), bytearray()
+            self._put(data)
 
     def commit(self) -> PersistedRef:
         """Say that this was all, and return the reference.
@@ -82,6 +92,7 @@ class Upload:
         Raises:
             PersistenceError: the store failed, or the deadline passed.
         """
+        self._flush()
         self._put(None)
         started = time.monotonic()
         if not self._done.wait(max(0.0, self._left)):
