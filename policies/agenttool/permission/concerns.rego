@@ -19,29 +19,68 @@ all_clear(c) if {
 
 # METADATA
 # title: Concerns that are not clear
-unclear contains "approval" if not data.agenttool.rules.approval.clear(data.agenttool.config.effective)
+# description: |
+#   A concern in shadow mode does not count. The engine puts it there by renaming the rules of its package to
+#   shadowed_ask and shadowed_deny, so a name that is not there is the normal case.
+unclear contains "approval" if {
+	not data.agenttool.rules.approval.clear(data.agenttool.config.effective)
+	not data.agenttool.rules.approval.shadowed_ask
+}
 
-unclear contains "budgets" if not data.agenttool.rules.budgets.clear(data.agenttool.config.effective)
+unclear contains "budgets" if {
+	not data.agenttool.rules.budgets.clear(data.agenttool.config.effective)
+	not data.agenttool.rules.budgets.shadowed_deny
+}
 
-unclear contains "dataflow" if not data.agenttool.rules.dataflow.clear(data.agenttool.config.effective)
+unclear contains "dataflow" if {
+	not data.agenttool.rules.dataflow.clear(data.agenttool.config.effective)
+	not data.agenttool.rules.dataflow.shadowed_ask
+}
 
-unclear contains "declared" if not data.agenttool.rules.declared.clear(data.agenttool.config.effective)
+unclear contains "declared" if {
+	not data.agenttool.rules.declared.clear(data.agenttool.config.effective)
+	not data.agenttool.rules.declared.shadowed_ask
+}
 
-unclear contains "destructive" if not data.agenttool.rules.destructive.clear(data.agenttool.config.effective)
+unclear contains "destructive" if {
+	not data.agenttool.rules.destructive.clear(data.agenttool.config.effective)
+	not data.agenttool.rules.destructive.shadowed_ask
+}
 
-unclear contains "evaluation" if not data.agenttool.rules.evaluation.clear(data.agenttool.config.effective)
+unclear contains "evaluation" if {
+	not data.agenttool.rules.evaluation.clear(data.agenttool.config.effective)
+	not data.agenttool.rules.evaluation.shadowed_deny
+}
 
-unclear contains "network" if not data.agenttool.rules.network.clear(data.agenttool.config.effective)
+unclear contains "network" if {
+	not data.agenttool.rules.network.clear(data.agenttool.config.effective)
+	not data.agenttool.rules.network.shadowed_ask
+}
 
-unclear contains "paths" if not data.agenttool.rules.paths.clear(data.agenttool.config.effective)
+unclear contains "paths" if {
+	not data.agenttool.rules.paths.clear(data.agenttool.config.effective)
+	not data.agenttool.rules.paths.shadowed_ask
+}
 
-unclear contains "roles" if not data.agenttool.rules.roles.clear(data.agenttool.config.effective)
+unclear contains "roles" if {
+	not data.agenttool.rules.roles.clear(data.agenttool.config.effective)
+	not data.agenttool.rules.roles.shadowed_ask
+}
 
-unclear contains "shell" if not data.agenttool.rules.shell.clear(data.agenttool.config.effective)
+unclear contains "shell" if {
+	not data.agenttool.rules.shell.clear(data.agenttool.config.effective)
+	not data.agenttool.rules.shell.shadowed_ask
+}
 
-unclear contains "sql" if not data.agenttool.rules.sql.clear(data.agenttool.config.effective)
+unclear contains "sql" if {
+	not data.agenttool.rules.sql.clear(data.agenttool.config.effective)
+	not data.agenttool.rules.sql.shadowed_ask
+}
 
-unclear contains "tenancy" if not data.agenttool.rules.tenancy.clear(data.agenttool.config.effective)
+unclear contains "tenancy" if {
+	not data.agenttool.rules.tenancy.clear(data.agenttool.config.effective)
+	not data.agenttool.rules.tenancy.shadowed_deny
+}
 
 # METADATA
 # title: What denies the call

@@ -58,6 +58,16 @@ permissions contains {
 	not data.agenttool.rules.approval.approved
 }
 
+permissions contains {
+	"rule": "agenttool.permission.shadowed",
+	"message": "only rules in shadow mode have something to say",
+	"type": "mode",
+} if {
+	count(unclear) == 0
+	count(questions) == 0
+	not all_clear(data.agenttool.config.effective)
+}
+
 permissions contains grounds if all_clear(data.agenttool.config.effective)
 
 # METADATA

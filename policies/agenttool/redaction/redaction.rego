@@ -39,7 +39,7 @@ nothing(c) if {
 	c.redaction.tools == {}
 	c.redaction.max_inline_chars == null
 	public(c)
-	input.permission_profile.redaction_required == false
+	optional
 	plain_access(c)
 	plain_urls
 }
@@ -56,6 +56,8 @@ plain_access(c) if {
 		object.get(c.redaction.access_kinds, kind, false) == false
 	}
 }
+
+optional if input.permission_profile.redaction_required == false
 
 plain_urls if {
 	input.facts.urls == []
@@ -82,7 +84,7 @@ innocent(fact) if {
 	fact.sensitive_query == false
 }
 
-result_pointers(c) := (({"*" | not public(c)} | {"*" | not input.permission_profile.redaction_required == false}) | {"*" | not plain_access(c)}) | {pointer |
+result_pointers(c) := (({"*" | not public(c)} | {"*" | not optional}) | {"*" | not plain_access(c)}) | {pointer |
 	some rule in tool_rules(c)
 	some pointer in rule.redact_result
 }
@@ -133,24 +135,47 @@ strictest(c, names) := name if {
 # METADATA
 # title: Obligations of several parties as one
 # description: The strictest of each member; findings add theirs to those of this package.
-combined(c, base, findings) := {
-	"redact_input": sort({item | some item in base.redact_input} | pointers(findings, "redact_input")),
-	"redact_result": sort({item | some item in base.redact_result} | pointers(findings, "redact_result")),
-	"max_inline_chars": smallest({limit |
-		some source in array.concat([base], [finding.obligations | some finding in findings])
-		limit := source.max_inline_chars
-		is_number(limit)
-	}),
-	"persistence": strictest(c, {strategy |
-		some source in array.concat([base], [finding.obligations | some finding in findings])
-		strategy := source.persistence
-		is_string(strategy)
-	}),
+combined(c, base, findings) := base if {
+	not adds(findings)
+} else := {
+	"redact_input": sort(own(base.redact_input) | pointers(findings, "redact_input")),
+	"redact_result": sort(own(base.redact_result) | pointers(findings, "redact_result")),
+	"max_inline_chars": smallest(own_limit(base) | limits(findings)),
+	"persistence": strictest(c, own_strategy(base) | wanted_strategies(findings)),
 }
+
+# METADATA
+# title: Some finding has obligations
+adds(findings) if {
+	some finding in findings
+	is_object(finding.obligations)
+}
+
+own(items) := {item | some item in items}
+
+own_limit(base) := {base.max_inline_chars} if {
+	is_number(base.max_inline_chars)
+} else := set()
+
+own_strategy(base) := {base.persistence} if {
+	is_string(base.persistence)
+} else := set()
 
 pointers(findings, member) := {item |
 	some finding in findings
 	is_array(finding.obligations[member])
 	some item in finding.obligations[member]
 	is_string(item)
+}
+
+limits(findings) := {limit |
+	some finding in findings
+	limit := finding.obligations.max_inline_chars
+	is_number(limit)
+}
+
+wanted_strategies(findings) := {strategy |
+	some finding in findings
+	strategy := finding.obligations.persistence
+	is_string(strategy)
 }

@@ -25,6 +25,8 @@ shown(c) if {
 	data.agenttool.rules.roles.clear(c)
 }
 
+ready if data.agenttool.config.effective.surface.lifecycles[input.tool.lifecycle] == true
+
 # METADATA
 # title: Why the tool is not shown
 # description: One of the standard's block reasons, or null for a tool that is shown.
@@ -32,7 +34,7 @@ shown(c) if {
 reason := null if {
 	visible
 } else := data.agenttool.config.effective.surface.reasons[input.tool.lifecycle] if {
-	not data.agenttool.config.effective.surface.lifecycles[input.tool.lifecycle] == true
+	not ready
 } else := "role_not_allowed" if {
 	not data.agenttool.rules.roles.clear(data.agenttool.config.effective)
 } else := "policy_blocked"

@@ -104,6 +104,8 @@ ask contains {
 	not hint_passes(hint)
 }
 
+hints_readable if is_array(input.hooks)
+
 hint_passes(hint) if hint.behavior in {"allow", "passthrough"}
 
 # METADATA
@@ -174,7 +176,7 @@ ask contains {
 	"rule": "agenttool.rules.approval.unproven",
 	"message": "the hooks' hints could not be read",
 } if {
-	not is_array(input.hooks)
+	not hints_readable
 }
 
 # METADATA

@@ -60,6 +60,8 @@ steering_pointers contains fact.argument if {
 	some fact in input.facts[kind]
 }
 
+readable if is_object(input.facts.provenance)
+
 # METADATA
 # title: The name is none of a target
 plain(c, segment) if {
@@ -94,5 +96,5 @@ ask contains {
 	"message": "the provenance of the arguments could not be established",
 	"type": "safety_check",
 } if {
-	not is_object(input.facts.provenance)
+	not readable
 }

@@ -48,8 +48,11 @@ effect_known(c) if {
 # title: Somebody stated whether the tool only reads
 stated if {
 	is_array(input.tool.inferred)
-	not "read_only" in input.tool.inferred
-	not "is_read_only" in input.tool.inferred
+	every word in input.tool.inferred {
+		is_string(word)
+		word != "read_only"
+		word != "is_read_only"
+	}
 }
 
 # METADATA

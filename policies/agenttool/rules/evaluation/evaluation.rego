@@ -32,6 +32,10 @@ passing(c) if {
 }
 
 # METADATA
+# title: There is a verdict
+judged if is_string(input.evaluation.status)
+
+# METADATA
 # title: No verdict
 # custom:
 #   severity: high
@@ -43,7 +47,7 @@ deny contains object.union(
 	guidance,
 ) if {
 	not ungated(data.agenttool.config.effective)
-	not is_string(input.evaluation.status)
+	not judged
 }
 
 # METADATA
@@ -59,7 +63,7 @@ deny contains object.union(
 ) if {
 	c := data.agenttool.config.effective
 	not ungated(c)
-	is_string(input.evaluation.status)
+	judged
 	not passing(c)
 }
 

@@ -132,10 +132,7 @@ names_not(entry, fact) if not names(entry, fact)
 
 # METADATA
 # title: The facts about URLs
-facts contains fact if {
-	is_array(input.facts.urls)
-	some fact in input.facts.urls
-}
+facts := input.facts.urls if is_array(input.facts.urls)
 
 # METADATA
 # title: Not a usable URL
@@ -178,8 +175,10 @@ deny contains {
 } if {
 	c := data.agenttool.config.effective
 	some fact in facts
-	not c.network.schemes[fact.scheme] in {"allow", "ask"}
+	not scheme_used(c, fact)
 }
+
+scheme_used(c, fact) if c.network.schemes[fact.scheme] in {"allow", "ask"}
 
 # METADATA
 # title: An address that may not be reached
@@ -295,7 +294,7 @@ ask contains {
 	"rule": "agenttool.rules.network.unproven",
 	"message": "the URLs of the call could not be established",
 } if {
-	not is_array(input.facts.urls)
+	not facts
 }
 
 # METADATA

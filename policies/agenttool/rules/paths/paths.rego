@@ -75,10 +75,7 @@ reads(fact) if {
 
 # METADATA
 # title: The facts about paths
-facts contains fact if {
-	is_array(input.facts.paths)
-	some fact in input.facts.paths
-}
+facts := input.facts.paths if is_array(input.facts.paths)
 
 # METADATA
 # title: Not a path at all
@@ -108,7 +105,7 @@ deny contains finding if {
 #   severity: critical
 deny contains finding if {
 	some fact in facts
-	sensitivity(data.agenttool.config.effective, fact) == "deny"
+	forbidden(data.agenttool.config.effective, fact)
 	finding := blocked("sensitive", "the path is a sensitive place", fact)
 }
 
@@ -132,7 +129,7 @@ ask contains finding if {
 	c := data.agenttool.config.effective
 	some fact in facts
 	not harmless(c, fact)
-	not sensitivity(c, fact) == "deny"
+	not forbidden(c, fact)
 	finding := blocked("sensitive_place", "the path is a place that is asked about", fact)
 }
 
@@ -199,7 +196,7 @@ ask contains {
 	"rule": "agenttool.rules.paths.unproven",
 	"message": "the paths of the call could not be established",
 } if {
-	not is_array(input.facts.paths)
+	not facts
 }
 
 # METADATA
@@ -218,10 +215,14 @@ allowed := {
 }
 
 # METADATA
-# title: What the configuration says about a sensitive place
-sensitivity(c, fact) := c.paths.sensitive[fact.sensitive].read if reads(fact)
-
-sensitivity(c, fact) := c.paths.sensitive[fact.sensitive].write if not reads(fact)
+# title: The configuration denies the place
+forbidden(c, fact) if {
+	reads(fact)
+	c.paths.sensitive[fact.sensitive].read == "deny"
+} else if {
+	not reads(fact)
+	c.paths.sensitive[fact.sensitive].write == "deny"
+}
 
 one_name(fact) if fact.hard_links == null
 
@@ -236,5 +237,9 @@ blocked(name, message, fact) := {
 	"rule": concat(".", ["agenttool.rules.paths", name]),
 	"message": message,
 	"type": "working_dir",
-	"blocked_path": object.get(fact, "lexical", null),
+	"blocked_path": lexical(fact),
 }
+
+lexical(fact) := fact.lexical if {
+	is_string(fact.lexical)
+} else := null

@@ -86,10 +86,7 @@ within(word, root) if {
 
 # METADATA
 # title: The facts about shell commands
-facts contains fact if {
-	is_array(input.facts.shell)
-	some fact in input.facts.shell
-}
+facts := input.facts.shell if is_array(input.facts.shell)
 
 # METADATA
 # title: Names of the programs that a command runs, without their directories
@@ -236,7 +233,7 @@ ask contains {
 	"message": "the commands of the call could not be established",
 	"type": "safety_check",
 } if {
-	not is_array(input.facts.shell)
+	not facts
 }
 
 # METADATA

@@ -60,10 +60,7 @@ unprotected(c, fact) if {
 
 # METADATA
 # title: The facts about SQL
-facts contains fact if {
-	is_array(input.facts.sql)
-	some fact in input.facts.sql
-}
+facts := input.facts.sql if is_array(input.facts.sql)
 
 # METADATA
 # title: A change of every row

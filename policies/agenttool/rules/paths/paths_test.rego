@@ -1,0 +1,215 @@
+package agenttool.rules.paths_test
+
+import data.agenttool.lib.fixtures_test as f
+
+clear if data.agenttool.rules.paths.clear(data.agenttool.config.effective)
+
+denied := f.rules(data.agenttool.rules.paths.deny)
+
+asked := f.rules(data.agenttool.rules.paths.ask)
+
+name(rule) := concat(".", ["agenttool.rules.paths", rule])
+
+test_reading_inside_the_roots_is_clear if {
+	clear with input as f.base
+	denied == set() with input as f.base
+	asked == set() with input as f.base
+}
+
+test_no_paths_are_clear if clear with input as f.changed({"facts": {"paths": []}})
+
+test_an_unknown_access_of_a_read_only_tool_is_a_read if clear with input as f.with_path({"access": "unknown"})
+
+test_an_unknown_access_of_another_tool_is_a_write if {
+	document := object.union(f.with_path({"access": "unknown"}), {"tool": {"read_only": false}})
+	not clear with input as document
+	asked == {name("write_inside")} with input as document
+}
+
+test_reading_without_roots_is_clear if {
+	clear with input as object.union(f.with_path({"inside": false, "roots": []}), {"session": {"roots": []}})
+}
+
+test_writing_without_roots_is_asked if {
+	document := object.union(f.writing, {"session": {"roots": []}, "facts": {"paths": [object.union(
+		f.path_fact,
+		{"access": "write", "inside": false},
+	)]}})
+	not clear with input as document
+	asked == {name("write_unrooted")} with input as document
+	denied == set() with input as document
+}
+
+test_reading_outside_is_asked if {
+	document := f.with_path({"inside": false, "lexical": "/srv/x", "resolved": "/srv/x"})
+	not clear with input as document
+	asked == {name("read_outside")} with input as document
+	denied == set() with input as document
+}
+
+test_writing_outside_is_denied if {
+	document := f.with_path({"access": "write", "inside": false, "lexical": "/srv/x"})
+	denied == {name("write_outside")} with input as document
+	data.agenttool.rules.paths.deny == {{
+		"rule": name("write_outside"),
+		"message": "the path to write lies outside of the session's roots",
+		"type": "working_dir",
+		"blocked_path": "/srv/x",
+	}} with input as document
+}
+
+test_writing_inside_is_asked if {
+	not clear with input as f.writing
+	asked == {name("write_inside")} with input as f.writing
+	denied == set() with input as f.writing
+}
+
+test_an_escape_through_a_link_is_denied if {
+	document := f.with_path({"escapes": true, "inside": false, "resolved": "/srv/x"})
+	denied == {name("escapes")} with input as document
+	name("read_outside") in asked with input as document
+}
+
+test_an_escape_is_denied_without_roots_too if {
+	document := object.union(f.with_path({"escapes": true}), {"session": {"roots": []}})
+	not clear with input as document
+	denied == {name("escapes")} with input as document
+}
+
+test_sensitive_places_are_denied[kind] if {
+	some kind in ["key", "credential", "system", "approval"]
+	document := f.with_path({"sensitive": kind})
+	not clear with input as document
+	denied == {name("sensitive")} with input as document
+}
+
+test_sensitive_places_for_writing_are_denied[kind] if {
+	some kind in ["key", "credential", "system", "approval", "policy", "vcs"]
+	document := f.with_path({"sensitive": kind, "access": "write"})
+	denied == {name("sensitive")} with input as document
+}
+
+test_reading_policy_and_version_control_is_asked[kind] if {
+	some kind in ["policy", "vcs"]
+	document := f.with_path({"sensitive": kind})
+	not clear with input as document
+	asked == {name("sensitive_place")} with input as document
+	denied == set() with input as document
+}
+
+test_dotfiles_may_be_read_and_are_asked_for_writing if {
+	clear with input as f.with_path({"sensitive": "dotfile"})
+	asked == {name("sensitive_place"), name("write_inside")} with input as f.with_path({
+		"sensitive": "dotfile",
+		"access": "write",
+	})
+}
+
+test_a_place_that_may_be_written_by_configuration if {
+	document := f.with_path({"sensitive": "dotfile", "access": "write"})
+	settings := {"paths": {"sensitive": {"dotfile": {"write": "allow"}}}}
+	asked == {name("write_inside")} with input as document with data.agenttool.settings as settings
+}
+
+test_an_unknown_kind_of_place_is_asked if {
+	document := f.with_path({"sensitive": "something new"})
+	not clear with input as document
+	asked == {name("sensitive_place")} with input as document
+}
+
+test_a_rejected_path_is_denied if {
+	document := f.with_path({"rejected": "nul", "certain": false})
+	denied == {name("rejected")} with input as document
+	name("uncertain") in asked with input as document
+}
+
+test_an_uncertain_path_is_asked[index] if {
+	some index, change in [
+		{"certain": false},
+		{"resolved": null},
+		{"encoded": true},
+		{"confusable": true},
+		{"variables": true},
+		{"windows": ["stream"]},
+	]
+	document := f.with_path(change)
+	not clear with input as document
+	asked == {name("uncertain")} with input as document
+}
+
+test_a_file_with_a_second_name_is_asked_for_writing if {
+	document := f.with_path({"access": "write", "hard_links": 2})
+	asked == {name("hard_link"), name("write_inside")} with input as document
+	clear with input as f.with_path({"hard_links": 2})
+	asked == {name("write_inside")} with input as f.with_path({"access": "write", "hard_links": null})
+}
+
+test_one_bad_path_among_good_ones_counts if {
+	document := f.changed({"facts": {"paths": [
+		f.path_fact,
+		object.union(f.path_fact, {"sensitive": "key"}),
+	]}})
+	not clear with input as document
+	denied == {name("sensitive")} with input as document
+}
+
+test_facts_of_the_wrong_type_are_asked[index] if {
+	some index, value in ["x", 7, true, null, {}, {"a": f.path_fact}]
+	document := json.patch(f.base, [{"op": "replace", "path": "/facts/paths", "value": value}])
+	not clear with input as document
+	asked == {name("unproven")} with input as document
+}
+
+members := [
+	"/facts/paths/0/access",
+	"/facts/paths/0/lexical",
+	"/facts/paths/0/resolved",
+	"/facts/paths/0/inside",
+	"/facts/paths/0/escapes",
+	"/facts/paths/0/variables",
+	"/facts/paths/0/encoded",
+	"/facts/paths/0/confusable",
+	"/facts/paths/0/windows",
+	"/facts/paths/0/sensitive",
+	"/facts/paths/0/rejected",
+	"/facts/paths/0/certain",
+	"/session/roots",
+	"/facts/paths",
+]
+
+test_a_missing_member_is_never_clear if {
+	{document |
+		some document in f.missing(f.base, members)
+		clear with input as document
+	} == set()
+}
+
+test_a_missing_member_is_always_found if {
+	{document |
+		some document in f.missing(f.base, members)
+		count(asked) == 0 with input as document
+	} == set()
+}
+
+test_a_mistyped_member_is_never_clear if {
+	{document |
+		some document in f.mistyped(f.base, members, [7, ["x"], {"x": 1}, "nonsense"])
+		not document.facts.paths[0].lexical == "nonsense"
+		not document.facts.paths[0].resolved == "nonsense"
+		clear with input as document
+	} == set()
+}
+
+test_facts_that_are_no_objects_are_never_clear if {
+	{value |
+		some value in ["x", 7, null, [], [f.path_fact]]
+		clear with input as f.changed({"facts": {"paths": [value]}})
+	} == set()
+}
+
+test_extra_members_change_nothing if clear with input as f.extended
+
+test_the_answer_names_the_rule if {
+	data.agenttool.rules.paths.allow == {data.agenttool.rules.paths.allowed} with input as f.base
+	data.agenttool.rules.paths.allow == set() with input as f.changed({"facts": {"paths": []}})
+}
