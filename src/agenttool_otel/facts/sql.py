@@ -307,8 +307,17 @@ def _harmless(node: Any, exp: Any) -> bool:
 
 
 def _bounded(node: Any, exp: Any) -> bool:
+    """Whether a condition on some column limits the write; ``OR`` with a constant does not."""
     where = node.args.get("where")
-    return where is not None and where.find(exp.Column) is not None
+    alternatives = [where.this] if where is not None else []
+    for part in alternatives:
+        if isinstance(part, exp.Paren):
+            alternatives.append(part.this)
+        elif isinstance(part, exp.Or):
+            alternatives += [part.this, part.expression]
+        elif part.find(exp.Column) is None:
+            return False
+    return bool(alternatives)
 
 
 def _name(node: Any) -> str:

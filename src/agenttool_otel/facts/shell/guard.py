@@ -308,6 +308,9 @@ class _Reader:
                 parts.append(char)
             elif not char.isascii() or (self.pos - 1 == start and self._harmless(char)):
                 parts.append(char)
+            elif char == "{" and self.pos - 1 == start and self._empty_braces():
+                parts.append("{}")  # what find replaces; without a comma or dots no shell expands it
+                self.pos += 1
             else:
                 raise Unproven(_CONSTRUCTS.get(char, "character"))
         word.text = "".join(parts)
@@ -315,6 +318,10 @@ class _Reader:
         if self.heredocs and "\n" in word.text:
             raise Unproven("heredoc")  # where its body begins is not the same for every reader
         return word
+
+    def _empty_braces(self) -> bool:
+        following = self.text[self.pos : self.pos + 2]
+        return following[:1] == "}" and (len(following) == 1 or following[1] in _WORD_END)
 
     def _harmless(self, char: str) -> bool:
         """A tilde that stands for the home directory, or an exclamation mark that stands alone."""
