@@ -33,6 +33,7 @@ _LEFT = re.compile(rb"[\w.\-]{0,64}\Z")
 _LEFT_WORDS = re.compile(rb"(?:[A-Za-z]{2,14} ){1,2}\Z")
 _REST = re.compile(rb"[^\s\"'`<>]*")
 _NEXT_NAME = re.compile(rb"[&;,](?=\s*[A-Za-z_][\w.\- ]{0,40}[=:])")
+_WHOLE = frozenset((KeyClass.PASSWORD, KeyClass.HEADER, KeyClass.CODE, KeyClass.PERSONAL))
 _TAIL = b",;)]}&\\"
 _LIMIT = 4096
 _WORDS_AFTER = re.compile(rb"[ \t]+[A-Za-z]{2,}")
@@ -64,39 +65,39 @@ class AssignmentDetector:
     def find(self, data: bytes, lowered: bytes) -> Iterable[Span]:
         """Spans of values, without their quotes."""
         for match in self._matcher.finditer(data):
-            span = self._judge(data, match.start(), match.start(1), match, service_only=False)
+            span = self._judge(data, match, service_only=False)
             if span is not None:
                 yield span
         for match in self._services.finditer(data):
-            span = self._judge(data, match.start(), match.start(1), match, service_only=True)
+            span = self._judge(data, match, service_only=True)
             if span is not None:
                 yield span
 
-    def _judge(self, data: bytes, start: int, name_end: int, match: MatchLike, *, service_only: bool) -> Span | None:
+    def _judge(self, data: bytes, match: MatchLike, *, service_only: bool) -> Span | None:
+        start = match.start()
+        name_end, quote_end = match.span(1)
         name, name_start = _name(data, start, name_end)
         found = self._class_of(name, data, name_start, service_only=service_only)
         if found is KeyClass.NONE:
             return None
-        delimiter = match.group(2)
-        quoted_name = match.end(1) > match.start(1)
-        opener = match.group(3)
-        if delimiter == b"," and not (quoted_name and opener):
+        mark, mark_end = match.span(2)
+        opening, first = match.span(3)
+        delimiter = data[mark:mark_end]
+        quoted = opening >= 0
+        if delimiter == b"," and not (quote_end > name_end and quoted):
             return None
-        if delimiter == b">" and (opener or name_start == 0 or data[name_start - 1] != 60):
+        if delimiter == b">" and (quoted or name_start == 0 or data[name_start - 1] != 60):
             return None
-        if opener:
-            first = match.end(3)
-            last = _closing(data, first, opener)
+        if quoted:
+            last = _closing(data, first, data[opening:first])
         else:
-            first = match.start(4)
-            last = match.end(4)
+            first, last = match.span(4)
             if data[first : first + 2] == b"//":
                 return None
+            if found in _WHOLE:
+                last = _whole(data, first, last)
         value = data[first:last]
-        if found in (KeyClass.PASSWORD, KeyClass.HEADER, KeyClass.CODE, KeyClass.PERSONAL) and not opener:
-            last = _whole(data, first, last)
-            value = data[first:last]
-        if not value or not self._secret(found, value, data, last, quoted=bool(opener), name=name):
+        if not value or not self._secret(found, value, data, last, quoted=quoted, name=name):
             return None
         return Span(first, last, kind_of_key(found), "key:" + found.value)
 

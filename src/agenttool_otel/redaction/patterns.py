@@ -21,6 +21,9 @@ __all__ = ["Matcher", "MatchLike", "compile_pattern", "effective_engine"]
 class MatchLike(Protocol):
     """What is used of a match, by either engine."""
 
+    def span(self, group: int = 0, /) -> tuple[int, int]:
+        """Start and end of a group; (-1, -1) when it took no part."""
+
     def start(self, group: int = 0, /) -> int:
         """First byte of a group; -1 when it took no part."""
 

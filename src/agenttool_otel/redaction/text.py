@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
 from agenttool_otel.redaction import json_text
@@ -17,7 +18,7 @@ from agenttool_otel.redaction.keys import normal_name
 from agenttool_otel.redaction.patterns import compile_pattern, effective_engine
 from agenttool_otel.redaction.phrases import PhraseDetector
 from agenttool_otel.redaction.pii import PiiDetector, card_number
-from agenttool_otel.redaction.placeholders import Placeholders
+from agenttool_otel.redaction.placeholders import Placeholders, omitted
 from agenttool_otel.redaction.private_keys import PrivateKeyDetector
 from agenttool_otel.redaction.tokens import TokenDetector
 from agenttool_otel.redaction.types import Detector, RedactionSettings, Span
@@ -28,6 +29,9 @@ __all__ = ["DetectorFailed", "TextRedactor"]
 
 _ROUNDS: Final = 5
 _OVERLAP: Final = 4096
+_PLACES: Final = 2000
+_TOKEN_REACH: Final = 600
+_MOST_FINDS: Final = 20_000
 _PERSONAL: Final = frozenset(("email", "phone", "national_id", "iban"))
 
 Finds = list[tuple[str, str]]
@@ -90,7 +94,7 @@ class TextRedactor:
         self._allow = frozenset(value.encode("utf-8", "surrogatepass") for value in settings.allow)
         self._allow_patterns = tuple(compile_pattern(rf"\A(?:{pattern})\z", engine) for pattern in settings.allow_patterns)
         builders: dict[str, Callable[[], Detector]] = {
-            "tokens": lambda: _tokens(settings, joined_only=False),
+            "tokens": lambda: _tokens(settings),
             "private_keys": lambda: PrivateKeyDetector(engine),
             "urls": lambda: UrlDetector(engine),
             "headers": lambda: HeaderDetector(engine),
@@ -109,9 +113,9 @@ class TextRedactor:
         if settings.enabled and "encoded" in settings.detectors:
             encoded = (EncodedDetector(engine, self._find_inner),)
         self._all: tuple[Detector, ...] = (*self._inner, *extra, *encoded)
-        self._joined: Detector | None = None
+        self._joined: TokenDetector | None = None
         if settings.enabled and "tokens" in settings.detectors:
-            self._joined = _tokens(settings, joined_only=True)
+            self._joined = TokenDetector(engine, joined_only=True)
         # a foreign detector may find anything, so then nothing is gated
         patterns = tuple(pattern for _, pattern in settings.extra_patterns)
         self._gate = None if extra else gate(engine, patterns, tuple(_spellings(settings.extra_keys)))
@@ -156,6 +160,9 @@ class TextRedactor:
             if changed == text:
                 break
             text = changed
+            if len(finds) > _MOST_FINDS:  # nothing that people or programs write on purpose; and work must stay bounded
+                finds.append(("too_many", "finds"))
+                return omitted("too_many_secrets"), finds[-1:]
         return text, finds
 
     def cut(self, text: str, budget: int) -> str:
@@ -189,14 +196,37 @@ class TextRedactor:
         if percent is not None:
             self._run(self._inner, percent, found)
         if self._joined is not None:
-            joined = joined_view(data)
-            if joined is not None:
+            for joined in self._joined_views(data):
                 self._run((self._joined,), joined, found)
         return self._merge(data, found)
 
     def card(self, number: int) -> bool:
         """Whether an integer is a payment card's number."""
         return self._pii and 10**12 <= number < 10**19 and card_number(str(number))
+
+    def _joined_views(self, data: bytes) -> Iterator[View]:
+        """Readings without line breaks, of the stretches where a known token begins shortly before a break."""
+        if self._joined is None or not any(mark in data for mark in (b"\n", b"\\n", b"\r", b"\\r")):
+            return
+        index = self._joined.keywords
+        lowered = data.lower()
+        places = index.places(lowered, _PLACES)
+        bare = lowered.translate(None, b"\r\n").replace(b"\\n", b"").replace(b"\\r", b"")
+        bare_places = None if places is None else index.places(bare, len(places))
+        if places is None or bare_places is None or len(bare_places) != len(places):
+            view = joined_view(data)  # too many places, or a break stands inside of a token's prefix
+            if view is not None:
+                yield view
+            return
+        start = end = -1
+        for place in places:
+            if start < 0 or place - 1 > end:
+                if start >= 0 and (view := joined_view(data, start, end)) is not None:
+                    yield view
+                start = max(0, place - 1)
+            end = place + _TOKEN_REACH
+        if start >= 0 and (view := joined_view(data, start, end)) is not None:
+            yield view
 
     def _run(self, detectors: tuple[Detector, ...], view: View, found: list[tuple[int, Span]]) -> None:
         original = view.name == ""
@@ -245,9 +275,9 @@ class TextRedactor:
         return [span for _, span in merged]
 
     def _spared(self, data: bytes, span: Span, existing: list[tuple[int, int]]) -> bool:
-        for start, end in existing:
-            if start <= span.start and span.end <= end:
-                return True
+        at = bisect_right(existing, (span.start, len(data))) - 1
+        if at >= 0 and span.end <= existing[at][1]:
+            return True
         value = data[span.start : span.end]
         if value in self._allow:
             return True
@@ -257,6 +287,9 @@ class TextRedactor:
         spans = self.spans(text)
         if not spans:
             return text
+        if len(spans) > _MOST_FINDS:
+            finds.extend((span.kind, span.rule) for span in spans)
+            return text + " "
         data = text.encode("utf-8", "surrogatepass")
         parts: list[bytes] = []
         at = 0
@@ -319,12 +352,12 @@ def View_of(data: bytes, lowered: bytes | None = None) -> View:  # noqa: N802  (
     return view
 
 
-def _tokens(settings: RedactionSettings, *, joined_only: bool) -> Detector:
+def _tokens(settings: RedactionSettings) -> Detector:
     if settings.engine == "hyperscan":
         from agenttool_otel.redaction.hyperscan_tokens import HyperscanTokenDetector
 
-        return HyperscanTokenDetector(joined_only=joined_only)
-    return TokenDetector(effective_engine(settings.engine), joined_only=joined_only)
+        return HyperscanTokenDetector()
+    return TokenDetector(effective_engine(settings.engine))
 
 
 def _spellings(names: tuple[str, ...]) -> list[str]:

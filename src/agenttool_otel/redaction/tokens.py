@@ -10,11 +10,15 @@ from importlib import resources
 from typing import Any, Final, NamedTuple
 
 from agenttool_otel.redaction import inert
+from agenttool_otel.redaction.keywords import KeywordIndex
 from agenttool_otel.redaction.patterns import Matcher, compile_pattern
 from agenttool_otel.redaction.types import Engine, Span
 
 __all__ = ["TokenDetector", "TokenRule", "load_rules"]
 
+_WINDOW: Final = 4096
+_BEFORE: Final = 256
+_AFTER: Final = 1536
 _MACROS: Final = (
     ("<L>", r"(?:^|[^A-Za-z0-9_]|\\[nrt]|%[0-9A-Fa-f]{2})"),
     ("<B>", r"(?:^|[^A-Za-z0-9_+/-]|\\[nrt]|%[0-9A-Fa-f]{2}|//?)"),
@@ -90,34 +94,56 @@ class TokenDetector:
         """
         self._engine: Engine = engine
         self._rules = tuple(rule for rule in load_rules() if rule.joined or not joined_only)
-        self._by_keyword: tuple[tuple[bytes, tuple[int, ...]], ...] = tuple(
-            (word, tuple(i for i, rule in enumerate(self._rules) if word in rule.keywords))
-            for word in sorted({word for rule in self._rules for word in rule.keywords})
-        )
+        words = {word for rule in self._rules for word in rule.keywords}
+        self.keywords = KeywordIndex(words, engine)
+        self._by_keyword = {
+            word: tuple(i for i, rule in enumerate(self._rules) if word in rule.keywords) for word in words
+        }
 
     def matcher(self, rule: TokenRule) -> Matcher:
         """The rule's compiled pattern."""
         return compile_pattern(rule.pattern, self._engine)
 
-    def active(self, lowered: bytes) -> Iterator[TokenRule]:
-        """Rules whose keyword occurs, in their order."""
-        hit: set[int] = set()
-        for word, indexes in self._by_keyword:
-            if word in lowered:
-                hit.update(indexes)
-        return (self._rules[index] for index in sorted(hit))
+    def active(self, lowered: bytes) -> list[tuple[TokenRule, list[int] | None]]:
+        """Rules whose keyword occurs, in their order, and where it does; None: look everywhere."""
+        wanted: dict[int, list[int] | None] = {}
+        for word, places in self.keywords.hits(lowered).items():
+            for index in self._by_keyword[word]:
+                before = wanted.get(index, [])
+                wanted[index] = None if before is None or places is None else before + places
+        return [(self._rules[index], wanted[index]) for index in sorted(wanted)]
 
     def find(self, data: bytes, lowered: bytes) -> Iterable[Span]:
         """Spans of all known formats."""
-        for rule in self.active(lowered):
-            yield from self.apply(rule, data)
+        for rule, places in self.active(lowered):
+            near = None if places is None or len(data) < _WINDOW else self._near(rule, data, sorted(places))
+            yield from self.apply(rule, data) if near is None else near
 
     def apply(self, rule: TokenRule, data: bytes) -> Iterator[Span]:
         """Spans of one format."""
         for match in self.matcher(rule).finditer(data):
-            start, end = match.start(1), match.end(1)
-            if _is_secret(rule, data[start:end]):
+            start, end = match.span(1)
+            if start >= 0 and _is_secret(rule, data[start:end]):
                 yield Span(start, end, rule.kind, rule.id)
+
+    def _near(self, rule: TokenRule, data: bytes, places: list[int]) -> list[Span] | None:
+        """Spans around places; None when a match touches the edge of what was looked at, so that all has to be."""
+        found: list[Span] = []
+        size = len(data)
+        matcher = self.matcher(rule)
+        upto = 0
+        for place in places:
+            if place < upto:
+                continue
+            start, end = max(upto, place - _BEFORE), min(size, place + _AFTER)
+            for match in matcher.finditer(data[start:end]):
+                if (match.start() == 0 and start) or (start + match.end() >= end and end < size):
+                    return None
+                first, last = match.span(1)
+                if _is_secret(rule, data[start + first : start + last]):
+                    found.append(Span(start + first, start + last, rule.kind, rule.id))
+            upto = max(upto, place + 1) if end == size else place + _AFTER - _BEFORE
+        return found
 
 
 def _is_secret(rule: TokenRule, value: bytes) -> bool:

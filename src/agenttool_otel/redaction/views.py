@@ -10,6 +10,7 @@ import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from agenttool_otel.redaction.types import Span
@@ -23,7 +24,7 @@ _INVISIBLE = (
 _FOREIGN = re.compile(r"[^\x00-\x7f]+")
 _HAS_INVISIBLE = re.compile(f"[{_INVISIBLE}]")
 _PERCENT = re.compile(rb"(?:%[0-9A-Fa-f]{2})+")
-_BREAK = re.compile(rb"(?:\\r|\\n|\\\r?\n|\r?\n)(?:[ \t]|\\t|> ?|\| ?|# ?)*")
+_BREAK = re.compile(rb"(?:[\r\n]|\\[rn\r\n])(?:[ \t\r\n]|\\[rnt]|> ?|\| ?|# ?)*")
 
 
 class _Piece(NamedTuple):
@@ -102,9 +103,7 @@ def _normalised(text: str) -> Iterator[tuple[bytes, int, int, int]]:
             source += len(raw)
         else:
             for char in piece:
-                size = len(char.encode("utf-8", "surrogatepass"))
-                plain = "" if _HAS_INVISIBLE.match(char) else unicodedata.normalize("NFKC", char)
-                made = plain.encode("utf-8", "surrogatepass")
+                made, size = _folded(char)
                 yield made, source, max(1, len(made)), size
                 source += size
         at = run.end()
@@ -112,9 +111,16 @@ def _normalised(text: str) -> Iterator[tuple[bytes, int, int, int]]:
         yield text[at:].encode(), source, 1, 1
 
 
+@lru_cache(maxsize=4096)
+def _folded(char: str) -> tuple[bytes, int]:
+    """A character's plain form, and how many bytes it took before."""
+    plain = "" if _HAS_INVISIBLE.match(char) else unicodedata.normalize("NFKC", char)
+    return plain.encode("utf-8", "surrogatepass"), len(char.encode("utf-8", "surrogatepass"))
+
+
 def percent_view(data: bytes) -> View | None:
     """Percent-encoded bytes decoded, one level; None where there are none."""
-    if _PERCENT.search(data) is None:
+    if b"%" not in data or _PERCENT.search(data) is None:
         return None
     return _assemble("percent", _decoded(data))
 
@@ -130,11 +136,18 @@ def _decoded(data: bytes) -> Iterator[tuple[bytes, int, int, int]]:
         yield data[at:], at, 1, 1
 
 
-def joined_view(data: bytes) -> View | None:
-    """Line breaks (real, escaped, with continuation marks) taken out; None where there are none."""
-    if b"\n" not in data and b"\\n" not in data and b"\\r" not in data:
+def joined_view(data: bytes, start: int = 0, end: int | None = None) -> View | None:
+    """Line breaks (real, escaped, with continuation marks) taken out; None where there are none.
+
+    Args:
+        data: the text.
+        start: first byte of the part that is read.
+        end: one past its last byte.
+    """
+    part = data[start:end]
+    if b"\n" not in part and b"\\n" not in part and b"\\r" not in part and b"\r" not in part:
         return None
-    return _assemble("joined", _joined(data))
+    return _assemble("joined", ((chunk, source + start, made, taken) for chunk, source, made, taken in _joined(part)))
 
 
 def _joined(data: bytes) -> Iterator[tuple[bytes, int, int, int]]:

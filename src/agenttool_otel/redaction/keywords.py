@@ -1,0 +1,57 @@
+"""Which of many literals occur in a text, in one linear search."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from agenttool_otel.redaction.patterns import compile_pattern
+from agenttool_otel.redaction.types import Engine
+
+__all__ = ["KeywordIndex"]
+
+_ENOUGH = 400
+_SHORT = 3
+
+
+class KeywordIndex:
+    """A set of lower-case literals.
+
+    Longer ones are looked for together; short ones are frequent in any text, so asking for each once is cheaper than
+    visiting every place where one stands.
+    """
+
+    def __init__(self, words: Iterable[bytes], engine: Engine) -> None:
+        everything = sorted(set(words), key=lambda word: (-len(word), word))
+        self._short = tuple(word for word in everything if len(word) < _SHORT or word.isalpha() and len(word) <= 4)
+        self._long = tuple(word for word in everything if word not in self._short)
+        # a longer literal may hide a shorter one that begins at the same place
+        self._implied = {
+            word: tuple(other for other in self._long if other != word and other in word) for word in self._long
+        }
+        self._matcher = compile_pattern("|".join(re.escape(word.decode()) for word in self._long), engine)
+
+    def hits(self, lowered: bytes) -> dict[bytes, list[int] | None]:
+        """The literals that occur, and where; None as places means: somewhere."""
+        found: dict[bytes, list[int] | None] = {word: None for word in self._short if word in lowered}
+        count = 0
+        for match in self._matcher.finditer(lowered):
+            word = match.group()
+            at = match.start()
+            for literal in (word, *self._implied[word]):
+                places = found.setdefault(literal, [])
+                if places is not None:
+                    places.append(at)
+            count += 1
+            if count >= _ENOUGH:  # a text that is full of them: asking for each is bounded, visiting each is not
+                return {literal: None for literal in (*self._short, *self._long) if literal in lowered}
+        return found
+
+    def places(self, lowered: bytes, most: int) -> list[int] | None:
+        """Where the longer literals begin; None when there are more than ``most``."""
+        found: list[int] = []
+        for match in self._matcher.finditer(lowered):
+            if len(found) >= most:
+                return None
+            found.append(match.start())
+        return found
