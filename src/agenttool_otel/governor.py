@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import tempfile
-import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -18,8 +17,9 @@ from agenttool_otel.approvals.types import Approver, AsyncApprover
 from agenttool_otel.catalog import GovernOptions, Registry
 from agenttool_otel.config import Settings
 from agenttool_otel.context import AgentContext
+from agenttool_otel.defaults import build_with, default_governor, is_default, replace_default
 from agenttool_otel.delivery import Delivery
-from agenttool_otel.errors import ConfigurationError, PolicyError
+from agenttool_otel.errors import ConfigurationError, PolicyError, PolicyLoadError
 from agenttool_otel.facts.environment import FactEnvironment
 from agenttool_otel.invocation import Invocation
 from agenttool_otel.names import Behavior, EngineName
@@ -137,7 +137,7 @@ class Governor:
     def tools(self) -> list[GovernedTool]:
         """The tools this Governor is in charge of."""
         tools = list(self.registry)
-        return tools + list(DEFAULT_TOOLS) if self is _default else tools
+        return tools + list(DEFAULT_TOOLS) if is_default(self) else tools
 
     def told(self, call: Invocation) -> Preflight:
         """Make the preflight answer of a call that was only decided.
@@ -318,25 +318,15 @@ def telemetry_settings(settings: Settings) -> TelemetrySettings:
     )
 
 
-_default: Governor | None = None
-_lock = threading.Lock()
+def _from_environment() -> Governor:
+    try:
+        return Governor()
+    except (PolicyError, ConfigurationError) as error:
+        refusal = error if isinstance(error, PolicyError) else PolicyLoadError(str(error))
+        return Governor(policy=RefusingEngine(refusal))
 
 
-def default_governor() -> Governor:
-    """Return the default Governor, built at first use from the environment.
-
-    A policy that can't be loaded does not make tools run unguarded, nor does it break the program at import: the
-    Governor refuses every call, with a span that says why, until ``configure`` is given a policy that works.
-    """
-    global _default
-    if _default is None:
-        with _lock:
-            if _default is None:
-                try:
-                    _default = Governor()
-                except PolicyError as error:
-                    _default = Governor(policy=RefusingEngine(error))
-    return _default
+build_with(_from_environment)
 
 
 def configure(governor: Governor | None = None, /, **options: Any) -> Governor:
@@ -353,10 +343,8 @@ def configure(governor: Governor | None = None, /, **options: Any) -> Governor:
         PolicyLoadError: the policy can't be used; the old default stays.
         ConfigurationError: an option can't be used.
     """
-    global _default
     fresh = governor if governor is not None else Governor(**options)
-    with _lock:
-        old, _default = _default, fresh
+    old = replace_default(fresh)
     if old is not None and old is not fresh:
         old.close()
     return fresh

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from agenttool_otel.catalog import Registry, ToolSpec
 from agenttool_otel.context import current_context, current_native_call
+from agenttool_otel.defaults import default_governor
 from agenttool_otel.drivers import arun, run
 from agenttool_otel.envelope import to_result
 from agenttool_otel.invocation import Invocation
@@ -142,11 +143,7 @@ class GovernedTool:
     @property
     def governor(self) -> Governor:
         """The Governor in charge: the given one, or the default one as it is now."""
-        if self._governor is not None:
-            return self._governor
-        from agenttool_otel.governor import default_governor
-
-        return default_governor()
+        return default_governor() if self._governor is None else self._governor
 
     @property
     def declaration(self) -> ToolDeclaration:
