@@ -29,12 +29,24 @@ _READING_KINDS = frozenset({ToolKind.FILE_OPERATION, ToolKind.RETRIEVAL, ToolKin
 _TOOL_WORDS: dict[str, tuple[frozenset[str], ...]] = {
     "read": tuple(map(frozenset, (["read"], ["view"], ["cat"], ["open", "file"], ["get", "file"], ["load", "file"]))),
     "glob": tuple(
-        map(frozenset, (["glob"], ["ls"], ["list", "dir"], ["list", "directory"], ["list", "files"], ["find"]))
+        map(
+            frozenset,
+            (
+                ["glob"],
+                ["ls"],
+                ["list", "dir"],
+                ["list", "directory"],
+                ["list", "files"],
+                ["search", "files"],
+                ["find"],
+            ),
+        )
     ),
     "grep": tuple(map(frozenset, (["grep"], ["ripgrep"], ["search"]))),
 }
+# Words that tell of another job than reading files.
 _OTHER_WORDS = frozenset(
-    [
+    (
         "write",
         "edit",
         "delete",
@@ -48,8 +60,8 @@ _OTHER_WORDS = frozenset(
         "mail",
         "database",
         "sql",
-        "memory",
-    ]
+    )
+    + ("memory", "history", "skill", "skills", "session", "version")
 )
 
 # What the arguments of such tools are called, most usual first; compared without case and separators.
@@ -94,11 +106,9 @@ class _Tool:
     def does(self, job: str) -> int | None:
         """How well the name fits a job (smaller is better), or None."""
         words = set(self.words)
-        if (
-            self.kind in (ToolKind.SHELL_COMMAND, ToolKind.CODE_EXECUTION)
-            or words & _OTHER_WORDS
-            or not self.reads_only
-        ):
+        if self.kind in (ToolKind.SHELL_COMMAND, ToolKind.CODE_EXECUTION) or words & _OTHER_WORDS:
+            return None
+        if not self.reads_only or (job == "grep" and {"search", "files"} <= words):
             return None
         rank = next((i for i, wanted in enumerate(_TOOL_WORDS[job]) if wanted <= words), None)
         return None if rank is None else rank * 10 + len(self.words)
@@ -223,16 +233,16 @@ def _read(name: str, words: list[str], tool: _Tool) -> list[dict[str, Any]]:
         return []
     if several is not None and (len(files) > 1 or single is None):
         return [_call(tool, {several: files, **span}, f"reads {text} with the file tool")]
-    return [_call(tool, {single: item, **span}, f"reads {text} of {item[:200]} with the file tool") for item in files]
+    return [
+        _call(tool, {str(single): item, **span}, f"reads {text} of {item[:200]} with the file tool") for item in files
+    ]
 
 
 def _span(tool: _Tool, first: int | None, last: int | None, tail: int | None) -> tuple[dict[str, Any], str]:
     start, end, limit = tool.argument(_START), tool.argument(_END), tool.argument(_LIMIT)
     if tail is not None:
         name = tool.argument(_TAIL)
-        return (
-            {name: tail} if name else {}
-        ), f"the last {tail} lines" if name else f"the text (last {tail} lines asked)"
+        return ({name: tail}, f"the last {tail} lines") if name else ({}, f"the text (last {tail} lines asked)")
     if first is None:
         return {}, "the text"
     if last is None:
@@ -377,7 +387,7 @@ def _grep(name: str, words: list[str], tool: _Tool) -> dict[str, Any] | None:
     return _call(tool, arguments, f"searches {where[:200]} with the search tool")
 
 
-# --- the same shell, only reading ---------------------------------------------------------------------------------------
+# --- the same shell, only reading --------------------------------------------------------------------------------------
 
 _ACTIONS_WITH_VALUE = {"-fprint": 1, "-fprint0": 1, "-fls": 1, "-fprintf": 2}
 

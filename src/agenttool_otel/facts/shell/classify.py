@@ -103,8 +103,10 @@ def _check_redirects(redirects: list[Redirect], verdict: Verdict, directory: str
             raise _Refused(f"redirection {redirect.operator}")
 
 
-def _check_file(word: Word, verdict: Verdict, directory: str, *, recursive: bool = False) -> None:
-    """Accounts for a word that names a file to read."""
+def _check_file(
+    word: Word, verdict: Verdict, directory: str, *, recursive: bool = False, contents: bool = True
+) -> None:
+    """Accounts for a word that names a file to read, or only to list."""
     if word.substitution or word.text == "-":
         return
     path = word.text
@@ -121,7 +123,8 @@ def _check_file(word: Word, verdict: Verdict, directory: str, *, recursive: bool
         raise _Refused("network file")
     if word.glob and normal.startswith("/d"):
         raise _Refused("glob that may name a device")
-    if names_secret(whole, glob=word.glob) or (whole != path and names_secret(path, glob=word.glob)):
+    glob = word.glob and contents
+    if names_secret(whole, glob=glob) or (whole != path and names_secret(path, glob=glob)):
         verdict.sensitive = True
     if recursive and wide_root(whole):
         verdict.sensitive = True
@@ -170,7 +173,7 @@ def _ordinary(name: str, spec: Spec, arguments: list[Word], verdict: Verdict, di
     _roles(name, spec, operands, files, patterns, options, verdict)
     recursive = name in _RECURSIVE or bool(options & {"r", "R", "recursive", "dereference-recursive"})
     for word in files:
-        _check_file(word, verdict, directory, recursive=recursive)
+        _check_file(word, verdict, directory, recursive=recursive, contents=name != "ls")
     if recursive and not files and directory and wide_root(directory):
         verdict.sensitive = True
 
@@ -299,7 +302,7 @@ def _special(
         for word in [*starts, *compared]:
             _check_file(word, verdict, directory)
         # The names alone show that a credential is looked for; the tree of a whole system or home holds some.
-        if any(names_secret(word.text, glob=True) for word in names if word.text.strip("*?")):
+        if any(_finds_secret(word.text) for word in names):
             verdict.sensitive = True
         if not names and any(wide_root(word.text) for word in starts):
             verdict.sensitive = True
@@ -316,6 +319,13 @@ def _special(
             raise _Refused(f"{name} runs more than a literal script")
         verdict.script = arguments[1].text
         verdict.reason = f"{name} runs a script that only reads"
+
+
+def _finds_secret(pattern: str) -> bool:
+    """Whether find's pattern aims at credentials; a component with hardly a letter of its own aims at nothing."""
+    return names_secret(pattern) or any(
+        names_secret(part, glob=True) for part in pattern.split("/") if len(part.strip("*?[]")) > 1
+    )
 
 
 def _refuse(reason: str) -> None:
