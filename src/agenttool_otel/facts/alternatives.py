@@ -46,22 +46,8 @@ _TOOL_WORDS: dict[str, tuple[frozenset[str], ...]] = {
 }
 # Words that tell of another job than reading files.
 _OTHER_WORDS = frozenset(
-    (
-        "write",
-        "edit",
-        "delete",
-        "create",
-        "remove",
-        "update",
-        "web",
-        "http",
-        "url",
-        "message",
-        "mail",
-        "database",
-        "sql",
-    )
-    + ("memory", "history", "skill", "skills", "session", "version")
+    {"write", "edit", "delete", "create", "remove", "update", "web", "http", "url", "message", "mail", "database"}
+    | {"sql", "memory", "history", "skill", "skills", "session", "version"}
 )
 
 # What the arguments of such tools are called, most usual first; compared without case and separators.
@@ -387,7 +373,7 @@ def _grep(name: str, words: list[str], tool: _Tool) -> dict[str, Any] | None:
     return _call(tool, arguments, f"searches {where[:200]} with the search tool")
 
 
-# --- the same shell, only reading --------------------------------------------------------------------------------------
+# --- the same shell, only reading -------------------------------------------------------------------------------------
 
 _ACTIONS_WITH_VALUE = {"-fprint": 1, "-fprint0": 1, "-fls": 1, "-fprintf": 2}
 
