@@ -81,6 +81,7 @@ class Settings:
             (``AGENTTOOL_POLICY_PRESET``).
         policy_data: JSON or YAML file merged over the bundle's data (``AGENTTOOL_POLICY_DATA``).
         policy_reload: seconds between looks for a changed bundle, 0 for never (``AGENTTOOL_POLICY_RELOAD``).
+        tools_file: JSON file with facts of tools by name or glob, for instrumented programs (``AGENTTOOL_TOOLS``).
         opa_url: base URL of an OPA server (``AGENTTOOL_OPA_URL``).
         opa_token_file: file with OPA's bearer token (``AGENTTOOL_OPA_TOKEN_FILE``).
         opa_ca_file: CA bundle for OPA (``AGENTTOOL_OPA_CA_FILE``).
@@ -114,6 +115,7 @@ class Settings:
     policy_preset: str = _setting("", "POLICY_PRESET", _words("", "strict", "balanced", "observe"))
     policy_data: str = _setting("", "POLICY_DATA")
     policy_reload: float = _setting(0.0, "POLICY_RELOAD", float)
+    tools_file: str = _setting("", "TOOLS")
     opa_url: str = _setting("", "OPA_URL")
     opa_token_file: str = _setting("", "OPA_TOKEN_FILE")
     opa_ca_file: str = _setting("", "OPA_CA_FILE")

@@ -12,6 +12,7 @@ from agenttool_otel.errors import (
     ToolDenied,
     ToolInputInvalid,
     ToolTimeout,
+    UnknownTool,
 )
 from agenttool_otel.invocation import Invocation, policy_ref
 from agenttool_otel.names import ErrorClass, Outcome, ResultStatus
@@ -24,6 +25,7 @@ _OUTCOMES: dict[ErrorClass, type[GovernedOutcome]] = {
     ErrorClass.INVALID_ARGUMENTS: ToolInputInvalid,
     ErrorClass.INPUT_MUTATION_FAILED: ToolInputInvalid,
     ErrorClass.APPROVAL_REJECTED: ApprovalRejected,
+    ErrorClass.UNKNOWN_TOOL: UnknownTool,
     ErrorClass.BLOCKED_TOOL: ToolBlocked,
     ErrorClass.SCHEMA_NOT_LOADED: ToolBlocked,
     ErrorClass.SETUP_REQUIRED: ToolBlocked,

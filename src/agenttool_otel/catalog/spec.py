@@ -63,6 +63,7 @@ class ToolSpec:
         policy_tool: ``input.tool`` for a tool with static safety facts; never changed.
         policy_profile: ``input.permission_profile``; never changed.
         exempt: reads persisted results itself, so that its own are never persisted (circular guard).
+        unknown: stands for a name that no tool has.
     """
 
     declaration: ToolDeclaration
@@ -87,6 +88,7 @@ class ToolSpec:
     policy_tool: dict[str, Any]
     policy_profile: dict[str, Any]
     exempt: bool = False
+    unknown: bool = False
 
     @property
     def tool_id(self) -> str:

@@ -150,6 +150,9 @@ class Pipeline:
 
     def _available(self, call: Invocation) -> None:
         call.enter(InvocationStatus.SELECTED)
+        if call.spec.unknown:
+            message = "no tool of that name is on the surface"
+            self._endings.refuse(call, ErrorClass.UNKNOWN_TOOL, message, InvocationStatus.BLOCKED, ResultStatus.FAILED)
         lifecycle = call.spec.declaration.lifecycle
         error_class = _LIFECYCLE_ERRORS.get(lifecycle)
         if error_class is not None:

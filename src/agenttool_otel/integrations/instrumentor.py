@@ -1,0 +1,81 @@
+"""``opentelemetry-instrument python app.py``: the tools of a program that never heard of this package are governed.
+
+Each framework is patched at the one method that every call of its tools passes. A tool object is put under governance
+at its first call, in place; if that fails, the call is refused, never let through.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import weakref
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import wrapt
+from opentelemetry.instrumentation.instrumentor import BaseInstrumentor  # type: ignore[attr-defined]
+
+from agenttool_otel.catalog import GovernOptions
+from agenttool_otel.config import Settings
+from agenttool_otel.defaults import default_governor
+from agenttool_otel.errors import AgentToolError, ToolDenied
+from agenttool_otel.integrations.facts import options_for, read_facts
+
+__all__ = ["AgentToolInstrumentor"]
+
+_logger = logging.getLogger("agenttool_otel.instrumentor")
+
+
+class AgentToolInstrumentor(BaseInstrumentor):
+    """Governs every LangChain tool of the process.
+
+    ``instrument(facts={...})`` states facts of tools by name or glob; without code, the JSON file that
+    ``AGENTTOOL_TOOLS`` names does. Settings come from the environment (see Settings).
+    """
+
+    _facts: Mapping[str, GovernOptions]
+
+    def instrumentation_dependencies(self) -> Collection[str]:
+        """Return the packages without which there is nothing to instrument."""
+        return ("langchain-core >= 1.0, < 2",)
+
+    def _instrument(self, **kwargs: Any) -> None:
+        from langchain_core.tools import BaseTool
+
+        facts = kwargs.get("facts")
+        self._facts = facts if facts is not None else read_facts(Settings.load().tools_file)
+        self._swapped: list[tuple[weakref.ref[Any], type]] = []
+        self._lock = threading.Lock()
+        default_governor()  # a broken policy is told at start, and refuses every call from then on
+        wrapt.wrap_function_wrapper(BaseTool, "run", self._before_run)
+        wrapt.wrap_function_wrapper(BaseTool, "arun", self._before_run)
+
+    def _uninstrument(self, **kwargs: Any) -> None:
+        from langchain_core.tools import BaseTool
+        from opentelemetry.instrumentation.utils import unwrap
+
+        unwrap(BaseTool, "run")
+        unwrap(BaseTool, "arun")
+        with self._lock:
+            for ref, original in self._swapped:
+                tool = ref()
+                if tool is not None:
+                    object.__setattr__(tool, "__class__", original)
+            self._swapped.clear()
+
+    def _before_run(self, wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+        from agenttool_otel.integrations.langchain import govern_in_place, is_governed
+
+        if is_governed(instance):
+            return wrapped(*args, **kwargs)
+        with self._lock:
+            if not is_governed(instance):
+                original = type(instance)
+                try:
+                    govern_in_place(instance, None, options_for(self._facts, instance.name))
+                except AgentToolError as error:
+                    _logger.error("the tool %r can't be governed, so it is refused: %s", instance.name, error)
+                    raise ToolDenied(f"the tool {instance.name!r} can't be governed: {error}") from error
+                self._swapped.append((weakref.ref(instance), original))
+        # the governed class's own method comes first now, and ends in the wrapped one again
+        return getattr(instance, wrapped.__name__)(*args, **kwargs)
