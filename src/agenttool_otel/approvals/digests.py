@@ -1,25 +1,27 @@
-"""The digest that ties an approval to the bytes that will run."""
+"""The digest that ties an approval to the bytes that will run: the package's own, for what can be stored as JSON."""
 
 from __future__ import annotations
 
-import hashlib
+import json
 from typing import Any
 
-import rfc8785
-
 from agenttool_otel.errors import ApprovalError
+from agenttool_otel.records.values import digest
 
 __all__ = ["args_digest"]
 
 
 def args_digest(arguments: Any) -> str:
-    """Return ``sha256:`` and the SHA-256 of the RFC 8785 canonical form of JSON arguments.
+    """Return the digest of JSON arguments (``records.values.digest``).
 
     Raises:
-        ApprovalError: they have no canonical form: NaN, an integer beyond 2^53, a lone surrogate, a key that is no
-            text, a value that is not JSON, or a nesting that is too deep (notes: security 0.15).
+        ApprovalError: the arguments would not come out of a store as they went in: NaN, a key that is no text, a value
+            that is not JSON, or a nesting that is too deep.
     """
     try:
-        return "sha256:" + hashlib.sha256(rfc8785.dumps(arguments)).hexdigest()
-    except (rfc8785.CanonicalizationError, RecursionError, UnicodeError, ValueError, TypeError) as error:
-        raise ApprovalError(f"the arguments have no canonical form: {type(error).__name__}") from None
+        found = digest(arguments)
+        if digest(json.loads(json.dumps(arguments, allow_nan=False))) == found:
+            return found
+    except (ValueError, TypeError, RecursionError) as error:
+        raise ApprovalError(f"the arguments can't be kept as JSON: {type(error).__name__}") from None
+    raise ApprovalError("the arguments can't be kept as JSON: they would come back changed")

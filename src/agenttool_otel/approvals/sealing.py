@@ -127,7 +127,7 @@ class Sealer:
             row: id of the row that will hold it; part of the additional data.
         """
         nonce = secrets.token_bytes(_NONCE_BYTES)
-        plain = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode("utf-8")
+        plain = json.dumps(value, allow_nan=False, separators=(",", ":")).encode("ascii")
         return _FORMAT + nonce + self._cipher.encrypt(nonce, plain, _associated(purpose, row))
 
     def open(self, data: bytes, *, purpose: str, row: str) -> Any:

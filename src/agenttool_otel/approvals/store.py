@@ -10,13 +10,12 @@ import contextlib
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
-from agenttool_otel.approvals.store_base import default_store_path
 from agenttool_otel.approvals.store_sync import DEFAULT_TTL, Recovered, SyncApprovalStore
 from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest, Claim, Grant, StoredCall
 from agenttool_otel.errors import ApprovalError
 from agenttool_otel.names import ResultStatus
 
-__all__ = ["DEFAULT_TTL", "ApprovalStore", "Recovered", "default_store_path"]
+__all__ = ["DEFAULT_TTL", "ApprovalStore", "Recovered"]
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -36,8 +35,9 @@ class ApprovalStore(SyncApprovalStore):
         clock: gives the wall time; for tests.
         ticks: gives seconds that only grow; for tests.
         timeout: seconds that an operation waits for a lock or a connection before it fails.
-        default_ttl: lifetime of a request that states none.
-        lease: after which time a claim of a process that can't be seen from here counts as lost.
+        default_ttl: lifetime of a request that states none, in seconds if a number.
+        lease: after which time a claim of a process that can't be seen from here counts as lost, in seconds if a
+            number.
         ask_limit: how often one actor may ask; further requests are refused.
         digest: gives the digest of JSON arguments.
 

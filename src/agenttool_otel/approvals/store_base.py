@@ -24,7 +24,7 @@ from agenttool_otel.names import ApprovalLogKind as Kind
 from agenttool_otel.names import ApprovalStatus as Status
 from agenttool_otel.names import Env
 
-__all__ = ["DEFAULT_TTL", "OPEN_STATES", "StoreBase", "default_store_path", "is_due"]
+__all__ = ["DEFAULT_TTL", "OPEN_STATES", "StoreBase", "is_due"]
 
 DEFAULT_TTL: Final = timedelta(days=7)
 """How long a request without an expiry of its own may be answered and used."""
@@ -44,14 +44,14 @@ class StoreBase:
         clock: Callable[[], datetime] | None = None,
         ticks: Callable[[], float] | None = None,
         timeout: float = 5.0,
-        default_ttl: timedelta = DEFAULT_TTL,
-        lease: timedelta = timedelta(hours=1),
+        default_ttl: timedelta | float = DEFAULT_TTL,
+        lease: timedelta | float = timedelta(hours=1),
         ask_limit: AskLimit | None = None,
         digest: Callable[[Any], str] = canonical_digest,
     ) -> None:
         self._db = Database(parse_url(url), StoreClock(clock, ticks), timeout)
-        self._default_ttl = default_ttl
-        self._lease_us = lease // timedelta(microseconds=1)
+        self._default_ttl = _as_timedelta(default_ttl)
+        self._lease_us = _as_timedelta(lease) // timedelta(microseconds=1)
         self._ask_limit = ask_limit
         self._digest = digest
         try:
@@ -215,8 +215,5 @@ def _due_query(now_us: int) -> Any:
     return select(requests).where(requests.c.status.in_(states), requests.c.expires_us <= now_us)
 
 
-def default_store_path() -> Path:
-    """Return where approvals are kept when nothing else is said: ``$XDG_STATE_HOME/agenttool/approvals.db``."""
-    state = os.environ.get("XDG_STATE_HOME") or ""
-    base = Path(state) if os.path.isabs(state) else Path.home() / ".local" / "state"
-    return base / "agenttool" / "approvals.db"
+def _as_timedelta(value: timedelta | float) -> timedelta:
+    return value if isinstance(value, timedelta) else timedelta(seconds=value)

@@ -20,7 +20,7 @@ from rich.text import Text
 
 from agenttool_otel.approvals.console import edit_in_editor, local_identity, request_panel
 from agenttool_otel.approvals.display import merge_edit, parse_edit, remaining, visible
-from agenttool_otel.approvals.store import ApprovalStore, default_store_path
+from agenttool_otel.approvals.store import ApprovalStore
 from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest
 from agenttool_otel.approvals.web.server import ApprovalsServer
 from agenttool_otel.errors import (
@@ -82,10 +82,9 @@ def _fail(message: str, code: str) -> typer.Exit:
 def _store(url: str) -> Iterator[ApprovalStore]:
     """Open the store of one command, and turn its errors into a line and an exit code."""
     try:
-        target: str | Path = url or default_store_path()
-        if not url and not Path(target).exists():
+        if not url:
             raise _fail(f"No approval store: give --url, or set {Env.APPROVALS_URL}.", "usage")
-        store = ApprovalStore(target)
+        store = ApprovalStore(url)
         try:
             yield store
         finally:
@@ -256,7 +255,7 @@ def watch(
     deadline = time.monotonic() + timeout if timeout else None
     with _store(url) as store:
         if request:
-            return _wait_for(store, request, deadline, interval, as_json)
+            _wait_for(store, request, deadline, interval, as_json)
         console = _out()
         seen = store.position()
         with contextlib.suppress(KeyboardInterrupt):

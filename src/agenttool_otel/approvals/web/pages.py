@@ -79,7 +79,6 @@ def _page(
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="referrer" content="no-referrer">
 <title>{_h(title)}</title>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="/static/style.css">

@@ -54,7 +54,7 @@ _HEADERS: Final = {
     ),
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
+    "Referrer-Policy": "same-origin",  # no-referrer would make browsers send "Origin: null" with our own forms
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
@@ -76,9 +76,7 @@ class PageStore(Protocol):
         offset: int = 0,
     ) -> list[ApprovalRequest]: ...
     def counts(self) -> dict[ApprovalStatus, int]: ...
-    def answer(
-        self, request_id: str, answer: ApprovalAnswer, *, allow_requester: bool = False
-    ) -> ApprovalRequest: ...
+    def answer(self, request_id: str, answer: ApprovalAnswer, *, allow_requester: bool = False) -> ApprovalRequest: ...
     def position(self) -> int: ...
     def now(self) -> datetime: ...
 

@@ -1,0 +1,334 @@
+"""The approvals page in a real Chromium: sign in, approve, reject, edit, expiry, wrong token, live updates."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from approval_helpers import a_request
+
+from agenttool_otel.approvals.digests import args_digest
+from agenttool_otel.approvals.store import ApprovalStore
+from agenttool_otel.approvals.web.server import ApprovalsServer
+from agenttool_otel.names import ApprovalStatus as Status
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+sync_api = pytest.importorskip("playwright.sync_api")
+CHROMIUM = shutil.which("chromium")
+IMAGES = Path(__file__).parents[2] / "docs" / "images"
+
+DELETE = {"path": "/srv/reports/2026/quarter-3.csv", "recursive": False, "token": "real-" + "value"}
+SHOWN = {**DELETE, "token": "[redacted]"}
+NASTY = {"command": "echo '<script>document.title=1</script>' # \u202etxt.exe\u200b"}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    if CHROMIUM is None:
+        pytest.skip("needs Chromium: apt-get install chromium")
+    with sync_api.sync_playwright() as playwright:
+        options = [
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            "--no-first-run",
+        ]
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=options)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[ApprovalStore]:
+    store = ApprovalStore(tmp_path / "approvals.db")
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def server(store: ApprovalStore) -> Iterator[ApprovalsServer]:
+    with ApprovalsServer(store, answered_by="user:ada", roles=("operator",), interval=0.1) as server:
+        yield server
+
+
+@pytest.fixture
+def page(browser: Any) -> Iterator[Any]:
+    context = browser.new_context(viewport={"width": 960, "height": 900}, color_scheme="light")
+    page = context.new_page()
+    page.set_default_timeout(8_000)
+    problems: list[str] = []
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on(
+        "console",
+        lambda message: problems.append(message.text) if "Content Security Policy" in message.text else None,
+    )
+    yield page
+    context.close()
+    assert problems == []
+
+
+def ask(store: ApprovalStore, arguments: dict[str, Any], preview: dict[str, Any] | None = None, **values: Any) -> Any:
+    request = a_request(arguments, arguments_preview=preview or arguments, **values)
+    return store.create(request, arguments)
+
+
+def ask_to_delete(store: ApprovalStore, **values: Any) -> Any:
+    return ask(
+        store,
+        DELETE,
+        SHOWN,
+        tool_id="local.files/delete_file",
+        tool_name="delete_file",
+        rule_ref="agenttool.rules.destructive.delete",
+        message="Deleting files outside the workspace needs approval.",
+        alternatives=[
+            {"tool": "archive_file", "arguments": {"path": DELETE["path"]}, "reason": "Can be undone for 30 days."}
+        ],
+        suggested_updates=[{"type": "grant", "scope": "session", "args": "exact", "expires_in": 3600}],
+        **values,
+    )
+
+
+def ask_others(store: ApprovalStore) -> None:
+    ask(
+        store,
+        {"to": "finance@example.com", "subject": "Quarter 3", "body": "The figures are attached."},
+        tool_id="mail/send_email",
+        tool_name="send_email",
+        rule_ref="agenttool.rules.network.external_send",
+        message="Sending to an address outside the organisation needs approval.",
+        ttl=3 * 86_400,
+    )
+    ask(
+        store,
+        NASTY,
+        tool_id="local.shell/run",
+        tool_name="run_command",
+        rule_ref="agenttool.rules.shell.unproven",
+        message="This command is not proven to be read-only.",
+        ttl=45,
+    )
+
+
+def sign_in(page: Any, server: ApprovalsServer) -> None:
+    page.goto(server.sign_in_url)
+    page.get_by_role("heading", name="Pending requests").wait_for()
+
+
+def picture(page: Any, name: str) -> None:
+    if os.environ.get("AGENTTOOL_SCREENSHOTS"):
+        IMAGES.mkdir(parents=True, exist_ok=True)
+        target = IMAGES / f"{name}.png"
+        page.screenshot(path=str(target), full_page=True)
+        from PIL import Image
+
+        with Image.open(target) as image:
+            small = image.convert("RGB").quantize(128, dither=Image.Dither.NONE)
+        small.save(target, optimize=True)
+
+
+def test_the_link_signs_in_and_leaves_no_token_in_the_address(page: Any, server: ApprovalsServer) -> None:
+    sign_in(page, server)
+    assert page.url == f"{server.url}/"
+    [cookie] = page.context.cookies()
+    assert cookie["httpOnly"]
+    assert cookie["sameSite"] == "Strict"
+    assert server.token not in cookie["value"]
+    assert page.evaluate("document.cookie") == ""
+
+
+def test_a_wrong_token_shows_nothing(page: Any, server: ApprovalsServer, store: ApprovalStore) -> None:
+    ask_to_delete(store)
+    page.goto(server.url)
+    page.get_by_label("Token").fill("not-the-token-at-all")
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("alert").filter(has_text="This is not the token").wait_for()
+    picture(page, "approvals-wrong-token")
+    assert page.context.cookies() == []
+    page.goto(f"{server.url}/")
+    assert page.url.endswith("/login")
+    assert "delete_file" not in page.content()
+
+
+def test_a_request_is_approved(page: Any, server: ApprovalsServer, store: ApprovalStore) -> None:
+    ask_others(store)
+    request = ask_to_delete(store)
+    sign_in(page, server)
+    picture(page, "approvals-list")
+    page.get_by_role("link", name="delete_file").click()
+    assert "real-value" not in page.content()
+    assert "[redacted]" in page.locator("#arguments-shown").inner_text()
+    picture(page, "approvals-request")
+    page.get_by_role("button", name="Approve", exact=True).click()
+    page.get_by_role("status").filter(has_text="Approved").wait_for()
+    stored = store.get(request.request_id)
+    assert (stored.status, stored.answered_by) == (Status.APPROVED, "user:ada")
+    assert store.stored_call(request.request_id).arguments == DELETE
+    assert store.list_grants() == []
+
+
+def test_an_approval_is_remembered_when_asked_for(page: Any, server: ApprovalsServer, store: ApprovalStore) -> None:
+    request = ask_to_delete(store)
+    sign_in(page, server)
+    page.goto(f"{server.url}/requests/{request.request_id}")
+    page.get_by_role("radio", name=re.compile("grant")).check()
+    page.get_by_role("button", name="Approve", exact=True).click()
+    page.get_by_role("status").filter(has_text="Approved").wait_for()
+    assert [grant.request_id for grant in store.list_grants()] == [request.request_id]
+
+
+def test_a_request_is_rejected_with_the_keyboard_and_a_reason(
+    page: Any, server: ApprovalsServer, store: ApprovalStore
+) -> None:
+    request = ask_to_delete(store)
+    sign_in(page, server)
+    page.get_by_role("link", name="delete_file").focus()
+    page.keyboard.press("Enter")
+    page.get_by_label("Reason", exact=True).focus()
+    page.keyboard.type("Use archive_file & keep <it>")
+    page.keyboard.press("Enter")
+    page.get_by_role("status").filter(has_text="Rejected").wait_for()
+    stored = store.get(request.request_id)
+    assert (stored.status, stored.answer_reason) == (Status.REJECTED, "Use archive_file & keep <it>")
+    page.goto(f"{server.url}/requests/{request.request_id}")
+    assert page.get_by_text("Use archive_file & keep <it>").is_visible()
+    assert page.get_by_role("button", name="Approve").count() == 0
+
+
+def test_arguments_are_edited_and_untouched_secrets_stay(
+    page: Any, server: ApprovalsServer, store: ApprovalStore
+) -> None:
+    request = ask_to_delete(store)
+    sign_in(page, server)
+    page.goto(f"{server.url}/requests/{request.request_id}")
+    page.get_by_text("Edit the arguments").click()
+    field = page.get_by_label("Arguments as JSON")
+    field.fill('{"path": "/srv/reports/old.csv", "recursive": fals')
+    page.get_by_role("button", name="Approve with these arguments").click()
+    page.get_by_role("alert").filter(has_text="no JSON").wait_for()
+    assert field.input_value().startswith('{"path": "/srv/reports/old.csv"')
+    assert store.get(request.request_id).status is Status.PENDING
+    picture(page, "approvals-edit")
+    field.fill('{"path": "/srv/reports/old.csv", "recursive": false, "token": "[redacted]"}')
+    page.get_by_role("button", name="Approve with these arguments").click()
+    page.get_by_role("status").filter(has_text="Approved with your arguments").wait_for()
+    expected = {**DELETE, "path": "/srv/reports/old.csv"}
+    call = store.stored_call(request.request_id)
+    assert (call.arguments, call.args_digest) == (expected, args_digest(expected))
+
+
+def test_an_expired_request_can_not_be_answered(page: Any, server: ApprovalsServer, store: ApprovalStore) -> None:
+    request = ask_to_delete(store, ttl=1.5)
+    sign_in(page, server)
+    page.goto(f"{server.url}/requests/{request.request_id}")
+    page.get_by_text("expired", exact=True).first.wait_for()
+    page.get_by_text("This request has changed").wait_for()
+    page.get_by_role("button", name="Approve", exact=True).click()
+    page.get_by_role("alert").filter(has_text="expired").first.wait_for()
+    picture(page, "approvals-expired")
+    assert store.get(request.request_id).status is Status.EXPIRED
+    assert page.get_by_role("button", name="Approve").count() == 0
+
+
+def test_a_list_changes_by_itself_and_keeps_the_focus(page: Any, server: ApprovalsServer, store: ApprovalStore) -> None:
+    first = ask_to_delete(store)
+    sign_in(page, server)
+    link = page.locator(f"#open-{first.request_id}")
+    link.focus()
+    ask_others(store)
+    page.get_by_role("link", name="send_email").wait_for()
+    assert page.evaluate("document.activeElement.id") == f"open-{first.request_id}"
+    assert "3 waiting" in page.locator("#announce").inner_text()
+
+
+def test_hidden_characters_and_markup_are_shown_not_obeyed(
+    page: Any, server: ApprovalsServer, store: ApprovalStore
+) -> None:
+    request = ask(store, NASTY, tool_name="run_<b>command</b>", message="<img src=x onerror=alert(1)>")
+    sign_in(page, server)
+    page.goto(f"{server.url}/requests/{request.request_id}")
+    shown = page.locator("#arguments-shown").inner_text()
+    assert "<script>" in shown
+    assert r"\u{202e}" in shown
+    assert r"\u{200b}" in shown
+    assert "\u202e" not in page.content()
+    assert page.locator("main script, main img, main b").count() == 0
+    assert page.title() != "1"
+
+
+def test_the_page_works_without_scripts_and_in_the_dark(
+    browser: Any, server: ApprovalsServer, store: ApprovalStore
+) -> None:
+    request = ask_to_delete(store)
+    ask_others(store)
+    context = browser.new_context(
+        java_script_enabled=False, color_scheme="dark", viewport={"width": 420, "height": 900}
+    )
+    page = context.new_page()
+    page.goto(server.url)
+    page.get_by_label("Token").fill(server.token)
+    page.get_by_role("button", name="Sign in").click()
+    picture(page, "approvals-list-dark")
+    page.goto(f"{server.url}/requests/{request.request_id}")
+    picture(page, "approvals-request-dark")
+    page.get_by_role("button", name="Approve", exact=True).click()
+    page.get_by_role("status").filter(has_text="Approved").wait_for()
+    assert store.get(request.request_id).status is Status.APPROVED
+    page.get_by_role("button", name="Sign out").click()
+    page.goto(server.url)
+    assert page.url.endswith("/login")
+    context.close()
+
+
+CONTRAST = """() => {
+  const seen = [];
+  const lum = c => {
+    const [r, g, b] = c.map(v => { v /= 255; return v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; });
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const parse = t => (t.match(/[\\d.]+/g) || []).map(Number);
+  const back = e => {
+    for (; e; e = e.parentElement) {
+      const c = parse(getComputedStyle(e).backgroundColor);
+      if (c.length === 3 || c[3] > 0) return c.slice(0, 3);
+    }
+    return [255, 255, 255];
+  };
+  for (const e of document.querySelectorAll("body *")) {
+    const own = [...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim());
+    if (!own || !e.getClientRects().length || e.closest(".skip")) continue;
+    const a = lum(parse(getComputedStyle(e).color).slice(0, 3)), b = lum(back(e));
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < 4.5) seen.push(`${e.tagName} ${e.className} ${ratio.toFixed(2)} ${e.textContent.slice(0, 30)}`);
+  }
+  return seen;
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_text_has_contrast_every_field_a_label_and_every_page_its_landmarks(
+    browser: Any, server: ApprovalsServer, store: ApprovalStore, scheme: str
+) -> None:
+    request = ask_to_delete(store)
+    ask_others(store)
+    context = browser.new_context(color_scheme=scheme)
+    page = context.new_page()
+    for path in ("/login", "/", f"/requests/{request.request_id}"):
+        if path == "/":
+            sign_in(page, server)
+        page.goto(f"{server.url}{path}")
+        assert page.evaluate(CONTRAST) == [], path
+        for landmark in ("banner", "main", "contentinfo"):
+            assert page.get_by_role(landmark).count() == 1, (path, landmark)
+        assert page.get_by_role("heading", level=1).count() == 1, path
+        for field in page.locator("input:not([type=hidden]), textarea").all():
+            assert field.evaluate("e => e.labels.length") > 0, path
+    context.close()
