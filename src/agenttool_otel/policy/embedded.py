@@ -35,6 +35,7 @@ from agenttool_otel.policy.native import native_error, new_engine
 from agenttool_otel.policy.reads import ReadSet, read_set
 from agenttool_otel.policy.rego import Program
 from agenttool_otel.policy.shadow import without_packages
+from agenttool_otel.policy.source import BundleSource
 from agenttool_otel.policy.types import EngineAnswer, EngineCapabilities, PolicyInput
 
 __all__ = ["CompiledBundle", "EmbeddedEngine"]
@@ -153,7 +154,7 @@ class EmbeddedEngine:
     """Evaluates a bundle in this process.
 
     Args:
-        source: a bundle, or the path or URL of one.
+        source: a bundle, the path or URL of one, or a BundleSource, which the engine then follows.
         entry_points: rules that the bundle has to define; others of it can be queried too.
         max_input_bytes: largest encoded input that is evaluated.
         shadowed: rule packages of the bundle that block nothing; see ``shadow.py``.
@@ -165,19 +166,26 @@ class EmbeddedEngine:
 
     def __init__(
         self,
-        source: Bundle | str | Path,
+        source: Bundle | BundleSource | str | Path,
         *,
         entry_points: Iterable[str] = (EntryPoint.DECISION,),
         max_input_bytes: int = MAX_INPUT_BYTES,
         shadowed: Sequence[str] = (),
     ) -> None:
-        self._source = source if isinstance(source, Bundle) else load_bundle(source)
+        if isinstance(source, BundleSource):
+            self._source = source.bundle
+        else:
+            self._source = source if isinstance(source, Bundle) else load_bundle(source)
         self._max_input_bytes = max_input_bytes
         self._entry_points = tuple(entry_points)
         self._closed = False
         self._shadowed = tuple(shadowed)
         self._derived: list[weakref.ref[EmbeddedEngine]] = []
         self._compiled = self._compile(self._source)
+        if isinstance(source, BundleSource):
+            source.attach(self)
+            if source.bundle is not self._source:
+                self.swap(source.bundle)
 
     @property
     def name(self) -> str:
