@@ -98,6 +98,8 @@ class _DeadlineSocket:
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
         self.deadline = 0.0
+        self._readers = 0
+        self._closing = False
 
     def arm(self) -> None:
         left = self.deadline - time.monotonic()
@@ -110,10 +112,20 @@ class _DeadlineSocket:
         self.sock.sendall(data)
 
     def makefile(self, mode: str = "rb", *_: Any, **__: Any) -> io.BufferedReader:
+        self._readers += 1
         return io.BufferedReader(_DeadlineReader(self), 16384)
 
     def close(self) -> None:
-        self.sock.close()
+        # as with a real socket, what was made by makefile can still be read: http.client closes the connection before
+        # the body is read when the server will close it
+        self._closing = True
+        if not self._readers:
+            self.sock.close()
+
+    def reader_closed(self) -> None:
+        self._readers -= 1
+        if self._closing and not self._readers:
+            self.sock.close()
 
 
 class _DeadlineReader(io.RawIOBase):
@@ -126,6 +138,11 @@ class _DeadlineReader(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         self._owner.arm()
         return self._owner.sock.recv_into(buffer)
+
+    def close(self) -> None:
+        if not self.closed:
+            super().close()
+            self._owner.reader_closed()
 
 
 class HttpConnection:
@@ -222,4 +239,4 @@ class HttpConnection:
         sock, self._sock = self._sock, None
         self._http.close()
         if sock is not None:
-            sock.close()
+            sock.sock.close()
