@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from agenttool_otel.redaction import inert
 from agenttool_otel.redaction.keys import SERVICES, KeyClass, classify, is_service, kind_of_key, normal_name
-from agenttool_otel.redaction.patterns import MatchLike, compile_pattern
+from agenttool_otel.redaction.patterns import MatchLike, compile_pattern, spans_of
 from agenttool_otel.redaction.types import Engine, Span
 
 __all__ = ["KEYWORDS", "AssignmentDetector", "service_words"]
@@ -29,7 +29,8 @@ _SERVICE_PATTERN = (
     r"(?i)(?:^|[^A-Za-z])(?:%s)[\w.\- ]*((?:\\{0,7}[\"'`])?\]?)[ \t]{0,8}(::?=|=>|=|:)[ \t]{0,8}"
     r"(?:(\\{0,7}[\"'`])|([^\s\"'`<>(){}\[\],;&\\][^\s\"'`<>(){}\[\],;&]*))"
 )
-_LEFT = re.compile(rb"[\w.\-]{0,64}\Z")
+_ATTRIBUTES = r"(?i)\b(?:key|name)\s?=\s?[\"']([\w.:\-]{2,64})[\"']\s+value\s?=\s?[\"']([^\"'<>\r\n]+)[\"']"
+_NAME_BYTES = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 _LEFT_WORDS = re.compile(rb"(?:[A-Za-z]{2,14} ){1,2}\Z")
 _REST = re.compile(rb"[^\s\"'`<>]*")
 _NEXT_NAME = re.compile(rb"[&;,](?=\s*[A-Za-z_][\w.\- ]{0,40}[=:])")
@@ -38,6 +39,7 @@ _TAIL = b",;)]}&\\"
 _LIMIT = 4096
 _WORDS_AFTER = re.compile(rb"[ \t]+[A-Za-z]{2,}")
 _PLAIN_WORD = re.compile(rb"[A-Za-z]{1,24}[.!?,:]?")
+_PHRASE = re.compile(rb"[a-z]{2,10}(?:[ -][a-z]{2,10}){2,9}")
 _CODE_VALUE = re.compile(rb"\d{3,10}")
 _PERSONAL_VALUE = re.compile(rb"(?=(?:[^0-9]*\d){4})[A-Za-z0-9][A-Za-z0-9 .\-/]{4,36}")
 
@@ -60,6 +62,7 @@ class AssignmentDetector:
         extra = "|".join(re.escape(key) for key in sorted(extra_keys) if key.isascii())
         pattern = _PATTERN.replace("(?:passw", f"(?:{extra}|passw", 1) if extra else _PATTERN
         self._matcher = compile_pattern(pattern, engine)
+        self._attributes = compile_pattern(_ATTRIBUTES, engine)
         self._services = compile_pattern(_SERVICE_PATTERN % service_words(), engine)
 
     def find(self, data: bytes, lowered: bytes) -> Iterable[Span]:
@@ -68,20 +71,26 @@ class AssignmentDetector:
             span = self._judge(data, match, service_only=False)
             if span is not None:
                 yield span
+        if b"value" in lowered:
+            for match in self._attributes.finditer(data):
+                found = classify(match.group(1).decode("ascii", "replace"))
+                start, end = match.span(2)
+                value = data[start:end]
+                if found is KeyClass.PASSWORD and not inert.is_template(value):
+                    yield Span(start, end, "password", "attribute")
+                elif found is KeyClass.TOKEN and inert.plausible_token(value):
+                    yield Span(start, end, "credential", "attribute")
         for match in self._services.finditer(data):
             span = self._judge(data, match, service_only=True)
             if span is not None:
                 yield span
 
     def _judge(self, data: bytes, match: MatchLike, *, service_only: bool) -> Span | None:
-        start = match.start()
-        name_end, quote_end = match.span(1)
+        (start, _), (name_end, quote_end), (mark, mark_end), (opening, opened), bare = spans_of(match, 4)
         name, name_start = _name(data, start, name_end)
         found = self._class_of(name, data, name_start, service_only=service_only)
         if found is KeyClass.NONE:
             return None
-        mark, mark_end = match.span(2)
-        opening, first = match.span(3)
         delimiter = data[mark:mark_end]
         quoted = opening >= 0
         if delimiter == b"," and not (quote_end > name_end and quoted):
@@ -89,15 +98,20 @@ class AssignmentDetector:
         if delimiter == b">" and (quoted or name_start == 0 or data[name_start - 1] != 60):
             return None
         if quoted:
+            first = opened
             last = _closing(data, first, data[opening:first])
         else:
-            first, last = match.span(4)
+            first, last = bare
             if data[first : first + 2] == b"//":
                 return None
             if found in _WHOLE:
                 last = _whole(data, first, last)
+            if found is KeyClass.PASSWORD and delimiter == b":" and "phrase" in name.lower():
+                last = _sentence(data, first, last)
         value = data[first:last]
-        if not value or not self._secret(found, value, data, last, quoted=quoted, name=name):
+        if not quoted and (delimiter.startswith(b"==") or value[:1] == b"="):
+            return None  # a comparison
+        if not value or not self._secret(found, value, data, last, quoted=quoted, name=name, prose=delimiter == b":"):
             return None
         return Span(first, last, kind_of_key(found), "key:" + found.value)
 
@@ -117,17 +131,21 @@ class AssignmentDetector:
             return KeyClass.NONE
         return found
 
-    def _secret(self, found: KeyClass, value: bytes, data: bytes, end: int, *, quoted: bool, name: str) -> bool:
+    def _secret(self, found: KeyClass, value: bytes, data: bytes, end: int, *, quoted: bool, name: str, prose: bool) -> bool:
         if inert.is_template(value):
             return False
         if found is KeyClass.PASSWORD:
-            return _is_password(value, data, end, quoted=quoted)
+            if name.lower() == "pass" and not quoted and value.isdigit() and len(value) < 6:
+                return False  # "pass: 12, fail: 0"
+            return _is_password(value, data, end, quoted=quoted, prose=prose)
         if found is KeyClass.CODE:
             return _CODE_VALUE.fullmatch(value.strip()) is not None
         if found is KeyClass.PERSONAL:
             return _PERSONAL_VALUE.fullmatch(value.strip()) is not None
         if found is KeyClass.PHRASE:
             return quoted and value.count(b" ") >= 11
+        if found is KeyClass.HEADER and "authorization" not in name.lower():
+            return len(value) >= 6 and not inert.is_filler(value) and (_has_digits(value) or len(value) >= 16)
         if found in (KeyClass.HEADER, KeyClass.COOKIE):
             return False  # headers.py knows schemes and pairs
         if not quoted and (inert.is_code(value) and not _has_digits(value) or _called(data, end)):
@@ -142,11 +160,10 @@ def service_words() -> str:
 
 def _name(data: bytes, start: int, end: int) -> tuple[str, int]:
     """The whole name around a keyword, and where it starts."""
-    left = _LEFT.search(data, max(0, start - 64), start)
-    name_start = left.start() if left is not None else start
-    while name_start > 0 and name_start < start and data[name_start - 1] == 92 and data[name_start] in b"nrt":
+    window = data[max(0, start - 64) : start]
+    name_start = start - len(window) + len(window.rstrip(_NAME_BYTES))
+    if 0 < name_start < start and data[name_start - 1] == 92 and data[name_start] in b"nrt":
         name_start += 1  # the n of an escaped line break is not part of the name
-        break
     return data[name_start:end].decode("utf-8", "replace").strip(".- "), name_start
 
 
@@ -194,7 +211,14 @@ def _whole(data: bytes, first: int, last: int) -> int:
     return end
 
 
-def _is_password(value: bytes, data: bytes, end: int, *, quoted: bool) -> bool:
+def _sentence(data: bytes, first: int, last: int) -> int:
+    """End of an unquoted passphrase: the whole line, where that is nothing but words."""
+    newline = data.find(b"\n", first, first + 256)
+    line = data[first : newline if newline >= 0 else first + 256].rstrip()
+    return first + len(line) if _PHRASE.fullmatch(line) else last
+
+
+def _is_password(value: bytes, data: bytes, end: int, *, quoted: bool, prose: bool) -> bool:
     if quoted:
         return True
     if inert.is_code(value) and not _has_digits(value):
@@ -202,7 +226,7 @@ def _is_password(value: bytes, data: bytes, end: int, *, quoted: bool) -> bool:
     if _called(data, end):
         return False
     # "The password: use the form below" is prose; "password: hunter2" at the end of a line isn't
-    return not (_PLAIN_WORD.fullmatch(value) and _WORDS_AFTER.match(data, end, end + 32))
+    return not (prose and _PLAIN_WORD.fullmatch(value) and _WORDS_AFTER.match(data, end, end + 32))
 
 
 def _called(data: bytes, end: int) -> bool:

@@ -29,6 +29,7 @@ _USER_FLAG = re.compile(rb"(?:^|\s)(?:-u|-U|-l|--user|--username|--login)(?:[ =]
 _ATTACHED = re.compile(rb"(?i)(?:mysql|mariadb|sshpass|7z|rabbitmq|unzip|zip)")
 _LETTERS = {b"p": None, b"P": b"sqlcmd bcp zip", b"a": b"redis-cli", b"w": b"ldapsearch ldapadd ldapmodify ldapwhoami"}
 _NUMBERISH = re.compile(rb"[\d.:/,-]+(?:/(?:tcp|udp))?")
+_USER_FLAGS = frozenset(("-u", "-U", "--user", "--proxy-user", "--creds", "--credentials", "--auth", "-a"))
 _LIMIT = 1024
 
 
@@ -112,16 +113,16 @@ def short_secret(letter: bytes, spaced: bool, value: bytes, line: bytes) -> bool
     return _USER_FLAG.search(line) is not None and not value.startswith((b"/", b"./", b"~"))
 
 
-def argument_spans(items: Sequence[object]) -> dict[int, tuple[str, str]]:
+def argument_spans(items: Sequence[object]) -> dict[int, tuple[str, str, int]]:
     """Which items of an argument list are secret because of the flag before them.
 
     Args:
         items: a list as a program's ``argv``; other types are passed over.
 
     Returns:
-        Index to (kind, rule), for items that are removed as a whole.
+        Index to (kind, rule, characters that stay in front).
     """
-    found: dict[int, tuple[str, str]] = {}
+    found: dict[int, tuple[str, str, int]] = {}
     for index in range(1, len(items)):
         flag, value = items[index - 1], items[index]
         if type(flag) is not str or type(value) is not str or not flag.startswith("-") or len(flag) > 64:
@@ -131,9 +132,30 @@ def argument_spans(items: Sequence[object]) -> dict[int, tuple[str, str]]:
         if len(name) > 1:
             key = classify(name)
             if key in (KeyClass.PASSWORD, KeyClass.TOKEN, KeyClass.CODE) and flag_secret(key, raw):
-                found[index] = (kind_of_key(key), "flag:" + key.value)
+                found[index] = (kind_of_key(key), "flag:" + key.value, 0)
+            elif flag in _USER_FLAGS:
+                _pair(value, index, found)
+        elif flag in _USER_FLAGS and ":" in value:
+            _pair(value, index, found)
         elif name and name in "pPaw" and not value.startswith("-"):
             line = " ".join(item for item in items[:index] if type(item) is str and len(item) < 200)
             if short_secret(name.encode(), True, raw, line.encode("utf-8", "surrogatepass")):
-                found[index] = ("password", "flag:" + name)
+                found[index] = ("password", "flag:" + name, 0)
+    _attached(items, found)
     return found
+
+
+def _pair(value: str, index: int, found: dict[int, tuple[str, str, int]]) -> None:
+    user, colon, password = value.partition(":")
+    if colon and pair_secret(user.encode("utf-8", "surrogatepass"), password.encode("utf-8", "surrogatepass")):
+        found[index] = ("password", "flag:user", len(user) + 1)
+
+
+def _attached(items: Sequence[object], found: dict[int, tuple[str, str, int]]) -> None:
+    """``-phunter2`` after ``mysql``."""
+    first = items[0]
+    if type(first) is not str or not _ATTACHED.match(first.rpartition("/")[2].encode("utf-8", "surrogatepass")):
+        return
+    for index, item in enumerate(items[1:], 1):
+        if type(item) is str and len(item) > 2 and item[:2] == "-p" and not inert.is_template(item[2:].encode("utf-8", "surrogatepass")):
+            found.setdefault(index, ("password", "flag:p", 2))

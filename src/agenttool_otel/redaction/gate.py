@@ -42,5 +42,9 @@ def gate(engine: Engine, extra: tuple[str, ...] = (), words: tuple[str, ...] = (
         rf"(?:{names})[\w@.\- ]*\s(?:is|was|to)\b",
         rf"(?:{service_words()})[\w.\- ]*[\"'`\\\]]*\s*[:=]",
         r"\b(?:bearer|basic|token)\s",
+        r"code (?:for [\w@.\- ]*)?(?:is|was)\b",
+        r"(?:login|user)\s+\S+\s+password",
+        r"value\s?=",
+        "jdbc:",
     )
     return compile_pattern("(?i)" + "|".join([*_SHAPES, *keyed, *sorted(literals), *extra]), engine)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 
 from agenttool_otel.redaction import inert
-from agenttool_otel.redaction.patterns import compile_pattern
+from agenttool_otel.redaction.patterns import compile_pattern, spans_of
 from agenttool_otel.redaction.types import Engine, Span
 
 __all__ = ["HeaderDetector", "header_secret"]
@@ -63,8 +63,9 @@ class HeaderDetector:
         """Spans of credentials; header names and schemes stay."""
         if b"authorization" in lowered:
             for match in self._authorization.finditer(data):
-                scheme, value = match.group(1), match.group(2)
-                start, end = match.start(2), match.end(2)
+                _, (scheme_start, scheme_end), (start, end) = spans_of(match, 2)
+                scheme = data[scheme_start:scheme_end] if scheme_start >= 0 else None
+                value = data[start:end]
                 if scheme is not None and scheme.lower() in _WHOLE_LINE:
                     rest = _LINE_REST.match(data, start)
                     end = rest.end() if rest is not None else end

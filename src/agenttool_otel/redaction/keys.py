@@ -9,6 +9,7 @@ only names one. Substrings never decide: ``secretary``, ``monkey``, ``author``.
 from __future__ import annotations
 
 import re
+import unicodedata
 from enum import Enum
 from functools import lru_cache
 from typing import Final
@@ -128,6 +129,8 @@ def normal_name(name: str) -> str:
 
 
 def _words(name: str) -> list[str]:
+    if not name.isascii():
+        name = unicodedata.normalize("NFKC", name)
     return [word.lower() for word in _SPLIT.split(name) if word]
 
 
@@ -138,7 +141,9 @@ def classify(name: str) -> KeyClass:
         name: a key of a mapping, header, flag (without dashes), variable or query parameter.
     """
     # the bound comes before the cache, so that long keys of foreign data can't fill the memory
-    return _classify(name) if 2 <= len(name) <= 128 else KeyClass.NONE
+    if not 2 <= len(name) <= 128 or "=" in name or "\n" in name:
+        return KeyClass.NONE
+    return _classify(name)
 
 
 @lru_cache(maxsize=8192)

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Protocol, cast
 
 from agenttool_otel.redaction.types import Engine
 
-__all__ = ["Matcher", "MatchLike", "compile_pattern", "effective_engine"]
+__all__ = ["MatchLike", "Matcher", "compile_pattern", "effective_engine", "spans_of"]
 
 
 class MatchLike(Protocol):
@@ -88,3 +88,19 @@ def compile_pattern(pattern: str, engine: Engine) -> Matcher:
         return cast(Matcher, re.compile(pattern.encode().replace(rb"\z", rb"\Z")))
     except re.error as error:
         raise ValueError(f"not a valid pattern: {error}") from None
+
+
+def spans_of(match: MatchLike, groups: int) -> Sequence[tuple[int, int]]:
+    """(start, end) of the match and of its groups, in one step.
+
+    Asking google-re2's match for one group at a time costs more than the match itself; what it holds is read where it is
+    there, and asked for politely where it isn't.
+
+    Args:
+        match: a match of either engine.
+        groups: how many groups the pattern has.
+    """
+    held = getattr(match, "regs", None) or getattr(match, "_spans", None)
+    if held is not None and len(held) == groups + 1:
+        return cast("Sequence[tuple[int, int]]", held)
+    return [match.span(group) for group in range(groups + 1)]

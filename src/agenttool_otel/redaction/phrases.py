@@ -35,9 +35,12 @@ def is_word_list(words: list[bytes]) -> bool:
     return (
         len(words) in _COUNTS
         and all(3 <= len(word) <= 8 and word.isalpha() and word.islower() for word in words)
-        and len(set(words)) >= len(words) - 2
+        and len(set(words)) * 3 >= len(words) * 2
         and sum(word in _COMMON for word in words) <= 1
     )
+
+
+_NETRC = r"(?i)\b(?:machine\s+\S+|default)\s+(?:login|user)\s+\S+\s+(?:account\s+\S+\s+)?password\s+([^\s\"']+)"
 
 
 class PhraseDetector:
@@ -48,12 +51,17 @@ class PhraseDetector:
     def __init__(self, engine: Engine) -> None:
         self._said = compile_pattern(_SAID, engine)
         self._seed = compile_pattern(_SEED, engine)
+        self._netrc = compile_pattern(_NETRC, engine)
         self._line = compile_pattern(_LINE_OF_WORDS, engine)
 
     def find(self, data: bytes, lowered: bytes) -> Iterable[Span]:
         """Spans of phrases and of what a sentence calls a password."""
         if b" is" in lowered or b" was" in lowered or b" to" in lowered:
             yield from self._spoken(data)
+        if b"login" in lowered and b"password" in lowered:
+            for match in self._netrc.finditer(data):
+                if not inert.is_template(match.group(1)):
+                    yield Span(match.start(1), match.end(1), "password", "netrc")
         if b"seed" in lowered or b"mnemonic" in lowered or b"phrase" in lowered or b"recovery" in lowered:
             for match in self._seed.finditer(data):
                 yield Span(match.start(1), match.end(1), "seed_phrase", "phrase:named")

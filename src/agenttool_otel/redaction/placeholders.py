@@ -43,6 +43,10 @@ class Placeholders:
             kind = f"{kind}:{mac}"
         return self._template.replace("{kind}", kind)
 
+    def is_done(self, value: bytes) -> bool:
+        """Whether nothing but placeholders and white space is there."""
+        return not self.pattern.sub(b"", value).strip()
+
     def is_placeholder(self, value: bytes) -> bool:
         """Whether the whole value is a placeholder already."""
         return self.pattern.fullmatch(value) is not None

@@ -20,6 +20,8 @@ Path = tuple[str | int, ...]
 
 _NAME_KEYS: Final = ("name", "key", "header", "field", "param", "parameter", "variable", "var", "k", "id", "property")
 VALUE_KEYS: Final = ("value", "val", "v", "content", "data", "default", "stringvalue", "string_value")
+_TYPES: Final = ("string", "number", "integer", "boolean", "object", "array", "null", "password", "text", "str", "int")
+_SECRET_NAMES: Final = ("secret", "secrets", "privatekey", "secretkey")
 _WHOLE: Final = frozenset((KeyClass.PASSWORD, KeyClass.COOKIE))
 
 
@@ -56,10 +58,12 @@ def judge(name: str, value: Any, *, extra: bool = False, pii: bool = True) -> Ve
         start = _string(found, name, value, pii)
         return None if start < 0 else Verdict(kind_of_key(found), "key:" + found.value, start=start)
     if kind is int:
-        return Verdict(kind_of_key(found), "key:" + found.value) if _number(found, value, pii, extra) else None
+        return Verdict(kind_of_key(found), "key:" + found.value) if _number(found, name, value, pii, extra) else None
     if kind is float:
         return Verdict(kind_of_key(found), "key:" + found.value) if extra else None
     if kind in (list, tuple, dict):
+        if kind is dict and _describes(value):
+            return None
         if found in _WHOLE or (found is KeyClass.TOKEN and _plural(name)):
             return Verdict(kind_of_key(found), "key:" + found.value, whole=True)
         if kind is not dict and found in (KeyClass.TOKEN, KeyClass.HEADER, KeyClass.PHRASE, KeyClass.CODE):
@@ -67,6 +71,11 @@ def judge(name: str, value: Any, *, extra: bool = False, pii: bool = True) -> Ve
         if kind is not dict and name.lower() == "auth" and len(value) == 2 and all(type(part) is str for part in value):
             return Verdict(kind_of_key(found), "key:" + found.value, whole=True)
     return None
+
+
+def _describes(value: Mapping[Any, Any]) -> bool:
+    """Whether a mapping describes a value instead of holding it (JSON Schema, a form's field)."""
+    return value.get("type") in _TYPES or any(key in value for key in ("$ref", "anyOf", "oneOf", "allOf", "enum"))
 
 
 def _plural(name: str) -> bool:
@@ -86,7 +95,7 @@ def _string(found: KeyClass, name: str, value: str, pii: bool) -> int:
         case KeyClass.PASSWORD | KeyClass.COOKIE:
             secret = True
         case KeyClass.TOKEN:
-            secret = _token(raw)
+            secret = _token(raw) or normal_name(name).endswith(_SECRET_NAMES)
         case KeyClass.CODE:
             secret = any(char.isdigit() for char in value) and 3 <= len(value) <= 16
         case KeyClass.PHRASE:
@@ -113,13 +122,13 @@ def _pair(found: KeyClass, raw: bytes) -> bool:
     return found is KeyClass.WEAK and bool(colon and user and password) and b"//" not in raw and b" " not in raw
 
 
-def _number(found: KeyClass, value: int, pii: bool, extra: bool) -> bool:
+def _number(found: KeyClass, name: str, value: int, pii: bool, extra: bool) -> bool:
     if extra:
         return True
     if found is KeyClass.CODE:
         return 1000 <= value < 10**10
     if found is KeyClass.PASSWORD:
-        return value > 9
+        return value > 9 and not (value < 10**5 and name.lower() == "pass")
     if found is KeyClass.TOKEN:
         return value >= 10**5
     return found is KeyClass.PERSONAL and pii and value >= 10**6
@@ -151,15 +160,20 @@ def list_verdicts(items: Sequence[Any], *, extra: frozenset[str], pii: bool) -> 
     found: dict[int, Verdict] = {}
     if len(items) == 2 and type(items[0]) is str and len(items[0]) <= 128:
         verdict = judge(items[0], items[1], extra=is_extra(items[0], extra), pii=pii)
-        if verdict is not None:
+        if verdict is not None and not _two_words(items[0], items[1]):
             found[1] = verdict
     if len(items) >= 2:
-        for index, (kind, rule) in argument_spans(items).items():
-            found.setdefault(index, Verdict(kind, rule))
+        for index, (kind, rule, start) in argument_spans(items).items():
+            found.setdefault(index, Verdict(kind, rule, start=start))
         if len(items) in (12, 15, 18, 21, 24) and all(type(item) is str and len(item) <= 8 for item in items):
             if is_word_list([item.encode("utf-8", "surrogatepass") for item in items]):
                 found.update((index, Verdict("seed_phrase", "phrase:words")) for index in range(len(items)))
     return found
+
+
+def _two_words(name: str, value: Any) -> bool:
+    """Whether a list of two is a list of words (``["password", "email"]``) and not a name and its value."""
+    return classify(name) in (KeyClass.PASSWORD, KeyClass.TOKEN) and type(value) is str and value.isalpha() and len(value) <= 16
 
 
 def is_extra(name: str, extra: frozenset[str]) -> bool:

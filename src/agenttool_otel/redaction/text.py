@@ -234,9 +234,11 @@ class TextRedactor:
             order = self._order.get(detector.name, 0)
             try:
                 for span in detector.find(view.data, view.lowered):
+                    if len(found) > _MOST_FINDS:
+                        return
                     if original:
                         found.append((order, span))
-                    elif 0 <= span.start < span.end <= len(view.data) and view.changed(span):
+                    elif 0 <= span.start < span.end <= len(view.data) and (view.name != "joined" or view.changed(span)):
                         found.append((order, view.source(span)))
             except Exception as error:
                 raise DetectorFailed(detector.name) from error
@@ -329,7 +331,7 @@ class TextRedactor:
             value = json.loads(raw)
             body = value if type(value) is str else raw
             encoded = body[start:].encode("utf-8", "surrogatepass")
-            if self.placeholders.is_placeholder(encoded) or encoded in self._allow:
+            if self.placeholders.is_done(encoded) or encoded in self._allow:
                 return None
             finds.append((kind, rule))
             return json.dumps(body[:start] + self.placeholders.make(kind, encoded), ensure_ascii=False)

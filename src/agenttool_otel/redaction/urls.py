@@ -12,6 +12,7 @@ from agenttool_otel.redaction.types import Engine, Span
 __all__ = ["UrlDetector", "is_secret_parameter"]
 
 _USERINFO = r"://([^\s\"'`<>/?#@:\\]{0,256}):([^\s\"'`<>/]+)@"
+_ORACLE = r"(?i)jdbc:oracle:[a-z]+:[^\s\"'/@:]{1,64}/([^\s\"'@]{1,128})@"
 _USER_ONLY = r"://([A-Za-z0-9_.~%\-]{14,})@"
 _QUERY = r"[?&;]([A-Za-z][A-Za-z0-9_.\-]{1,60})=([^\s\"'`<>&;#\\]+)"
 _SIGNATURES = frozenset(
@@ -54,6 +55,7 @@ class UrlDetector:
 
     def __init__(self, engine: Engine) -> None:
         self._userinfo = compile_pattern(_USERINFO, engine)
+        self._oracle = compile_pattern(_ORACLE, engine)
         self._user = compile_pattern(_USER_ONLY, engine)
         self._query = compile_pattern(_QUERY, engine)
 
@@ -69,6 +71,10 @@ class UrlDetector:
             for match in self._user.finditer(data):
                 if inert.plausible_token(match.group(1), least=14):
                     yield Span(match.start(1), match.end(1), "url_password", "url:user")
+        if b"jdbc:oracle" in lowered:
+            for match in self._oracle.finditer(data):
+                if not inert.is_template(match.group(1)):
+                    yield Span(match.start(1), match.end(1), "url_password", "url:oracle")
         if b"=" in data:
             for match in self._query.finditer(data):
                 name = match.group(1).decode("ascii", "replace")

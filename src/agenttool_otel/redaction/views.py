@@ -11,8 +11,6 @@ import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import NamedTuple
-
 from agenttool_otel.redaction.types import Span
 
 __all__ = ["View", "joined_view", "normalised_view", "percent_view"]
@@ -21,19 +19,11 @@ _INVISIBLE = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\U000e0000-\U000e007f"
 )
+_SHORT = 8
 _FOREIGN = re.compile(r"[^\x00-\x7f]+")
 _HAS_INVISIBLE = re.compile(f"[{_INVISIBLE}]")
 _PERCENT = re.compile(rb"(?:%[0-9A-Fa-f]{2})+")
 _BREAK = re.compile(rb"(?:[\r\n]|\\[rn\r\n])(?:[ \t\r\n]|\\[rnt]|> ?|\| ?|# ?)*")
-
-
-class _Piece(NamedTuple):
-    """A stretch in which ``made`` bytes of the reading stand for ``taken`` bytes of the original, again and again."""
-
-    at: int
-    source: int
-    made: int
-    taken: int
 
 
 class View:
@@ -41,20 +31,27 @@ class View:
 
     __slots__ = ("_at", "_pieces", "data", "lowered", "name")
 
-    def __init__(self, name: str, data: bytes, pieces: list[_Piece]) -> None:
+    def __init__(self, name: str, data: bytes, pieces: list[tuple[int, int, int, int]]) -> None:
+        """Keep a reading.
+
+        Args:
+            name: which reading.
+            data: its bytes.
+            pieces: (at, source, made, taken): from byte ``at`` on, ``made`` bytes of the reading stand for ``taken`` bytes of
+                the original from ``source`` on, again and again.
+        """
         self.name = name
         self.data = data
         self.lowered = data.lower()
         self._pieces = pieces
-        self._at = [piece.at for piece in pieces]
+        self._at = [piece[0] for piece in pieces]
 
     def source(self, span: Span) -> Span:
         """The same span in the original."""
-        first = self._pieces[bisect_right(self._at, span.start) - 1]
-        last = self._pieces[bisect_right(self._at, span.end - 1) - 1]
-        start = first.source + (span.start - first.at) // first.made * first.taken
-        end = last.source + ((span.end - 1 - last.at) // last.made + 1) * last.taken
-        return Span(start, end, span.kind, span.rule)
+        at, source, made, taken = self._pieces[bisect_right(self._at, span.start) - 1]
+        start = source + (span.start - at) // made * taken
+        at, source, made, taken = self._pieces[bisect_right(self._at, span.end - 1) - 1]
+        return Span(start, source + ((span.end - 1 - at) // made + 1) * taken, span.kind, span.rule)
 
     def changed(self, span: Span) -> bool:
         """Whether the reading differs from the original within the span."""
@@ -68,12 +65,12 @@ class View:
 def _assemble(name: str, parts: Iterable[tuple[bytes, int, int, int]]) -> View | None:
     """Put a reading together from (bytes, source position, made, taken); empty bytes leave something out."""
     chunks: list[bytes] = []
-    pieces: list[_Piece] = []
+    pieces: list[tuple[int, int, int, int]] = []
     at = 0
     for chunk, source, made, taken in parts:
         if chunk:
             chunks.append(chunk)
-            pieces.append(_Piece(at, source, made, taken))
+            pieces.append((at, source, made, taken))
             at += len(chunk)
     return View(name, b"".join(chunks), pieces) if pieces else None
 
@@ -97,18 +94,49 @@ def _normalised(text: str) -> Iterator[tuple[bytes, int, int, int]]:
             yield text[at : run.start()].encode(), source, 1, 1
             source += run.start() - at
         piece = run.group()
-        raw = piece.encode("utf-8", "surrogatepass")
-        if unicodedata.is_normalized("NFKC", piece) and _HAS_INVISIBLE.search(piece) is None:
+        if _plain_run(piece) if len(piece) <= _SHORT else _is_plain(piece):
+            raw = piece.encode("utf-8", "surrogatepass")
             yield raw, source, 1, 1
             source += len(raw)
         else:
-            for char in piece:
-                made, size = _folded(char)
-                yield made, source, max(1, len(made)), size
-                source += size
+            for made, unit, size in _folded_run(piece) if len(piece) <= _SHORT else _fold(piece):
+                yield made, source, unit, size
+                source += size * (len(made) // unit if made else 1)
         at = run.end()
     if at < len(text):
         yield text[at:].encode(), source, 1, 1
+
+
+def _is_plain(run: str) -> bool:
+    return unicodedata.is_normalized("NFKC", run) and _HAS_INVISIBLE.search(run) is None
+
+
+_plain_run = lru_cache(maxsize=4096)(_is_plain)
+
+
+def _fold(run: str) -> Iterator[tuple[bytes, int, int]]:
+    """Plain forms of characters: (bytes, bytes per character, bytes that each took before), neighbours of a kind together."""
+    parts: list[bytes] = []
+    unit = taken = 0
+    for char in run:
+        made, size = _folded(char)
+        if parts and len(made) == unit and size == taken:
+            parts.append(made)
+            continue
+        if parts:
+            yield b"".join(parts), unit, taken
+            parts = []
+        if made:
+            parts, unit, taken = [made], len(made), size
+        else:
+            yield b"", 1, size
+    if parts:
+        yield b"".join(parts), unit, taken
+
+
+@lru_cache(maxsize=4096)
+def _folded_run(run: str) -> tuple[tuple[bytes, int, int], ...]:
+    return tuple(_fold(run))
 
 
 @lru_cache(maxsize=4096)

@@ -200,7 +200,7 @@ class Walk:
         if forced is not None:
             head, secret = value[: forced.start], value[forced.start :]
             raw = secret.encode("utf-8", "surrogatepass")
-            if self._make.is_placeholder(raw) or value in self._settings.allow:
+            if self._make.is_done(raw) or value in self._settings.allow:
                 return value
             self._note(forced.kind, forced.rule)
             return head + self._make.make(forced.kind, raw)
