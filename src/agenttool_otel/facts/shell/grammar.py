@@ -7,6 +7,7 @@ proven, wherever they stand (substitutions, loops, functions), for the facts tha
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -46,6 +47,8 @@ _COMMANDS = frozenset({"command", "test_command", "declaration_command", "unset_
 _MAX_FOUND = 200
 _MAX_SURVEY = 4096  # error recovery takes quadratic time on hostile text
 
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _local = threading.local()
 
 
@@ -78,6 +81,16 @@ def _parser() -> Parser:
     return parser
 
 
+def _parse(text: str) -> Node:
+    """Parses a stand-in of the same length, so that offsets in bytes are offsets in the text.
+
+    The scanner of tree-sitter-bash 0.25 looks characters up in the C library's table of 256 and crashes the process on
+    high code points. To the shell they are letters of a word, and so the stand-in has a letter there; a control
+    character becomes a blank.
+    """
+    return _parser().parse(_NOT_ASCII.sub("x", _CONTROL.sub(" ", text)).encode("ascii")).root_node
+
+
 def _walk(root: Node, *, into_literals: bool = True) -> Iterator[Node]:
     """Yields the named nodes in the order of the text, without recursion."""
     stack = [root]
@@ -98,9 +111,7 @@ def disagreement(text: str, commands: list[Simple]) -> str:
     Returns:
         The node kind that is outside the allow-list, ``syntax``, ``parsers_disagree``, or an empty string.
     """
-    data = text.encode("utf-8")
-    offsets = None if len(data) == len(text) else _byte_offsets(text)
-    root = _parser().parse(data).root_node
+    root = _parse(text)
     if root.has_error:
         return "syntax"
     words: list[tuple[int, int]] = []
@@ -138,9 +149,6 @@ def disagreement(text: str, commands: list[Simple]) -> str:
             else:
                 expected_words.extend((word.start, word.end) for word in command.words if not word.substitution)
         expected_words.extend((r.target.start, r.target.end) for r in command.redirects if r.operator != "<<")
-    if offsets is not None:
-        expected_words = [(offsets[a], offsets[b]) for a, b in expected_words]
-        expected_starts = [offsets[a] for a in expected_starts]
     same = sorted(words) == sorted(expected_words) and sorted(starts) == sorted(expected_starts)
     return "" if same else "parsers_disagree"
 
@@ -148,14 +156,6 @@ def disagreement(text: str, commands: list[Simple]) -> str:
 def _only_literal(node: Node) -> bool:
     """Whether nothing in a word expands; ``[`` and ``]`` of a glob appear as plain words."""
     return all(inner.type in _LITERAL or inner.type == "string_content" for inner in _walk(node))
-
-
-def _byte_offsets(text: str) -> list[int]:
-    offsets, total = [0], 0
-    for char in text:
-        total += len(char.encode("utf-8"))
-        offsets.append(total)
-    return offsets
 
 
 def survey(text: str) -> tuple[list[Found], bool]:
@@ -167,52 +167,52 @@ def survey(text: str) -> tuple[list[Found], bool]:
     Returns:
         The commands in the order of the text, and whether the grammar understood all of it.
     """
-    data = text[:_MAX_SURVEY].encode("utf-8", "replace")
-    root = _parser().parse(data).root_node
+    text = text[:_MAX_SURVEY]
+    root = _parse(text)
     found: list[Found] = []
     by_end: list[tuple[Any, Found]] = []
     for node in _walk(root):
         if len(found) >= _MAX_FOUND:
             break
         if node.type in _COMMANDS:
-            item = _found(node, data)
+            item = _found(node, text)
             if item.words or item.assignments:
                 found.append(item)
                 by_end.append((node, item))
         elif node.type == "file_redirect" and found:
-            operator, target = _redirect(node, data)
+            operator, target = _redirect(node, text)
             owner = next((f for n, f in reversed(by_end) if n.start_byte <= node.start_byte), found[-1])
             owner.redirects.append((operator, target))
         elif node.type == "file_redirect":
             item = Found()
-            item.redirects.append(_redirect(node, data))
+            item.redirects.append(_redirect(node, text))
             found.append(item)
         elif node.type == "variable_assignment" and (node.parent is None or node.parent.type != "command"):
             item = Found()
-            item.assignments.append(_text(node, data).partition("=")[0])
+            item.assignments.append(_text(node, text).partition("=")[0])
             found.append(item)
     return found, not root.has_error
 
 
-def _text(node: Node, data: bytes) -> str:
-    return data[node.start_byte : node.end_byte].decode("utf-8", "replace")
+def _text(node: Node, text: str) -> str:
+    return text[node.start_byte : node.end_byte]
 
 
-def _redirect(node: Node, data: bytes) -> tuple[str, str]:
+def _redirect(node: Node, text: str) -> tuple[str, str]:
     operator = next((child.type for child in node.children if not child.is_named), ">")
     target = node.child_by_field_name("destination")
-    return operator, "" if target is None else _unquote(_text(target, data))
+    return operator, "" if target is None else _unquote(_text(target, text))
 
 
-def _found(node: Node, data: bytes) -> Found:
+def _found(node: Node, text: str) -> Found:
     item = Found()
     if node.type != "command":
-        item.words = [_text(node, data).split(None, 1)[0]]
+        item.words = [_text(node, text).split(None, 1)[0]]
         item.literal = [True]
         return item
     for child in node.named_children:
         if child.type == "variable_assignment":
-            item.assignments.append(_text(child, data).partition("=")[0])
+            item.assignments.append(_text(child, text).partition("=")[0])
         elif child.type in ("file_redirect", "herestring_redirect", "heredoc_redirect", "comment"):
             continue
         else:
@@ -220,7 +220,7 @@ def _found(node: Node, data: bytes) -> Found:
             literal = inner.type in _LITERAL and all(
                 n.type in _LITERAL or n.type == "string_content" for n in _walk(inner)
             )
-            item.words.append(_unquote(_text(child, data)) if literal else _text(child, data))
+            item.words.append(_unquote(_text(child, text)) if literal else _text(child, text))
             item.literal.append(literal)
     return item
 
