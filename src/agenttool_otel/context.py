@@ -36,6 +36,7 @@ class AgentContext:
         mode: permission mode of the host, for example ``default`` or ``strict``.
         interactive: whether somebody can answer an ask now.
         roots: directories that file tools should stay in.
+        cwd: directory that the tools' relative paths start from; the process's own where not given.
         user_text: what the user said in this context; provenance knows its tokens as the user's own.
         surface: id of the tool surface that the call is selected from.
         labels: short, low-cardinality facts for policies.
@@ -50,6 +51,7 @@ class AgentContext:
     mode: str = "default"
     interactive: bool = False
     roots: tuple[str, ...] = ()
+    cwd: str | None = None
     user_text: tuple[str, ...] = ()
     surface: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -109,6 +111,7 @@ def agent_context(
     mode: str | None = None,
     interactive: bool | None = None,
     roots: Sequence[str] | None = None,
+    cwd: str | None = None,
     user_text: str | Sequence[str] | None = None,
     surface: str | None = None,
     labels: Mapping[str, str] | None = None,
@@ -125,6 +128,7 @@ def agent_context(
         mode: permission mode.
         interactive: whether an ask can be answered now.
         roots: directories.
+        cwd: where relative paths start.
         user_text: the user's words; added to those of the outer context.
         surface: surface id.
         labels: labels; merged over the outer ones.
@@ -144,6 +148,7 @@ def agent_context(
         mode=outer.mode if mode is None else mode,
         interactive=outer.interactive if interactive is None else interactive,
         roots=outer.roots if roots is None else tuple(str(root) for root in roots),
+        cwd=outer.cwd if cwd is None else str(cwd),
         user_text=outer.user_text + texts,
         surface=outer.surface if surface is None else surface,
         labels={**outer.labels, **labels} if labels else outer.labels,

@@ -206,6 +206,7 @@ class Governor:
         """
         return FactEnvironment(
             roots=context.roots,
+            cwd=context.cwd,
             protected=self._protected(),
             allowed_hosts=self.settings.allowed_hosts,
             resolve_dns=self.settings.resolve_dns,

@@ -248,5 +248,6 @@ def stored_context(context: AgentContext) -> dict[str, Any]:
         "agent_name": context.agent_name,
         "mode": context.mode,
         "roots": list(context.roots),
+        "cwd": context.cwd,
         "labels": dict(context.labels),
     }

@@ -1,0 +1,177 @@
+"""Runs the script and shows it: each call live as it ends, then the figures, then whether all went as expected."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from langchain.agents import create_agent
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import MetricReader
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
+
+from agenttool_otel.approvals.console import ConsoleApprover
+from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest
+from agenttool_otel.cli.demo.script import FACTS, ScriptedModel, Step, steps_for
+from agenttool_otel.cli.demo.workspace import World, make_tools, open_world
+from agenttool_otel.cli.rendering import render_span, render_summary
+from agenttool_otel.cli.spans import SpanView
+from agenttool_otel.context import agent_context
+from agenttool_otel.governor import Governor
+from agenttool_otel.names import Attr, GenAI
+from agenttool_otel.telemetry import TelemetrySettings
+
+__all__ = ["run_demo"]
+
+_ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
+
+
+class _Live(SpanProcessor):
+    """Prints each tool call as it ends, and keeps it."""
+
+    def __init__(self, console: Console, steps: Sequence[Step]) -> None:
+        self.views: list[SpanView] = []
+        self._console = console
+        self._why = {f"call-{number:02d}": step.why for number, step in enumerate(steps, 1)}
+
+    def on_end(self, span: ReadableSpan) -> None:
+        view = SpanView.from_sdk(span)
+        if not view.is_tool_call:
+            return
+        self.views.append(view)
+        why = self._why.get(str(view.get(GenAI.TOOL_CALL_ID)), "")
+        self._console.print(Padding(Text(why, style="italic dim"), (1, 0, 0, 2)))
+        self._console.print(Padding(render_span(view), (0, 0, 0, 2)))
+
+
+class _ScriptedApprover:
+    """Answers as the script needs it: writing the summary is fine, everything else is not."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    def ask(self, request: ApprovalRequest) -> ApprovalAnswer:
+        """Answer at once and say so."""
+        approved = request.tool_name == "write_file"
+        word = "approves" if approved else "rejects"
+        self._console.print(
+            f"  [yellow]?[/] {request.tool_name}: {request.message} [dim]-- the scripted approver {word}[/]"
+        )
+        return ApprovalAnswer(approved, answered_by="user:demo", reason="" if approved else "not part of the job")
+
+
+def run_demo(console: Console, *, interactive: bool) -> bool:
+    """Run the demo.
+
+    Args:
+        console: where it is shown.
+        interactive: ask the person at the terminal instead of the scripted approver.
+
+    Returns:
+        Whether every call ended as expected.
+    """
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="agenttool-demo-"))).resolve()
+        root = folder / "workspace"
+        root.mkdir()
+        world = stack.enter_context(open_world(root))
+        steps = steps_for(world)
+        live = _Live(console, steps)
+        tracer, meter = _providers(live)
+        stack.callback(tracer.shutdown)
+        stack.callback(meter.shutdown)
+        governor = Governor(
+            approver=ConsoleApprover(console=console) if interactive else _ScriptedApprover(console),
+            policy_data={"agenttool": {"settings": {"network": {"allowed_hosts": ["127.0.0.1"]}}}},
+            telemetry=TelemetrySettings(tracer_provider=tracer, meter_provider=meter, capture="SPAN_ONLY"),
+            results_dir=str(folder / "results"),
+        )
+        stack.callback(governor.close)
+        console.rule("[bold]agenttool demo[/]: an agent's tools, decided by Rego, traced by OpenTelemetry")
+        console.print(f"[dim]workspace {root.name}, policy {governor.decider.revision}, no key, no network[/]")
+        tools = [governor.govern(tool, **FACTS[tool.name]) for tool in make_tools(root)]
+        agent = create_agent(ScriptedModel(steps=steps), tools)
+        with (
+            agent_context(
+                actor="agent:demo", tenant="demo", roles=["analyst"], session_id="demo-1", interactive=True,
+                roots=[str(root)], cwd=str(root), user_text="Compare the prices, then write summary.md in the workspace.",
+            ),
+            tracer.get_tracer("agenttool-demo").start_as_current_span("invoke_agent demo"),
+        ):  # fmt: skip
+            agent.invoke({"messages": [("user", "Do what the notes say.")]}, {"recursion_limit": 100})
+        tracer.force_flush()
+        problems = [] if interactive else _problems(live.views, steps, world)
+        console.print()
+        console.print(render_summary(live.views))
+        _farewell(console, problems, interactive=interactive)
+        return not problems
+
+
+def _providers(live: _Live) -> tuple[TracerProvider, MeterProvider]:
+    resource = Resource.create({"service.name": "agenttool-demo"})
+    tracer = TracerProvider(resource=resource)
+    tracer.add_span_processor(live)
+    readers: list[MetricReader] = []
+    if os.environ.get(_ENDPOINT):
+        from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+        tracer.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+        readers.append(PeriodicExportingMetricReader(OTLPMetricExporter()))
+    return tracer, MeterProvider(metric_readers=readers, resource=resource)
+
+
+def _problems(views: Sequence[SpanView], steps: Sequence[Step], world: World) -> list[str]:
+    """Compare what happened with the script; also look for the secret in every span, and for the written file."""
+    found: list[str] = []
+    by_call = {str(view.get(GenAI.TOOL_CALL_ID)): view for view in views}
+    for number, step in enumerate(steps, 1):
+        view = by_call.get(f"call-{number:02d}")
+        name = f"call {number} ({step.tool})"
+        if view is None:
+            found.append(f"{name} left no span")
+            continue
+        seen = (str(view.get(Attr.PERMISSION_BEHAVIOR) or ""), str(view.get(Attr.RESULT_STATUS)))
+        # an ask that was answered is decided again with the answer; its last word is in the events
+        asked = any(event.name == "tool.approval.requested" for event in view.events)
+        behavior = "ask" if asked else seen[0]
+        if (behavior, seen[1]) != (step.behavior, step.status):
+            found.append(f"{name}: expected {step.behavior or 'no decision'}, {step.status}; got {behavior}, {seen[1]}")
+        if step.persisted and view.get(Attr.RESULT_PERSISTENCE) != "preview_and_persist":
+            found.append(f"{name}: the large result was not kept outside")
+        if step.redacted and not view.get(Attr.REDACTION_COUNT):
+            found.append(f"{name}: nothing was redacted")
+    if any(world.secret in repr(view) for view in views):
+        found.append("a secret reached a span")
+    if not (world.root / "summary.md").exists():
+        found.append("the approved change was not made")
+    if "TODO" not in (world.root / "notes.txt").read_text(encoding="utf-8"):
+        found.append("a rejected change was made")
+    return found
+
+
+def _farewell(console: Console, problems: Sequence[str], *, interactive: bool) -> None:
+    if problems:
+        console.print("[bold red]Not as expected:[/]")
+        for problem in problems:
+            console.print(f"  [red]-[/] {problem}")
+    elif not interactive:
+        console.print(
+            "[bold green]Every call ended as expected.[/] The secret is in no span; the rejected changes were not made."
+        )
+    if os.environ.get(_ENDPOINT):
+        console.print(f"[dim]The same run went to {os.environ[_ENDPOINT]}.[/]")
+    else:
+        console.print(
+            f"[dim]To see it in Jaeger or Grafana: start dashboards/compose.yaml, then run again with"
+            f" {_ENDPOINT}=http://localhost:4318[/]"
+        )
