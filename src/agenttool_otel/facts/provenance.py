@@ -102,7 +102,7 @@ class ProvenanceLedger:
             value: an argument's value.
         """
         try:
-            texts, readable = texts_of(value)
+            texts, readable = texts_of(value, keys=False)
             with self._lock:
                 return self._judge(texts, readable)
         except Exception:  # a fact that fails must look dangerous, not stop the decision
@@ -176,7 +176,7 @@ class ProvenanceLedger:
 
 
 def _tokens(value: Any) -> tuple[set[str], bool]:
-    texts, complete = texts_of(value)
+    texts, complete = texts_of(value, keys=True)
     found: set[str] = set()
     for text in texts:
         tokens = tokens_of(text)

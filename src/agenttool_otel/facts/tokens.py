@@ -23,7 +23,8 @@ _MAX_LINE: Final = 256
 _MAX_NODES: Final = 20_000
 
 _CHUNK: Final = re.compile(r"""[^\s<>"'`(){}\[\],;|*]+""")
-_EDGES: Final = ".:!?-_=&#~…。，、；：！？"
+_LEFT: Final = ":!?=&#…。，、；：！？"
+_RIGHT: Final = _LEFT + ".-_~"
 _DIGITS: Final = re.compile(r"\+?\d(?:[ \-.()/]?\d){5,33}")
 _IBAN: Final = re.compile(
     r"(?<![a-z0-9])[a-z]{2}\d{2}[ -]?[a-z0-9]{4}(?:[ -]?\d{4}){1,6}(?:[ -]?[a-z0-9]{1,4})?(?![a-z0-9])"
@@ -94,11 +95,13 @@ def tokens_of(text: str) -> Tokens:
     whole = " ".join(text.split()) if len(text) <= 4 * _MAX_LINE else None
     found = Tokens(whole=whole or None, lines=lines, strong={}, words=set(), complete=complete)
     for raw in set(_CHUNK.findall(text)):
-        chunk = raw.strip(_EDGES)
+        chunk = raw.lstrip(_LEFT).rstrip(_RIGHT)
         if len(chunk) > _MAX_CHUNK:
             found.complete = False
             chunk = chunk[:_MAX_CHUNK]
-        if chunk:
+        if chunk.isalpha():
+            found.words.add(chunk)
+        elif chunk:
             _classify(chunk, found)
     for pattern in (_DIGITS, _IBAN):
         for match in pattern.finditer(text):
@@ -113,7 +116,7 @@ def _add(found: Tokens, strong: Strong) -> None:
 
 def _classify(chunk: str, found: Tokens) -> None:
     if "%" in chunk:
-        chunk = normalize_text(unquote(chunk, errors="replace")).strip(_EDGES) or chunk
+        chunk = normalize_text(unquote(chunk, errors="replace")).lstrip(_LEFT).rstrip(_RIGHT) or chunk
     if "://" in chunk:
         _url(chunk, found)
     elif "@" in chunk:
@@ -148,14 +151,14 @@ def _url(chunk: str, found: Tokens) -> None:
     _add(found, Strong(f"{scheme}://{rest.rstrip('/')}", parts))
 
 
-def texts_of(value: Any, *, limit: int = _MAX_NODES) -> tuple[list[str], bool]:
+def texts_of(value: Any, *, keys: bool) -> tuple[list[str], bool]:
     """Return the texts inside a value, and whether all of it was read.
 
     Only the builtin kinds of data are looked into, because asking other objects would run their code.
 
     Args:
         value: anything.
-        limit: most nodes to visit.
+        keys: whether the keys of dictionaries count as texts.
     """
     texts: list[str] = []
     complete = True
@@ -164,7 +167,7 @@ def texts_of(value: Any, *, limit: int = _MAX_NODES) -> tuple[list[str], bool]:
     nodes = 0
     while stack:
         nodes += 1
-        if nodes > limit:
+        if nodes > _MAX_NODES:
             return texts, False
         item = stack.pop()
         if isinstance(item, str):
@@ -183,7 +186,8 @@ def texts_of(value: Any, *, limit: int = _MAX_NODES) -> tuple[list[str], bool]:
             seen.add(id(item))
             if type(item) is dict:
                 stack.extend(item.values())
-                stack.extend(item.keys())
+                if keys:
+                    stack.extend(item.keys())
             else:
                 stack.extend(item)
         else:

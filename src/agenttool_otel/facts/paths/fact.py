@@ -23,6 +23,10 @@ _RANK: Final = {kind.value: index for index, kind in enumerate(PathClass)}
 _UNREADABLE: Final = frozenset(
     {PathRejection.NOT_TEXT, PathRejection.EMPTY, PathRejection.NUL, PathRejection.SURROGATE, PathRejection.TOO_LONG}
 )
+_NOWHERE: Final = "/\0"
+"""What no path lies in: stands for a root that is not absolute or can't be read. On Windows no root is, so there nothing
+is inside."""
+
 _ELSEWHERE: Final = frozenset({WindowsForm.DRIVE, WindowsForm.UNC, WindowsForm.DEVICE})
 
 
@@ -128,10 +132,10 @@ def _place(
     lexical: str, start: str, parts: list[str], read: PathText, known: bool, fact: PathFact, env: FactEnvironment
 ) -> None:
     lexical_roots = [root for root in env.roots if within(lexical, _clean(root))]
-    if read.home and lexical_roots:
+    if read.home:
         # A tool that does not know "~" would use a directory of that name below the current one.
         literal = normalize_path(read.parts, start=env.cwd or "/")
-        lexical_roots = [root for root in lexical_roots if within(literal, _clean(root))]
+        known = known and any(within(literal, _clean(root)) for root in env.roots)
     found: Resolution | None = None
     if env.touch_file_system:
         found = resolve(parts, start=start)
@@ -195,12 +199,12 @@ def _named_really(lexical: str, env: FactEnvironment) -> bool:
 
 def _real_root(root: str) -> str:
     # Not cached: a root that was swapped for a link must be seen at the very next call.
-    return resolve([], start=root).path or "/\0"
+    return (resolve([], start=root).path if root.startswith("/") else None) or _NOWHERE
 
 
 @lru_cache(maxsize=256)
 def _clean(path: str) -> str:
-    return normalize_path([], start=path) if path.startswith("/") else "/\0"
+    return normalize_path([], start=path) if path.startswith("/") else _NOWHERE
 
 
 def within(path: str, root: str) -> bool:

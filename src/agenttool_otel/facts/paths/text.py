@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import unicodedata
 from dataclasses import dataclass, field
@@ -165,9 +164,9 @@ def _read_windows(text: str, found: PathText) -> None:
     elif folded.startswith("/??/"):
         forms.append(WindowsForm.DEVICE)
     drive = bool(_DRIVE.match(text))
-    if drive and os.name != "nt":
+    if drive:
         forms.append(WindowsForm.DRIVE)
-    if backslash and os.name != "nt":
+    if backslash:
         forms.append(WindowsForm.BACKSLASH)
     if ":" in (text[2:] if drive else text):
         forms.append(WindowsForm.STREAM)

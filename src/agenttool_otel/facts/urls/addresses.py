@@ -78,6 +78,8 @@ def canonical_address(text: str) -> Address | None:
         text: for example ``127.0.0.1``, ``[::1]`` or ``fe80::1%eth0``; other spellings are a URL parser's business.
     """
     bare = text[1:-1] if text.startswith("[") and text.endswith("]") else text
+    if ":" not in bare and not bare[-1:].isdecimal():
+        return None
     try:
         return ipaddress.ip_address(bare.partition("%")[0])
     except ValueError:

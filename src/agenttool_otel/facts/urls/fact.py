@@ -100,7 +100,7 @@ def _establish(value: Any, fact: UrlFact, env: FactEnvironment) -> None:
     text = str.__str__(value)
     rejected = _rejection(text)
     browser = None if rejected in (UrlRejection.EMPTY, UrlRejection.TOO_LONG) else browser_reading(text)
-    if browser is None:
+    if browser is None or len(browser.host) > _MAX_HOST_CHARS + 2:
         fact["rejected"] = (rejected or UrlRejection.MALFORMED).value
         return
     _describe(browser, text, fact, env)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 import socket
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 
 from agenttool_otel.facts.urls.addresses import address_class, hosts_data, worst_class
@@ -27,10 +27,7 @@ def _own_name() -> str:
     return socket.gethostname().lower()
 
 
-def _under(labels: list[str], names: frozenset[str]) -> bool:
-    return any(".".join(labels[index:]) in names for index in range(len(labels)))
-
-
+@lru_cache(maxsize=1024)
 def name_class(host: str) -> AddressClass:
     """Return what a host name means by itself: ``name`` for one that only a resolver can tell about.
 
@@ -42,20 +39,26 @@ def name_class(host: str) -> AddressClass:
         host: ASCII name in lower case, without a trailing dot.
     """
     labels = host.split(".")
-    if _under(labels, _suffixes("loopback_suffixes")) or host in _suffixes("loopback_names"):
+    tails = {".".join(labels[index:]) for index in range(len(labels))}
+
+    def under(key: str) -> bool:
+        return not tails.isdisjoint(_suffixes(key))
+
+    if under("loopback_suffixes") or host in _suffixes("loopback_names") or host == _own_name():
         return AddressClass.LOOPBACK
-    if host in _suffixes("metadata_names") or _under(labels, _suffixes("metadata_suffixes")):
+    if host in _suffixes("metadata_names") or under("metadata_suffixes"):
         return AddressClass.METADATA
-    if host == _own_name():
-        return AddressClass.LOOPBACK
-    if len(labels) == 1 or _under(labels, _suffixes("private_suffixes")):
+    if len(labels) == 1 or under("private_suffixes"):
         return AddressClass.PRIVATE
-    rebinding = _under(labels, _suffixes("rebinding"))
-    spelled = worst_class(_spelled(host, rebinding or _under(labels, _suffixes("address_in_name"))))
+    rebinding = under("rebinding")
+    service = rebinding or under("address_in_name")
+    spelled = worst_class(_spelled(host, service))
     if spelled not in (AddressClass.PUBLIC, AddressClass.UNKNOWN):
         return spelled
-    # A name made to change its address between two look-ups is as good as private.
-    return AddressClass.PRIVATE if rebinding else AddressClass.NAME
+    # A name that changes its address between two look-ups, or spells it in a way that is not known here (base 36 at
+    # xip.io), is as good as private.
+    hidden = rebinding or (service and spelled is AddressClass.UNKNOWN)
+    return AddressClass.PRIVATE if hidden else AddressClass.NAME
 
 
 def _spelled(host: str, service: bool) -> list[AddressClass]:

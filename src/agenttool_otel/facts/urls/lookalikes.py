@@ -37,6 +37,7 @@ def _known(allowed: tuple[str, ...]) -> tuple[dict[str, str], frozenset[str], tu
     return {skeleton(name): name for name in sorted(names)}, names, own
 
 
+@lru_cache(maxsize=1024)
 def lookalike_of(host: str, unicode_host: str, allowed: tuple[str, ...]) -> str | None:
     """Return the well-known or allowed host that another one imitates, or ``None``.
 
