@@ -18,7 +18,7 @@ from agenttool_otel.errors import (
     ToolTimeout,
     UnknownTool,
 )
-from agenttool_otel.governor import Governor, configure, default_governor
+from agenttool_otel.governor import Governor, aresume, configure, default_governor, resume
 from agenttool_otel.names import SCHEMA_VERSION, Behavior, ErrorClass
 from agenttool_otel.policy.preflight import Preflight
 from agenttool_otel.records import PermissionDecision, ToolDeclaration, ToolError, ToolResult
@@ -54,10 +54,12 @@ __all__ = [
     "ToolTimeout",
     "UnknownTool",
     "agent_context",
+    "aresume",
     "carry_context",
     "configure",
     "current_context",
     "default_governor",
     "govern",
     "native_call",
+    "resume",
 ]

@@ -35,17 +35,19 @@ from agenttool_otel.policy.refusing import RefusingEngine
 from agenttool_otel.policy.types import PolicyEngine
 from agenttool_otel.questions import Questions
 from agenttool_otel.recorder import Recorder
+from agenttool_otel.records import ToolResult
 from agenttool_otel.redaction import RedactionSettings, Redactor
 from agenttool_otel.results.errors import ErrorMapper
 from agenttool_otel.results.persistence import ResultKeeper
 from agenttool_otel.results.stores.local import LocalBackend
 from agenttool_otel.results.stores.store import ResultStore
 from agenttool_otel.results.transform import Transform
+from agenttool_otel.resume import aresume_call, resume_call
 from agenttool_otel.sessions import Session, SessionBook
 from agenttool_otel.telemetry import Telemetry, TelemetrySettings
 from agenttool_otel.tool import DEFAULT_TOOLS, GovernedTool
 
-__all__ = ["Governor", "configure", "default_governor"]
+__all__ = ["Governor", "aresume", "configure", "default_governor", "resume"]
 
 
 class Governor:
@@ -138,6 +140,30 @@ class Governor:
         """The tools this Governor is in charge of."""
         tools = list(self.registry)
         return tools + list(DEFAULT_TOOLS) if is_default(self) else tools
+
+    def find(self, name: str) -> GovernedTool | None:
+        """Return a tool of this Governor by id, name or alias.
+
+        Args:
+            name: what is looked for.
+        """
+        return self.registry.resolve(name) or (DEFAULT_TOOLS.resolve(name) if is_default(self) else None)
+
+    def resume(self, invocation_id: str) -> ToolResult:
+        """Continue a paused call; see ``agenttool_otel.resume``.
+
+        Args:
+            invocation_id: the invocation.
+        """
+        return resume_call(self, invocation_id)
+
+    async def aresume(self, invocation_id: str) -> ToolResult:
+        """The same without blocking the event loop.
+
+        Args:
+            invocation_id: the invocation.
+        """
+        return await aresume_call(self, invocation_id)
 
     def told(self, call: Invocation) -> Preflight:
         """Make the preflight answer of a call that was only decided.
@@ -349,3 +375,31 @@ def configure(governor: Governor | None = None, /, **options: Any) -> Governor:
     if old is not None and old is not fresh:
         old.close()
     return fresh
+
+
+def resume(invocation_id: str) -> ToolResult:
+    """Continue a paused call of the default Governor: the same invocation, decided again, run once, as approved.
+
+    Args:
+        invocation_id: the invocation, from ``ApprovalRequired.invocation_id``.
+
+    Returns:
+        The envelope of the run, of the rejection, or ``pending`` while nobody has answered.
+
+    Raises:
+        ApprovalNotFound: no call of that id waits.
+        UnknownTool: this process has no tool of that id.
+    """
+    return default_governor().resume(invocation_id)
+
+
+async def aresume(invocation_id: str) -> ToolResult:
+    """The same without blocking the event loop.
+
+    Args:
+        invocation_id: the invocation.
+
+    Returns:
+        The envelope, as ``resume``.
+    """
+    return await default_governor().aresume(invocation_id)

@@ -8,7 +8,7 @@ from typing import Any
 
 from opentelemetry.trace import INVALID_SPAN, Span
 
-from agenttool_otel.approvals.types import ApprovalRequest, Claim
+from agenttool_otel.approvals.types import ApprovalRequest, Claim, StoredCall
 from agenttool_otel.catalog.spec import ToolSpec
 from agenttool_otel.context import AgentContext
 from agenttool_otel.facts.types import EMPTY_FACTS, Facts
@@ -65,6 +65,7 @@ class Invocation:
         exception: what the tool (or a control-flow signal) raised, to be re-raised unmodified.
         value: native return value; ``ran`` tells whether there is one.
         span: the call's span.
+        ticket: the stored call that this one continues.
         claim: the right to run an approved call, once it was taken.
         delivered: what the caller of the plain function gets.
         preview: what a model gets, where that is less.
@@ -82,7 +83,7 @@ class Invocation:
         "hook_context", "hook_records", "id", "items", "model_input", "mutations", "native_call_id",
         "observable_input", "outcome", "owned", "permission_input", "persistence", "preflight", "preview",
         "redaction_state", "redactions", "request", "result_id", "result_status", "resumed", "size", "span", "spec",
-        "started_ns", "status", "t0", "transitions", "validated", "value", "verdict",
+        "started_ns", "status", "t0", "ticket", "transitions", "validated", "value", "verdict",
     )  # fmt: skip
 
     def __init__(
@@ -141,6 +142,7 @@ class Invocation:
         self.attempts = 0
         self.abort_reason: str | None = None
         self.claim: Claim | None = None
+        self.ticket: StoredCall | None = None
         self.preview: Any = _NOT_RUN
 
     @property

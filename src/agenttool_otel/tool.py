@@ -200,7 +200,7 @@ class GovernedTool:
             raise TypeError(f"{self.spec.name} is asynchronous: use ainvoke")
         call = self.plan({**(arguments or {}), **named})
         governor = self.governor
-        return to_result(run(call, governor.pipeline.run(call, self._json_target()), governor))
+        return to_result(run(call, governor.pipeline.run(call, self.json_target()), governor))
 
     async def ainvoke(self, arguments: Mapping[str, Any] | None = None, /, **named: Any) -> ToolResult:
         """The same without blocking the event loop; a plain function runs in a worker thread.
@@ -213,7 +213,7 @@ class GovernedTool:
             The tool_result.
         """
         call = self.plan({**(arguments or {}), **named})
-        governor, target = self.governor, self._json_target()
+        governor, target = self.governor, self.json_target()
         if not target.is_async:
             target = Target(_in_thread(target.function), bind_json, rebind_python, is_async=True)
         await arun(call, governor.pipeline.run(call, target), governor)
@@ -230,7 +230,7 @@ class GovernedTool:
         """
         governor = self.governor
         call = self.plan({**(arguments or {}), **named}, preflight=True)
-        return governor.told(run(call, governor.pipeline.preflight(call, self._json_target()), governor))
+        return governor.told(run(call, governor.pipeline.preflight(call, self.json_target()), governor))
 
     async def acheck(self, arguments: Mapping[str, Any] | None = None, /, **named: Any) -> Preflight:
         """The same without blocking the event loop.
@@ -241,7 +241,7 @@ class GovernedTool:
         """
         governor = self.governor
         call = self.plan({**(arguments or {}), **named}, preflight=True)
-        return governor.told(await arun(call, governor.pipeline.preflight(call, self._json_target()), governor))
+        return governor.told(await arun(call, governor.pipeline.preflight(call, self.json_target()), governor))
 
     # --- what the wrappers and the framework doors use ---------------------------------------------------------------
 
@@ -261,7 +261,8 @@ class GovernedTool:
         call.call_kwargs = dict(arguments)
         return call
 
-    def _json_target(self) -> Target:
+    def json_target(self) -> Target:
+        """Return what a JSON call of this tool runs."""
         function = _collected(self.function, self.is_async) if self.streams else self.function
         return Target(function, bind_json, rebind_python, is_async=self.is_async)
 

@@ -132,7 +132,7 @@ class Permission:
         self._recorder.pending(1)
         asked_at = time.perf_counter()
         try:
-            answer: ApprovalAnswer | None = yield Ask(request, call.permission_input, stored_context(call.context))
+            answer: ApprovalAnswer | None = yield Ask(request, call.permission_input, stored_context(call))
         except ApprovalError as error:
             self._recorder.pending(-1)
             self._endings.refuse(
@@ -181,6 +181,29 @@ class Permission:
                 "edited by the approver",
             )
         call.enter(InvocationStatus.APPROVED)
+
+    def resume(self, call: Invocation, target: Target, session: Session) -> None:
+        """Take the stored answer of a paused call; without a usable one, the call ends or waits on.
+
+        Args:
+            call: the resumed call, with its ticket.
+            target: what it runs.
+            session: its session.
+        """
+        ticket = call.ticket
+        if ticket is None:
+            return
+        request = ticket.request
+        call.enter(InvocationStatus.AWAITING_APPROVAL)
+        call.approval_status = request.status.value
+        if request.status is ApprovalStatus.PENDING:
+            self._endings.pending(call)
+        answer = ticket.answer
+        if answer is None or request.status not in (ApprovalStatus.APPROVED, ApprovalStatus.REJECTED):
+            session.denied()
+            self._endings.unapproved(call, f"the approval request is {request.status.value}")
+        waited = (request.answered_at - request.created_at).total_seconds() if request.answered_at else 0.0
+        self.take(call, target, answer, session, waited=max(0.0, waited))
 
     def _claim(self, call: Invocation, verdict: Verdict, session: Session) -> Phase:
         """Take the one right to run what was approved; whoever can't have it does not run."""
@@ -234,13 +257,17 @@ class Permission:
         }
 
 
-def stored_context(context: AgentContext) -> dict[str, Any]:
-    """Return the facts of a context that a resuming process needs, as JSON data.
+def stored_context(call: Invocation) -> dict[str, Any]:
+    """Return the facts of a call beside its arguments that a resuming process needs, as JSON data.
 
     Args:
-        context: the context of the call.
+        call: the call that asks.
     """
+    context, span = call.context, call.span.get_span_context()
     return {
+        "native_call_id": call.native_call_id,
+        "trace_id": f"{span.trace_id:032x}" if span.is_valid else None,
+        "span_id": f"{span.span_id:016x}" if span.is_valid else None,
         "actor": context.actor,
         "tenant": context.tenant,
         "roles": list(context.roles),

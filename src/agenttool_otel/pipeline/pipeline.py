@@ -18,10 +18,11 @@ from agenttool_otel.drivers import Steps
 from agenttool_otel.effects import Decide
 from agenttool_otel.facts.environment import FactEnvironment
 from agenttool_otel.invocation import Invocation
-from agenttool_otel.names import ErrorClass, Event, InvocationStatus, Lifecycle, ResultStatus
+from agenttool_otel.names import ErrorClass, Event, InvocationStatus, Lifecycle, Outcome, ResultStatus
 from agenttool_otel.pipeline.body import Body
 from agenttool_otel.pipeline.endings import Endings, Refused
 from agenttool_otel.pipeline.inputs import Inputs
+from agenttool_otel.pipeline.paused import PausedCalls
 from agenttool_otel.pipeline.permission import Permission
 from agenttool_otel.pipeline.target import Target
 from agenttool_otel.policy.types import Verdict
@@ -54,9 +55,12 @@ class Pipeline:
         errors: maps exceptions to the standard's errors.
         clean: redacts a text.
         hooks: the hook runner, or ``None``.
+
+    Attributes:
+        paused: the calls of this process that wait for an answer.
     """
 
-    __slots__ = ("_body", "_endings", "_hooks", "_inputs", "_permission", "_recorder", "_sessions")
+    __slots__ = ("_body", "_endings", "_hooks", "_inputs", "_permission", "_recorder", "_sessions", "paused")
 
     def __init__(
         self,
@@ -76,6 +80,7 @@ class Pipeline:
         self._endings = Endings(recorder, clean)
         self._inputs = Inputs(self._endings, recorder)
         self._permission = Permission(self._endings, self._inputs, recorder, questions, environment, hooks)
+        self.paused = PausedCalls()
         self._body = Body(self._endings, recorder, delivery, errors, hooks)
 
     def run(self, call: Invocation, target: Target, links: tuple[Link, ...] = ()) -> Steps:
@@ -135,10 +140,14 @@ class Pipeline:
             recorder.verbose(call, Event.INVOCATION_ARGUMENTS_READY)
             if call.context.user_text:
                 session.hear(call.context.user_text)
-            if self._hooks is not None:
+            if call.ticket is not None:
+                self._permission.resume(call, target, session)
+            elif self._hooks is not None:
                 yield from self._hooks.before(call, target, self._inputs)
             yield from self._permission.resolve(call, target, session)
         except Refused:
+            if call.outcome is Outcome.PENDING:
+                self.paused.keep(call, target)
             return False
         except Exception as bug:
             if control_flow(bug):

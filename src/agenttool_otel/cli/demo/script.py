@@ -35,6 +35,7 @@ FACTS: dict[str, GovernOptions] = {
         "tool_kind": "file_operation",
         "access_kinds": ["file_write"],
         "write_effects": ["local_persistent"],
+        "read_only": False,
         "destructive": False,
     },
     "run_shell": {

@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from langchain.agents import create_agent
+from langchain_core.messages import HumanMessage
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import MetricReader
 from opentelemetry.sdk.resources import Resource
@@ -101,11 +102,11 @@ def run_demo(console: Console, *, interactive: bool) -> bool:
         with (
             agent_context(
                 actor="agent:demo", tenant="demo", roles=["analyst"], session_id="demo-1", interactive=True,
-                roots=[str(root)], cwd=str(root), user_text="Compare the prices, then write summary.md in the workspace.",
+                roots=[str(root)], cwd=str(root), user_text="Compare the prices, then write summary.md.",
             ),
             tracer.get_tracer("agenttool-demo").start_as_current_span("invoke_agent demo"),
         ):  # fmt: skip
-            agent.invoke({"messages": [("user", "Do what the notes say.")]}, {"recursion_limit": 100})
+            agent.invoke({"messages": [HumanMessage("Do what the notes say.")]}, {"recursion_limit": 100})
         tracer.force_flush()
         problems = [] if interactive else _problems(live.views, steps, world)
         console.print()

@@ -1,0 +1,113 @@
+"""Continue a paused call: the same invocation id, decided again, run once, exactly as approved."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from opentelemetry.trace import Link, SpanContext, TraceFlags
+
+from agenttool_otel.context import AgentContext
+from agenttool_otel.drivers import Steps, arun, run
+from agenttool_otel.envelope import to_result
+from agenttool_otel.errors import UnknownTool
+from agenttool_otel.invocation import Invocation
+from agenttool_otel.names import ErrorClass
+from agenttool_otel.pipeline import Target
+from agenttool_otel.records import ToolResult
+
+if TYPE_CHECKING:
+    from agenttool_otel.approvals.types import StoredCall
+    from agenttool_otel.governor import Governor
+
+__all__ = ["aresume_call", "resume_call"]
+
+
+def resume_call(governor: Governor, invocation_id: str) -> ToolResult:
+    """Continue a paused call of a tool of this process.
+
+    Args:
+        governor: the Governor whose store has the request.
+        invocation_id: the invocation, from ``ApprovalRequired``.
+
+    Returns:
+        The envelope: of the run if it was approved, of the rejection if not, ``pending`` while nobody has answered.
+
+    Raises:
+        ApprovalNotFound: no call of that id waits.
+        UnknownTool: this process has no tool of that id.
+        TypeError: the tool is asynchronous.
+    """
+    call, target, steps = _plan(governor, invocation_id, governor.approvals.waiting(invocation_id))
+    if target.is_async:
+        raise TypeError(f"{call.spec.name} is asynchronous: use aresume")
+    return to_result(run(call, steps, governor))
+
+
+async def aresume_call(governor: Governor, invocation_id: str) -> ToolResult:
+    """The same without blocking the event loop.
+
+    Args:
+        governor: the Governor whose store has the request.
+        invocation_id: the invocation.
+
+    Returns:
+        The envelope, as ``resume_call``.
+
+    Raises:
+        ApprovalNotFound: no call of that id waits.
+        UnknownTool: this process has no tool of that id.
+    """
+    import asyncio
+
+    stored = await asyncio.to_thread(governor.approvals.waiting, invocation_id)
+    call, _, steps = _plan(governor, invocation_id, stored)
+    return to_result(await arun(call, steps, governor))
+
+
+def _plan(governor: Governor, invocation_id: str, stored: StoredCall) -> tuple[Invocation, Target, Steps]:
+    request = stored.request
+    tool = governor.find(request.tool_id)
+    if tool is None:
+        raise UnknownTool(
+            f"no tool {request.tool_id} in this process",
+            error_class=ErrorClass.UNKNOWN_TOOL,
+            invocation_id=invocation_id,
+        )
+    call = Invocation(
+        tool.spec,
+        _context(stored.context),
+        native_call_id=stored.context.get("native_call_id"),
+        invocation_id=invocation_id,
+        resumed=True,
+    )
+    call.request = request
+    call.ticket = stored
+    paused = governor.pipeline.paused.take(invocation_id)
+    if paused is not None:
+        target, call.call_args, call.call_kwargs = paused
+    else:
+        target, call.call_kwargs = tool.json_target(), dict(stored.original_arguments)
+    return call, target, governor.pipeline.run(call, target, _links(stored.context))
+
+
+def _context(stored: dict[str, Any]) -> AgentContext:
+    """Rebuild the context of the asking process; nobody sits at the terminal of a resumed call."""
+    return AgentContext(
+        actor=stored.get("actor") or "",
+        tenant=stored.get("tenant"),
+        roles=tuple(stored.get("roles") or ()),
+        session_id=stored.get("session_id"),
+        agent_name=stored.get("agent_name") or "",
+        mode=stored.get("mode") or "default",
+        roots=tuple(stored.get("roots") or ()),
+        cwd=stored.get("cwd"),
+        labels=dict(stored.get("labels") or {}),
+    )
+
+
+def _links(stored: dict[str, Any]) -> tuple[Link, ...]:
+    try:
+        trace_id, span_id = int(stored["trace_id"], 16), int(stored["span_id"], 16)
+    except (KeyError, TypeError, ValueError):
+        return ()
+    return (Link(SpanContext(trace_id, span_id, is_remote=True, trace_flags=TraceFlags(TraceFlags.SAMPLED))),)
