@@ -34,6 +34,7 @@ EMPTY_TEXT: Final = "(no output)"
 """What stands for a tool that returned nothing, so that nobody takes it for output that was lost."""
 
 _C = ContentType
+_EMPTY: Final = {"type": ContentType.TEXT.value, "text": EMPTY_TEXT, "empty": True}
 _MAX_INLINE_BYTES: Final = 1 << 18
 _MAX_MODEL_CHARS: Final = 1_000_000
 _MAX_TRANSCRIPT: Final = 20_000
@@ -145,11 +146,12 @@ class _Mapper:
     def map(self, value: Any) -> MappedContent:
         kind = kind_of(value)
         if kind is Kind.NONE or (kind is Kind.TEXT and not value):
-            return MappedContent([{"type": _C.TEXT.value, "text": EMPTY_TEXT, "empty": True}])
+            return MappedContent([dict(_EMPTY)])
         if kind is Kind.TEXT:
             return MappedContent([self._text(value if type(value) is str else str.__str__(value))])
         if kind is Kind.BYTES:
-            return MappedContent([self._payload(memoryview(value))])
+            view = memoryview(value)
+            return MappedContent([self._payload(view) if view.nbytes else dict(_EMPTY)])
         if kind is Kind.PATH:
             return MappedContent([_file_block(value)])
         if isinstance(value, BaseException):
@@ -386,7 +388,7 @@ def _process(value: CompletedProcess[Any]) -> MappedContent:
 def _derive(mapped: MappedContent) -> None:
     """Make the model's, the interface's and the transcript's views from the (redacted) content."""
     if not mapped.content:
-        mapped.content = [{"type": _C.TEXT.value, "text": EMPTY_TEXT, "empty": True}]
+        mapped.content = [dict(_EMPTY)]
     searchable: list[str] = []
     for block in mapped.content:
         word = block["type"]

@@ -128,7 +128,7 @@ def _cut_tail(text: str, size: int) -> str:
     if line >= 0:
         return text[line + 1 :]
     position = start
-    while position < len(text) and not _is_boundary(text, position):
+    while position < len(text) and not _is_boundary(text, position, open_start=True):
         position += 1
     return text[position:]
 
@@ -140,8 +140,14 @@ def _boundary(text: str, position: int) -> int:
     return position
 
 
-def _is_boundary(text: str, position: int) -> bool:
-    """Tell whether a cut here leaves every user-perceived character whole (a near form of UAX #29 clusters)."""
+def _is_boundary(text: str, position: int, *, open_start: bool = False) -> bool:
+    """Tell whether a cut here leaves every user-perceived character whole (a near form of UAX #29 clusters).
+
+    Args:
+        text: the text around the cut.
+        position: index of the first character after it.
+        open_start: the text begins somewhere in the middle of a longer one.
+    """
     if position <= 0 or position >= len(text):
         return True
     before, after = text[position - 1], text[position]
@@ -151,5 +157,9 @@ def _is_boundary(text: str, position: int) -> bool:
         run = 0
         while position - 1 - run >= 0 and _REGIONAL.match(text[position - 1 - run]):
             run += 1
+        if open_start and run == position:  # where the run of flags began is not known; where it ends is
+            run = 0
+            while position + run < len(text) and _REGIONAL.match(text[position + run]):
+                run += 1
         return run % 2 == 0  # flags are pairs
     return True
