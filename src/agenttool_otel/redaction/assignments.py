@@ -131,7 +131,9 @@ class AssignmentDetector:
             return KeyClass.NONE
         return found
 
-    def _secret(self, found: KeyClass, value: bytes, data: bytes, end: int, *, quoted: bool, name: str, prose: bool) -> bool:
+    def _secret(
+        self, found: KeyClass, value: bytes, data: bytes, end: int, *, quoted: bool, name: str, prose: bool
+    ) -> bool:
         if inert.is_template(value):
             return False
         if found is KeyClass.PASSWORD:

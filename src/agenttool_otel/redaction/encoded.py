@@ -39,7 +39,10 @@ class EncodedDetector:
         """Spans of whole blobs."""
         for match in self._blob.finditer(data):
             start, end = match.start(), match.end()
-            if data[max(0, start - len(_DATA_URL)) : start] == _DATA_URL and b"image/" in lowered[max(0, start - 40) : start]:
+            if (
+                data[max(0, start - len(_DATA_URL)) : start] == _DATA_URL
+                and b"image/" in lowered[max(0, start - 40) : start]
+            ):
                 continue
             text = decode_text(data[start:end])
             span = self._judge(text, start, end)

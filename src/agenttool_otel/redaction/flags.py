@@ -157,5 +157,10 @@ def _attached(items: Sequence[object], found: dict[int, tuple[str, str, int]]) -
     if type(first) is not str or not _ATTACHED.match(first.rpartition("/")[2].encode("utf-8", "surrogatepass")):
         return
     for index, item in enumerate(items[1:], 1):
-        if type(item) is str and len(item) > 2 and item[:2] == "-p" and not inert.is_template(item[2:].encode("utf-8", "surrogatepass")):
+        if (
+            type(item) is str
+            and len(item) > 2
+            and item[:2] == "-p"
+            and not inert.is_template(item[2:].encode("utf-8", "surrogatepass"))
+        ):
             found.setdefault(index, ("password", "flag:p", 2))

@@ -23,7 +23,13 @@ _AUTHORIZATION = (
 )
 _BARE = r"(?i)(?:^|[^A-Za-z0-9_-])(bearer|basic|token)[ \t]+([A-Za-z0-9._~+/=|%-]{12,})"
 _PAIR = r"[A-Za-z0-9!#$%&*+.^_|~-]{1,80}=[^\s;\"'`\\,]*"
-_COOKIE = r"(?i)\b(set-)?cookie2?[\\\"'`]{0,8}\s{0,4}(?::|=>|,|=)\s{0,4}[\\\"'`\[]{0,8}(" + _PAIR + r"(?:;[ \t]{0,4}" + _PAIR + ")*)"
+_COOKIE = (
+    r"(?i)\b(set-)?cookie2?[\\\"'`]{0,8}\s{0,4}(?::|=>|,|=)\s{0,4}[\\\"'`\[]{0,8}("
+    + _PAIR
+    + r"(?:;[ \t]{0,4}"
+    + _PAIR
+    + ")*)"
+)
 _VALUE = re.compile(rb"[\w=~@.+/:|%-]{6,}")
 _SCHEME = re.compile(rb"(?i)\s*(?:(" + _SCHEMES.encode() + rb")[ \t]+)?(.*)", re.DOTALL)
 _LINE_REST = re.compile(rb"[^\r\n\"'`\\]*")

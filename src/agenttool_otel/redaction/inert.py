@@ -148,7 +148,13 @@ def plausible_token(value: bytes, *, least: int = 10, named: bool = False) -> bo
     """
     if len(value) < least or _TOKEN_CHARS.fullmatch(value) is None:
         return False
-    if value.endswith((b"EXAMPLE", b"EXAMPLEKEY")) or is_template(value) or _template_word(value) or is_filler(value) or is_word_like(value):
+    if (
+        value.endswith((b"EXAMPLE", b"EXAMPLEKEY"))
+        or is_template(value)
+        or _template_word(value)
+        or is_filler(value)
+        or is_word_like(value)
+    ):
         return False
     has_digit = any(48 <= b <= 57 for b in value)
     if not has_digit:

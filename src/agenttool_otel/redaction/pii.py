@@ -15,7 +15,7 @@ __all__ = ["PiiDetector", "card_number", "iban", "luhn"]
 _EMAIL = r"[A-Za-z0-9._%+'-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.){1,6}[A-Za-z]{2,24}"
 _CARD = r"\b\d(?:[ -]?\d){12,18}\b"
 _IBAN = r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b"
-_PHONE = r"(?:\+|\b00)[1-9]\d{0,2}[ .-]?(?:\(\d{1,4}\)[ .-]?)?\d{1,4}(?:[ .-]?\d{2,4}){2,5}\b|\(\d{3}\) ?\d{3}[-. ]\d{4}\b|\b\d{3}-\d{3}-\d{4}\b"
+_PHONE = r"\+[1-9]\d{0,2}[ .-]?(?:\(\d{1,4}\)[ .-]?)?\d{1,4}(?:[ .-]?\d{2,4}){2,5}\b|\(\d{3}\) ?\d{3}[-. ]\d{4}\b|\b\d{3}-\d{3}-\d{4}\b"
 _IDS: Final = (
     ("us_ssn", r"\b\d{3}-\d{2}-\d{4}\b"),
     ("br_cpf", r"\b\d{3}\.\d{3}\.\d{3}-\d{2}\b"),
@@ -77,7 +77,10 @@ def card_number(digits: str) -> bool:
     two, four = int(digits[:2]), int(digits[:4])
     fits = (
         (digits[0] == "4" and size in (13, 16, 19))
-        or (size == 16 and (51 <= two <= 55 or 2221 <= four <= 2720 or four == 6011 or two == 65 or 644 <= four // 10 <= 649))
+        or (
+            size == 16
+            and (51 <= two <= 55 or 2221 <= four <= 2720 or four == 6011 or two == 65 or 644 <= four // 10 <= 649)
+        )
         or (size == 15 and two in (34, 37))
         or (size == 14 and (two in (36, 38, 39) or 300 <= four // 10 <= 305))
         or (16 <= size <= 19 and (3528 <= four <= 3589 or two == 62))
@@ -122,7 +125,7 @@ class PiiDetector:
         for match in self._iban.finditer(data):
             if iban(match.group().decode()):
                 yield Span(match.start(), match.end(), "iban", "pii:iban")
-        if b"+" in data or b"-" in data or b"(" in data or b"00" in data:
+        if b"+" in data or b"-" in data or b"(" in data:
             for match in self._phone.finditer(data):
                 if _is_phone(data, match.start(), match.end()):
                     yield Span(match.start(), match.end(), "phone", "pii:phone")
@@ -156,24 +159,22 @@ def _is_phone(data: bytes, start: int, end: int) -> bool:
     digits = re.sub(r"\D", "", text)
     if _in_number(data, start, end) or inert.has_letter_sequence(data[start:end]):
         return False
-    if text[0] in "+0" and not text.startswith("(") and (text[0] == "+" or text.startswith("00")):
-        digits = digits[2:] if text.startswith("00") else digits
+    if text[0] == "+":
         if not 9 <= len(digits) <= 15 or not any(digits[:n] in _CALLING_CODES for n in (1, 2, 3)):
-            return False
-        plain = text[1:].isdigit()
-        if text.startswith("00") and plain:
             return False
         # a line of a diff starts with + as well
         at_line_start = start == 0 or data[start - 1] == 10
         whole = start == 0 and end == len(data)
-        return whole or not (plain and at_line_start)
+        return whole or not (text[1:].isdigit() and at_line_start)
     area, exchange = digits[:3], digits[3:6]
     return len(digits) == 10 and area[0] in "23456789" and exchange[0] in "23456789" and area[1:] != "11"
 
 
 def _ssn(text: str) -> bool:
     area, group, serial = text.split("-")
-    return area not in ("000", "666") and area[0] != "9" and group != "00" and serial != "0000" and text != "123-45-6780"
+    return (
+        area not in ("000", "666") and area[0] != "9" and group != "00" and serial != "0000" and text != "123-45-6780"
+    )
 
 
 def _cpf(text: str) -> bool:

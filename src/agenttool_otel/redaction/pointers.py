@@ -31,7 +31,8 @@ class Targets(NamedTuple):
     def path_rule(self, path: tuple[str, ...]) -> bool:
         """Whether a pointer leads to exactly this path."""
         return any(
-            len(want) == len(path) and all(w in ("*", step) for w, step in zip(want, path, strict=True)) for want in self.paths
+            len(want) == len(path) and all(w in ("*", step) for w, step in zip(want, path, strict=True))
+            for want in self.paths
         )
 
 

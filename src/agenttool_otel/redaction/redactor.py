@@ -80,7 +80,9 @@ class Redactor:
             walk = Walk(self._text, self._settings, self._extra, wanted, pointer_kind, budget)
             new = walk.run(value)
             redactions = walk.redactions
-            state = RedactionState.FAILED if walk.failed else RedactionState.REDACTED if redactions else RedactionState.NONE
+            state = (
+                RedactionState.FAILED if walk.failed else RedactionState.REDACTED if redactions else RedactionState.NONE
+            )
             return Redacted(new, redactions, state)
         except Exception as error:
             return self._dropped(type(error).__name__)
@@ -108,7 +110,11 @@ class Redactor:
         if strings is None:
             return False
         size = sum(map(len, strings)) + len(strings)
-        if budget is not None and size * 4 > budget and sum(len(s.encode("utf-8", "surrogatepass")) for s in strings) > budget:
+        if (
+            budget is not None
+            and size * 4 > budget
+            and sum(len(s.encode("utf-8", "surrogatepass")) for s in strings) > budget
+        ):
             return False
         if size <= _JOIN_LIMIT:
             return not strings or not self._text.suspicious("\t".join(strings))

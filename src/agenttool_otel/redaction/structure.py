@@ -84,7 +84,11 @@ def _plural(name: str) -> bool:
 
 def _string(found: KeyClass, name: str, value: str, pii: bool) -> int:
     """Where the secret part of a string starts; -1 when nothing secret is there."""
-    raw = value.encode("utf-8", "surrogatepass") if len(value) <= 65536 else value[:65536].encode("utf-8", "surrogatepass")
+    raw = (
+        value.encode("utf-8", "surrogatepass")
+        if len(value) <= 65536
+        else value[:65536].encode("utf-8", "surrogatepass")
+    )
     if inert.is_template(raw):
         return -1
     if found is KeyClass.HEADER:
@@ -109,7 +113,9 @@ def _string(found: KeyClass, name: str, value: str, pii: bool) -> int:
 
 def _token(raw: bytes) -> bool:
     if raw.startswith((b"http://", b"https://", b"/", b"./")) or b" " in raw.strip():
-        return b" " in raw.strip() and not raw.replace(b" ", b"").isalpha() and raw[:7].lower() in (b"bearer ", b"basic d")
+        return (
+            b" " in raw.strip() and not raw.replace(b" ", b"").isalpha() and raw[:7].lower() in (b"bearer ", b"basic d")
+        )
     if raw.isdigit():
         return len(raw) >= 4
     if inert.is_filler(raw):
@@ -173,7 +179,12 @@ def list_verdicts(items: Sequence[Any], *, extra: frozenset[str], pii: bool) -> 
 
 def _two_words(name: str, value: Any) -> bool:
     """Whether a list of two is a list of words (``["password", "email"]``) and not a name and its value."""
-    return classify(name) in (KeyClass.PASSWORD, KeyClass.TOKEN) and type(value) is str and value.isalpha() and len(value) <= 16
+    return (
+        classify(name) in (KeyClass.PASSWORD, KeyClass.TOKEN)
+        and type(value) is str
+        and value.isalpha()
+        and len(value) <= 16
+    )
 
 
 def is_extra(name: str, extra: frozenset[str]) -> bool:
@@ -219,7 +230,9 @@ def secret_paths(root: Any, *, extra: frozenset[str], pii: bool) -> dict[Path, V
         path, value, forced = todo.pop()
         if type(value) is dict:
             members = {} if forced else member_verdicts(value, extra=extra, pii=pii)
-            children: list[tuple[str | int, Any, Verdict | None]] = [(k, v, forced or members.get(k)) for k, v in value.items()]
+            children: list[tuple[str | int, Any, Verdict | None]] = [
+                (k, v, forced or members.get(k)) for k, v in value.items()
+            ]
         else:
             items = {} if forced else list_verdicts(value, extra=extra, pii=pii)
             children = [(i, v, forced or items.get(i)) for i, v in enumerate(value)]

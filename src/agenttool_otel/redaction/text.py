@@ -92,7 +92,9 @@ class TextRedactor:
         self.placeholders = Placeholders(settings)
         self._json_rules = json_rules
         self._allow = frozenset(value.encode("utf-8", "surrogatepass") for value in settings.allow)
-        self._allow_patterns = tuple(compile_pattern(rf"\A(?:{pattern})\z", engine) for pattern in settings.allow_patterns)
+        self._allow_patterns = tuple(
+            compile_pattern(rf"\A(?:{pattern})\z", engine) for pattern in settings.allow_patterns
+        )
         builders: dict[str, Callable[[], Detector]] = {
             "tokens": lambda: _tokens(settings),
             "private_keys": lambda: PrivateKeyDetector(engine),
@@ -269,7 +271,9 @@ class TextRedactor:
                 if before.kind in _PERSONAL and order < before_order:
                     merged[-1] = (order, span)
                     continue
-                first = before if (before_order, -before.end + before.start) <= (order, -span.end + span.start) else span
+                first = (
+                    before if (before_order, -before.end + before.start) <= (order, -span.end + span.start) else span
+                )
                 end = max(before.end, span.end)
                 merged[-1] = (min(order, before_order), Span(before.start, end, first.kind, first.rule))
             else:

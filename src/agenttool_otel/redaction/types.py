@@ -14,7 +14,17 @@ Engine = Literal["re2", "hyperscan", "re"]
 """Which matcher runs: ``re2`` (linear time, the default), ``hyperscan`` (one pass finds which rules can match, re2 then
 locates them), ``re`` (Python's own, only where google-re2 can't be imported)."""
 
-ALL_DETECTORS: Final = ("tokens", "private_keys", "urls", "headers", "assignments", "flags", "phrases", "pii", "encoded")
+ALL_DETECTORS: Final = (
+    "tokens",
+    "private_keys",
+    "urls",
+    "headers",
+    "assignments",
+    "flags",
+    "phrases",
+    "pii",
+    "encoded",
+)
 """Names of the built-in value detectors, in the order in which they run."""
 
 

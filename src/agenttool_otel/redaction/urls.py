@@ -85,7 +85,5 @@ class UrlDetector:
 def _both_secret(user: bytes, password: bytes) -> bool:
     """Whether the user name is one half of a credential too (hexadecimal pairs, as package registries give them)."""
     return (
-        len(user) >= 8
-        and len(user) == len(password)
-        and all(byte in b"0123456789abcdef" for byte in user + password)
+        len(user) >= 8 and len(user) == len(password) and all(byte in b"0123456789abcdef" for byte in user + password)
     )

@@ -8,7 +8,14 @@ from typing import Any, Final
 from agenttool_otel.redaction.keys import KeyClass, classify
 from agenttool_otel.redaction.placeholders import omitted
 from agenttool_otel.redaction.pointers import Targets, pointer_of
-from agenttool_otel.redaction.structure import VALUE_KEYS, Verdict, is_extra, list_verdicts, member_verdicts, paired_name
+from agenttool_otel.redaction.structure import (
+    VALUE_KEYS,
+    Verdict,
+    is_extra,
+    list_verdicts,
+    member_verdicts,
+    paired_name,
+)
 from agenttool_otel.redaction.text import DetectorFailed, TextRedactor
 from agenttool_otel.redaction.types import Redaction, RedactionSettings
 
@@ -96,7 +103,13 @@ class Walk:
     """One careful copy. Not shared between threads, not used twice."""
 
     def __init__(
-        self, text: TextRedactor, settings: RedactionSettings, extra: frozenset[str], targets: Targets, kind: str, budget: int | None
+        self,
+        text: TextRedactor,
+        settings: RedactionSettings,
+        extra: frozenset[str],
+        targets: Targets,
+        kind: str,
+        budget: int | None,
     ) -> None:
         """Prepare.
 
@@ -257,7 +270,11 @@ class Walk:
             self._path.append(name if type(name) is str else str(name))
             try:
                 rule = self._named(name, key)
-                new = self._by_pointer(child, rule) if rule is not None else self._child(child, forced or verdicts.get(key))
+                new = (
+                    self._by_pointer(child, rule)
+                    if rule is not None
+                    else self._child(child, forced or verdicts.get(key))
+                )
             finally:
                 self._path.pop()
             while name in out:
@@ -283,7 +300,11 @@ class Walk:
             self._path.append(index)
             try:
                 rule = self._named(str(index), None)
-                out.append(self._by_pointer(child, rule) if rule is not None else self._child(child, forced or verdicts.get(index)))
+                out.append(
+                    self._by_pointer(child, rule)
+                    if rule is not None
+                    else self._child(child, forced or verdicts.get(index))
+                )
             finally:
                 self._path.pop()
         return tuple(out) if issubclass(kind, tuple) else out

@@ -1,0 +1,66 @@
+"""The figures that the engine promises on the corpus, and that all matchers find the same."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+import pytest
+
+from agenttool_otel.names import RedactionState
+from agenttool_otel.redaction import Redactor, RedactionSettings, default_redactor
+
+
+def _missed(rows: list[dict[str, Any]], redactor: Redactor) -> tuple[list[str], list[str]]:
+    missed, false = [], []
+    for row in rows:
+        result = redactor.redact_text(row["input"])
+        assert result.state is not RedactionState.FAILED, row["id"]
+        if row["expected"] == "redact" and (
+            result.value == row["input"] or (row["secret"] and row["secret"] in result.value)
+        ):
+            missed.append(row["id"])
+        if row["expected"] == "keep" and result.value != row["input"]:
+            false.append(row["id"])
+    return missed, false
+
+
+def test_corpus_recall_is_at_least_97_percent_and_false_positives_at_most_1_percent(
+    secrets_corpus: list[dict[str, Any]],
+) -> None:
+    missed, false = _missed(secrets_corpus, default_redactor())
+    secret = sum(row["expected"] == "redact" for row in secrets_corpus)
+    harmless = sum(row["expected"] == "keep" for row in secrets_corpus)
+    assert len(missed) <= 0.03 * secret, missed
+    assert len(false) <= 0.01 * harmless, false
+
+
+def test_hard_rows_of_the_corpus_are_all_right(secrets_corpus: list[dict[str, Any]]) -> None:
+    hard = [row for row in secrets_corpus if row["kind"].startswith("hard")]
+    assert len(hard) >= 20
+    assert _missed(hard, default_redactor()) == ([], [])
+
+
+@pytest.mark.parametrize("engine", ["re", "hyperscan"])
+def test_every_engine_gives_the_same_output(engine: Any, secrets_corpus: list[dict[str, Any]]) -> None:
+    if engine == "hyperscan" and importlib.util.find_spec("hyperscan") is None:
+        pytest.skip("the extra hyperscan is not installed")
+    other = Redactor(RedactionSettings(engine=engine))
+    for row in secrets_corpus:
+        assert other.redact_text(row["input"]).value == default_redactor().redact_text(row["input"]).value, row["id"]
+
+
+def test_redacting_corpus_rows_twice_changes_nothing(secrets_corpus: list[dict[str, Any]]) -> None:
+    redactor = default_redactor()
+    for row in secrets_corpus:
+        once = redactor.redact_text(row["input"])
+        again = redactor.redact_text(once.value)
+        assert again.value == once.value, row["id"]
+        assert again.redactions == (), row["id"]
+
+
+def test_the_gate_never_hides_what_the_detectors_find(secrets_corpus: list[dict[str, Any]]) -> None:
+    text = default_redactor()._text
+    for row in secrets_corpus:
+        if text.spans(row["input"]):
+            assert text.suspicious(row["input"]), row["id"]
