@@ -1,9 +1,9 @@
 package agenttool.permission
 
 # METADATA
-# title: The answer when no rule has anything to say
-quiet_answer(reason) := {
-	"behavior": "allow",
+# title: The answer that has one reason and nothing else
+plain_answer(behavior, reason) := {
+	"behavior": behavior,
 	"reason": {
 		"type": object.get(reason, "type", "rule"),
 		"rule_ref": reason.rule,
@@ -77,6 +77,7 @@ reason_type(finding) := finding.type if {
 # title: The input that a custom rule wants instead
 updated_input(behavior) := update if {
 	behavior == "allow"
+	count(updates) == 1
 	some update in updates
 } else := null
 

@@ -84,7 +84,7 @@ unclear contains "tenancy" if {
 
 # METADATA
 # title: What denies the call
-# description: Denials of concerns and of custom rules, and an unusable configuration.
+# description: Denials of concerns and of custom rules.
 denials contains finding if {
 	"approval" in unclear
 	some finding in data.agenttool.rules.approval.deny
@@ -136,14 +136,6 @@ denials contains finding if {
 }
 
 denials contains finding if some finding in data.agenttool.extension.deny
-
-denials contains {
-	"rule": "agenttool.permission.configuration",
-	"message": "the policy's configuration is not usable",
-	"type": "policy",
-} if {
-	not data.agenttool.config.effective
-}
 
 # METADATA
 # title: What is asked about

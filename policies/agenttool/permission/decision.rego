@@ -12,10 +12,12 @@ package agenttool.permission
 # title: The decision
 # description: Always defined. The first answer is the common case, and reads no more than it has to.
 # entrypoint: true
-decision := quiet_answer(reason) if {
+decision := plain_answer("allow", reason) if {
 	all_clear(data.agenttool.config.effective)
 	data.agenttool.extension.quiet
 	reason := grounds
+} else := plain_answer("deny", unusable) if {
+	not data.agenttool.config.effective
 } else := answer("deny", denials) if {
 	count(denials) > 0
 } else := answer("deny", hardened_questions) if {
@@ -89,6 +91,12 @@ askable(c) if {
 reachable(_) if input.session.interactive == true
 
 reachable(c) if c.approval.non_interactive == "ask"
+
+unusable := {
+	"rule": "agenttool.permission.configuration",
+	"message": "the policy's configuration is not usable",
+	"type": "policy",
+}
 
 nobody_to_ask := {
 	"rule": "agenttool.permission.nobody_to_ask",

@@ -33,6 +33,8 @@ ready if data.agenttool.config.effective.surface.lifecycles[input.tool.lifecycle
 # entrypoint: true
 reason := null if {
 	visible
+} else := "policy_blocked" if {
+	not data.agenttool.config.effective
 } else := data.agenttool.config.effective.surface.reasons[input.tool.lifecycle] if {
 	not ready
 } else := "role_not_allowed" if {

@@ -14,10 +14,19 @@ package agenttool.rules.approval
 clear(c) if {
 	input.permission_profile.approval_required == false
 	c.approval.risk_levels[input.permission_profile.risk_level] == "allow"
-	input.hooks == []
+	hooks_pass
 	settled(c)
 	attended
 	data.agenttool.lib.none_called(c.approval.always_ask)
+}
+
+hooks_pass if {
+	input.hooks == []
+} else if {
+	is_array(input.hooks)
+	every hint in input.hooks {
+		hint_passes(hint)
+	}
 }
 
 attended if {
@@ -47,19 +56,13 @@ agreed(c) if {
 }
 
 authorised(c) if {
-	c.approval.approver_roles == {}
 	is_string(input.permission_profile.risk_level)
-}
-
-authorised(c) if {
-	is_string(input.permission_profile.risk_level)
-	needed := object.get(c.approval.approver_roles, input.permission_profile.risk_level, [])
-	needed == []
-}
-
-authorised(c) if {
-	some role in c.approval.approver_roles[input.permission_profile.risk_level]
+	object.get(c.approval.approver_roles, input.permission_profile.risk_level, []) == []
+} else if {
+	needed := c.approval.approver_roles[input.permission_profile.risk_level]
+	is_array(needed)
 	is_array(input.approval.roles)
+	some role in needed
 	role in input.approval.roles
 }
 

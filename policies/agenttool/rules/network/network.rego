@@ -103,7 +103,7 @@ names(entry, fact) if {
 	endswith(fact.host, substring(entry, 1, -1))
 }
 
-port_agreed(c, _) if c.network.ports == {}
+port_agreed(c, _) if c.network.ports == null
 
 port_agreed(c, fact) if {
 	is_number(fact.port)

@@ -196,6 +196,7 @@ test_a_mistyped_member_is_never_clear if {
 		some document in f.mistyped(f.base, members, [7, ["x"], {"x": 1}, "nonsense"])
 		not document.facts.paths[0].lexical == "nonsense"
 		not document.facts.paths[0].resolved == "nonsense"
+		not document.session.roots == ["x"]
 		clear with input as document
 	} == set()
 }

@@ -254,6 +254,7 @@ destroys(fact) if fact.destructive != false
 # title: What a command aims at
 # description: Its path words, and every argument of its commands, for a parser may not know which are paths.
 targets(fact) := {word |
+	is_array(fact.commands)
 	some command in fact.commands
 	is_array(command.argv)
 	some word in command.argv

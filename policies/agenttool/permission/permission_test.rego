@@ -1,0 +1,366 @@
+package agenttool.permission.permission_test
+
+import data.agenttool.lib.fixtures_test as f
+
+decision := data.agenttool.permission.decision
+
+behavior := decision.behavior
+
+rule := decision.reason.rule_ref
+
+nothing := {"redact_input": [], "redact_result": [], "max_inline_chars": null, "persistence": null}
+
+test_a_clear_call_is_allowed_with_a_whole_document if {
+	decision == {
+		"behavior": "allow",
+		"reason": {
+			"type": "working_dir",
+			"rule_ref": "agenttool.rules.paths.read_inside",
+			"message": "the paths may be read",
+		},
+		"rule_refs": ["agenttool.rules.paths.read_inside"],
+		"updated_input": null,
+		"suggested_updates": [],
+		"blocked_path": null,
+		"alternatives": [],
+		"obligations": nothing,
+		"expires_at": null,
+	} with input as f.base
+}
+
+test_the_reason_is_the_most_specific_one if {
+	rule == "agenttool.rules.declared.read_only" with input as f.changed({"facts": {"paths": []}})
+	rule == "agenttool.rules.network.reachable" with input as f.with_url({})
+	rule == "agenttool.rules.shell.read_only" with input as f.with_shell({})
+	rule == "agenttool.rules.sql.read_only" with input as f.with_sql({})
+}
+
+test_a_sensitive_place_is_denied_with_its_path if {
+	document := f.with_path({"sensitive": "system", "inside": false, "lexical": "/etc/shadow"})
+	decision == {
+		"behavior": "deny",
+		"reason": {
+			"type": "working_dir",
+			"rule_ref": "agenttool.rules.paths.sensitive",
+			"message": "the path is a sensitive place",
+		},
+		"rule_refs": ["agenttool.rules.paths.sensitive", "agenttool.rules.paths.read_outside"],
+		"updated_input": null,
+		"suggested_updates": [],
+		"blocked_path": "/etc/shadow",
+		"alternatives": [],
+		"obligations": nothing,
+		"expires_at": null,
+	} with input as document
+}
+
+test_a_question_carries_what_an_approver_may_grant if {
+	answer := decision with input as f.writing
+	answer.behavior == "ask"
+	answer.suggested_updates == [{
+		"type": "always_allow",
+		"tool": "local.files.write_file",
+		"rules": ["agenttool.rules.paths.write_inside"],
+	}]
+	answer.blocked_path == "/work/notes.txt"
+}
+
+test_a_question_that_needs_a_person_can_not_be_granted_for_ever if {
+	answer := decision with input as f.changed({"permission_profile": {"approval_required": true}})
+	answer.behavior == "ask"
+	answer.suggested_updates == []
+}
+
+test_a_tool_without_an_id_is_granted_nothing if {
+	answer := decision with input as json.patch(f.writing, [{"op": "replace", "path": "/tool/id", "value": 7}])
+	answer.behavior == "ask"
+	answer.suggested_updates == []
+}
+
+approved(document) := object.union(document, {"invocation": {"resumed": true}, "approval": f.approved})
+
+test_an_approval_allows_what_was_asked if {
+	answer := decision with input as approved(f.writing)
+	answer.behavior == "allow"
+	answer.reason.rule_ref == "agenttool.rules.approval.approved"
+	answer.rule_refs == ["agenttool.rules.approval.approved", "agenttool.rules.paths.write_inside"]
+}
+
+test_an_approval_never_lifts_a_denial if {
+	behavior == "deny" with input as approved(f.with_path({"sensitive": "key"}))
+}
+
+test_an_approval_of_a_call_that_nobody_asks_about_changes_nothing if {
+	rule == "agenttool.rules.paths.read_inside" with input as approved(f.base)
+}
+
+test_a_resumed_call_without_an_answer_is_asked_again if {
+	document := f.changed({"invocation": {"resumed": true}})
+	behavior == "ask" with input as document
+	rule == "agenttool.rules.approval.sticky" with input as document
+	always := {"approval": {"always_allow": ["*"]}}
+	behavior == "ask" with input as document with data.agenttool.settings as always
+}
+
+test_always_allow_answers_questions_of_its_tools[index] if {
+	some index, entry in [
+		"local.files.write_file",
+		"local.files.*",
+		{"tools": ["local.*"], "rules": ["agenttool.rules.paths.*"]},
+	]
+	settings := {"approval": {"always_allow": ["web.*", entry]}}
+	behavior == "allow" with input as f.writing with data.agenttool.settings as settings
+	rule == "agenttool.permission.answered" with input as f.writing with data.agenttool.settings as settings
+}
+
+test_always_allow_answers_no_other_questions[index] if {
+	some index, entry in [
+		"write_file",
+		"local.shell.*",
+		{"tools": ["local.*"], "rules": ["agenttool.rules.shell.*"]},
+		{"tools": ["web.*"], "rules": ["*"]},
+		{"tools": ["local.*"]},
+		7,
+	]
+	settings := {"approval": {"always_allow": [entry]}}
+	behavior == "ask" with input as f.writing with data.agenttool.settings as settings
+}
+
+test_always_allow_never_lifts_a_denial if {
+	settings := {"approval": {"always_allow": ["*"]}}
+	behavior == "deny" with input as f.with_path({"sensitive": "key"}) with data.agenttool.settings as settings
+	behavior == "deny" with input as f.with_url({"address_class": "metadata"}) with data.agenttool.settings as settings
+}
+
+test_always_allow_answers_nothing_uncertain[index] if {
+	some index, document in [
+		f.with_path({"certain": false}),
+		f.with_url({"certain": false}),
+		f.changed({"permission_profile": {"access_kinds": ["teleport"]}}),
+		f.changed({"permission_profile": {"approval_required": true}}),
+	]
+	behavior == "ask" with input as document with data.agenttool.settings as {"approval": {"always_allow": ["*"]}}
+}
+
+test_always_ask_wins_over_always_allow if {
+	settings := {"approval": {"always_allow": ["*"], "always_ask": ["read_file"]}}
+	behavior == "ask" with input as f.base with data.agenttool.settings as settings
+}
+
+test_a_role_answers_questions if {
+	document := object.union(f.writing, {"actor": {"roles": ["writer"]}})
+	behavior == "allow" with input as document
+	behavior == "deny" with input as object.union(document, {"facts": {"paths": [object.union(
+		f.path_fact,
+		{"access": "write", "inside": false},
+	)]}})
+}
+
+test_effects_turn_questions_into_answers_or_denials if {
+	behavior == "allow" with input as f.writing with data.agenttool.settings as effect("allow")
+	behavior == "deny" with input as f.writing with data.agenttool.settings as effect("deny")
+	behavior == "ask" with input as f.writing with data.agenttool.settings as effect("whatever")
+}
+
+effect(word) := {"effects": {"agenttool.rules.paths.write_inside": word}}
+
+test_a_denial_by_effect_holds_against_an_approval if {
+	behavior == "deny" with input as approved(f.writing) with data.agenttool.settings as effect("deny")
+}
+
+test_the_strict_preset_denies_more if {
+	strict := {"session": {"mode": "strict"}}
+	outside := f.with_path({"inside": false})
+	behavior == "ask" with input as outside
+	behavior == "deny" with input as object.union(outside, strict)
+	behavior == "allow" with input as object.union(f.base, strict)
+	behavior == "ask" with input as object.union(f.with_url({}), strict)
+}
+
+test_the_plan_preset_denies_what_writes if {
+	plan := {"session": {"mode": "plan"}}
+	behavior == "deny" with input as object.union(f.writing, plan)
+	behavior == "allow" with input as object.union(f.base, plan)
+}
+
+test_the_observe_preset_asks_less_and_denies_as_much if {
+	observe := {"session": {"mode": "observe"}}
+	behavior == "allow" with input as object.union(f.writing, observe)
+	behavior == "deny" with input as object.union(f.with_path({"sensitive": "key"}), observe)
+	behavior == "ask" with input as object.union(f.with_path({"certain": false}), observe)
+}
+
+alone := {"session": {"interactive": false}}
+
+test_a_question_stays_a_question_where_nobody_is_there if {
+	behavior == "ask" with input as object.union(f.writing, alone)
+}
+
+test_a_question_may_be_a_denial_where_nobody_is_there if {
+	settings := {"approval": {"non_interactive": "deny"}}
+	behavior == "deny" with input as object.union(f.writing, alone) with data.agenttool.settings as settings
+	rule == "agenttool.permission.nobody_to_ask" with input as object.union(f.writing, alone) with data.agenttool.settings as settings
+	behavior == "ask" with input as f.writing with data.agenttool.settings as settings
+}
+
+test_after_too_many_questions_a_question_is_a_denial if {
+	document := object.union(f.writing, {"session": {"counters": {"asks": 5}}})
+	rule == "agenttool.permission.nobody_to_ask" with input as document with data.agenttool.settings as {"budgets": {"asks": 5}}
+}
+
+finding := {"rule": "acme.rule", "message": "a rule of ours"}
+
+custom(effect_name, extra) := {"acme": {effect_name: [object.union(finding, extra)]}}
+
+test_a_custom_rule_may_deny_and_ask if {
+	behavior == "deny" with input as f.base with data.agenttool.custom as custom("deny", {})
+	rule == "acme.rule" with input as f.base with data.agenttool.custom as custom("deny", {})
+	behavior == "ask" with input as f.base with data.agenttool.custom as custom("ask", {})
+}
+
+test_a_custom_rule_may_answer_the_questions_that_it_names if {
+	waives := {"waives": ["agenttool.rules.paths.write_inside"]}
+	behavior == "allow" with input as f.writing with data.agenttool.custom as custom("allow", waives)
+	behavior == "ask" with input as f.writing with data.agenttool.custom as custom("allow", {})
+	sensitive := f.with_path({"sensitive": "key"})
+	behavior == "deny" with input as sensitive with data.agenttool.custom as custom("allow", {"waives": ["agenttool.rules.paths.sensitive"]})
+}
+
+test_a_custom_rule_may_shape_the_answer if {
+	answer := decision with input as f.base with data.agenttool.custom as custom("allow", {
+		"updated_input": {"path": "other.txt"},
+		"expires_at": "2026-11-21T13:00:00Z",
+		"obligations": {"redact_result": ["/secret"], "max_inline_chars": 10},
+	})
+	answer.behavior == "allow"
+	answer.rule_refs == ["agenttool.rules.paths.read_inside", "acme.rule"]
+	answer.updated_input == {"path": "other.txt"}
+	answer.expires_at == "2026-11-21T13:00:00Z"
+	answer.obligations == object.union(nothing, {"redact_result": ["/secret"], "max_inline_chars": 10})
+}
+
+test_two_new_inputs_are_a_denial if {
+	two := {"a": custom("allow", {"updated_input": {"path": "a"}}).acme, "b": custom("allow", {"updated_input": {"path": "b"}}).acme}
+	behavior == "deny" with input as f.base with data.agenttool.custom as two
+	rule == "agenttool.permission.undecided" with input as f.base with data.agenttool.custom as two
+}
+
+test_a_new_input_belongs_to_an_allow_only if {
+	both := object.union(custom("allow", {"updated_input": {"path": "a"}}), {"other": {"ask": [finding]}})
+	answer := decision with input as f.base with data.agenttool.custom as both
+	answer.behavior == "ask"
+	answer.updated_input == null
+	answer.expires_at == null
+}
+
+test_findings_may_name_alternatives_and_grants if {
+	extra := {
+		"alternatives": [{"tool": "read", "arguments": {}, "reason": "safer"}, 7],
+		"suggested_updates": [{"type": "acme_grant"}, 7],
+		"type": "hook",
+		"blocked_path": "/x",
+	}
+	answer := decision with input as f.base with data.agenttool.custom as custom("ask", extra)
+	answer.alternatives == [{"tool": "read", "arguments": {}, "reason": "safer"}]
+	answer.suggested_updates == [
+		{"type": "always_allow", "tool": "local.files.read_file", "rules": ["acme.rule"]},
+		{"type": "acme_grant"},
+	]
+	answer.reason.type == "hook"
+	answer.blocked_path == "/x"
+}
+
+test_an_unknown_kind_of_reason_is_a_rule[index] if {
+	some index, kind in ["whatever", 7, null]
+	answer := decision with input as f.base with data.agenttool.custom as custom("deny", {"type": kind})
+	answer.reason.type == "rule"
+}
+
+test_the_configuration_may_name_alternatives if {
+	safer := {"tool": "read", "arguments": {}, "reason": "reads only"}
+	settings := {"alternatives": {"write_*": [safer, 7], "web.*": [{"tool": "x"}]}}
+	answer := decision with input as f.writing with data.agenttool.settings as settings
+	answer.alternatives == [safer]
+	allowed := decision with input as f.base with data.agenttool.settings as settings
+	allowed.alternatives == []
+}
+
+test_an_unusable_configuration_is_a_denial[index] if {
+	some index, settings in [{"preset": "lax"}, "strict", ["strict"]]
+	behavior == "deny" with input as f.base with data.agenttool.settings as settings
+	rule == "agenttool.permission.configuration" with input as f.base with data.agenttool.settings as settings
+}
+
+test_a_concern_that_can_not_be_decided_is_a_question if {
+	settings := {"approval": {"risk_levels": 7}, "evaluation": {"capability": null}, "budgets": {"asks": null}}
+	behavior == "ask" with input as f.base with data.agenttool.settings as settings
+}
+
+test_a_concern_without_an_answer_is_a_question if {
+	behavior == "ask" with input as f.base with data.agenttool.rules.paths.facts as [] with data.agenttool.rules.declared.stated as false
+}
+
+test_rules_in_shadow_mode_do_not_count if {
+	answer := decision with input as f.writing with data.agenttool.rules.paths.ask as set() with data.agenttool.rules.paths.deny as set() with data.agenttool.rules.paths.shadowed_ask as set()
+	answer.behavior == "allow"
+	answer.reason.rule_ref == "agenttool.permission.shadowed"
+}
+
+test_rules_that_only_lost_their_findings_are_a_question if {
+	answer := decision with input as f.writing with data.agenttool.rules.paths.ask as set() with data.agenttool.rules.paths.deny as set()
+	answer.behavior == "ask"
+	answer.reason.rule_ref == "agenttool.rules.paths.unproven"
+}
+
+test_an_empty_input_is_no_allow[index] if {
+	some index, document in [{}, {"tool": {}}, [], "x", 7, null]
+	not behavior == "allow" with input as document
+}
+
+test_a_gated_tool_is_denied_with_the_next_step if {
+	settings := {"evaluation": {"gates": ["*"], "next_step": "outcome_evaluate"}}
+	answer := decision with input as f.base with data.agenttool.settings as settings
+	answer.behavior == "deny"
+	answer.alternatives == [{
+		"tool": "outcome_evaluate",
+		"arguments": {},
+		"reason": "the next step towards a passing verdict",
+	}]
+}
+
+test_every_concern_adds_its_denials_and_questions if {
+	some_rules(f.changed({"session": {"counters": {"calls": 9}}}), {"budgets": {"session": {"calls": 1}}}) == {"agenttool.rules.budgets.session"}
+	some_rules(f.changed({"permission_profile": {"tenant_scope": "umbrella"}}), {}) == {"agenttool.rules.tenancy.scope"}
+	some_rules(f.changed({"approval": object.union(f.approved, {"status": "rejected"})}), {}) == {
+		"agenttool.rules.approval.rejected",
+		"agenttool.rules.approval.sticky",
+	}
+	some_rules(f.with_sql({"unbounded_write": true}), {}) == {
+		"agenttool.rules.sql.unbounded_write",
+		"agenttool.rules.sql.writes",
+		"agenttool.rules.declared.writes",
+		"agenttool.rules.destructive.effects",
+	}
+	some_rules(f.changed({"tool": {"lifecycle": "disabled"}}), {}) == {"agenttool.rules.declared.lifecycle"}
+	some_rules(f.base, {"destructive": {"forbidden_tools": ["*"]}}) == {"agenttool.rules.destructive.forbidden_tool"}
+	some_rules(f.with_url({"address_class": "metadata"}), {}) == {"agenttool.rules.network.address"}
+	some_rules(f.with_url({"port": 22}), {}) == {"agenttool.rules.network.port"}
+	some_rules(f.base, {"roles": {"enforce": true, "definitions": {"reader": {"tools": []}}}}) == {"agenttool.rules.roles.not_granted"}
+	some_rules(
+		f.with_shell({"read_only": false, "commands": [{"name": "mkfs", "argv": ["mkfs"]}]}),
+		{},
+	) == {
+		"agenttool.rules.declared.access_code_execution",
+		"agenttool.rules.declared.unstated",
+		"agenttool.rules.shell.critical",
+		"agenttool.rules.shell.not_read_only",
+	}
+	some_rules(
+		object.union(f.writing, {"facts": {"provenance": {"/path": {"sources": ["tool:x"], "untrusted": true}}}}),
+		{},
+	) == {"agenttool.rules.dataflow.untrusted_target", "agenttool.rules.paths.write_inside"}
+}
+
+some_rules(document, settings) := {name |
+	some name in data.agenttool.permission.decision.rule_refs with input as document with data.agenttool.settings as settings
+}

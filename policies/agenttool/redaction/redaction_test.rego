@@ -1,0 +1,131 @@
+package agenttool.redaction.redaction_test
+
+import data.agenttool.lib.fixtures_test as f
+
+nothing := {"redact_input": [], "redact_result": [], "max_inline_chars": null, "persistence": null}
+
+obligations := data.agenttool.redaction.obligations
+
+test_a_plain_tool_has_no_obligations if {
+	obligations == nothing with input as f.base
+	obligations == nothing with input as f.with_url({})
+	obligations == nothing with input as f.extended
+}
+
+test_public_data_has_no_obligations[word] if {
+	some word in ["none", "public", "low", "internal"]
+	obligations == nothing with input as f.changed({"permission_profile": {"data_sensitivity": word}})
+}
+
+test_confidential_data_is_redacted[word] if {
+	some word in ["confidential", "high", "anything else"]
+	obligations == object.union(nothing, {"redact_result": ["*"]}) with input as f.changed({"permission_profile": {"data_sensitivity": word}})
+}
+
+test_secret_data_is_never_kept[word] if {
+	some word in ["secret", "restricted"]
+	obligations == object.union(
+		nothing,
+		{"redact_result": ["*"], "persistence": "never_persist"},
+	) with input as f.changed({"permission_profile": {"data_sensitivity": word}})
+}
+
+test_a_tool_may_demand_redaction if {
+	obligations == object.union(nothing, {"redact_result": ["*"]}) with input as f.changed({"permission_profile": {"redaction_required": true}})
+}
+
+test_credentials_are_redacted_and_never_kept if {
+	obligations == object.union(
+		nothing,
+		{"redact_result": ["*"], "persistence": "never_persist"},
+	) with input as f.changed({"permission_profile": {"access_kinds": ["credential"]}})
+}
+
+test_credentials_in_a_url_are_redacted[index] if {
+	some index, change in [{"credentials": true}, {"sensitive_query": true}, {"credentials": "yes"}]
+	obligations == object.union(nothing, {"redact_input": ["/url"]}) with input as f.with_url(change)
+}
+
+test_the_configuration_may_add_obligations if {
+	settings := {"redaction": {"max_inline_chars": 5000, "tools": {
+		"local.*": {"redact_result": ["/token"], "max_inline_chars": 100, "persistence": "ref_only"},
+		"read_file": {"redact_input": ["/path"], "max_inline_chars": 200, "persistence": "redact"},
+		"web.*": {"persistence": "never_persist"},
+	}}}
+	obligations == {
+		"redact_input": ["/path"],
+		"redact_result": ["/token"],
+		"max_inline_chars": 100,
+		"persistence": "redact",
+	} with input as f.base with data.agenttool.settings as settings
+	obligations == object.union(nothing, {
+		"max_inline_chars": 5000,
+		"persistence": "never_persist",
+	}) with input as f.with_url({}) with data.agenttool.settings as settings
+}
+
+test_an_unknown_strategy_keeps_nothing if {
+	settings := {"redaction": {"tools": {"*": {"persistence": "somewhere"}}}}
+	obligations == object.union(
+		nothing,
+		{"persistence": "never_persist"},
+	) with input as f.base with data.agenttool.settings as settings
+}
+
+test_without_a_configuration_everything_is_redacted if {
+	obligations == object.union(
+		nothing,
+		{"redact_result": ["*"], "persistence": "never_persist"},
+	) with input as f.base with data.agenttool.settings as {"preset": "lax"}
+}
+
+members := [
+	"/permission_profile/data_sensitivity",
+	"/permission_profile/redaction_required",
+	"/permission_profile/access_kinds",
+	"/permission_profile",
+]
+
+test_a_missing_member_is_redacted if {
+	{document |
+		some document in f.missing(f.base, members)
+		not everything with input as document
+	} == set()
+}
+
+test_a_mistyped_member_is_redacted if {
+	{document |
+		some document in f.mistyped(f.base, members, [7, {"x": 1}, "nonsense"])
+		not everything with input as document
+	} == set()
+}
+
+everything if "*" in obligations.redact_result
+
+test_urls_of_the_wrong_type_are_no_error if {
+	obligations.redact_input == [] with input as json.patch(f.base, [{
+		"op": "replace",
+		"path": "/facts/urls",
+		"value": "x",
+	}])
+}
+
+combined(base, findings) := data.agenttool.redaction.combined(data.agenttool.config.effective, base, findings)
+
+test_findings_add_to_obligations if {
+	combined(object.union(nothing, {"redact_input": ["/a"], "max_inline_chars": 50, "persistence": "inline"}), {
+		{"rule": "x", "obligations": {"redact_input": ["/b"], "max_inline_chars": 10, "persistence": "ref_only"}},
+		{"rule": "y", "obligations": {"redact_result": ["*"], "redact_input": "/c", "max_inline_chars": "few"}},
+		{"rule": "z"},
+	}) == {
+		"redact_input": ["/a", "/b"],
+		"redact_result": ["*"],
+		"max_inline_chars": 10,
+		"persistence": "ref_only",
+	} with input as f.base
+}
+
+test_findings_without_obligations_change_nothing if {
+	combined(nothing, {{"rule": "x"}}) == nothing with input as f.base
+	combined(nothing, {{"rule": "x", "obligations": {}}}) == nothing with input as f.base
+}

@@ -1,0 +1,107 @@
+package agenttool.rules.dataflow_test
+
+import data.agenttool.lib.fixtures_test as f
+
+clear if data.agenttool.rules.dataflow.clear(data.agenttool.config.effective)
+
+asked := f.rules(data.agenttool.rules.dataflow.ask)
+
+name(rule) := concat(".", ["agenttool.rules.dataflow", rule])
+
+sending(pointer, untrusted) := f.changed({
+	"tool": {"id": "mail.send", "namespace": "mail", "name": "send", "read_only": false},
+	"permission_profile": {"access_kinds": ["external_send"], "write_effects": ["remote_mutation"]},
+	"facts": {"paths": [], "provenance": {pointer: {"sources": ["tool:web.fetch"], "untrusted": untrusted}}},
+})
+
+test_nothing_known_is_clear if {
+	clear with input as f.base
+	asked == set() with input as f.base
+}
+
+test_trusted_values_are_clear if clear with input as sending("/to", false)
+
+test_untrusted_targets_are_asked[pointer] if {
+	some pointer in [
+		"/to",
+		"/to/0",
+		"/Recipient",
+		"/reply_email",
+		"/bank/iban",
+		"/billing_address",
+		"/webhook",
+		"/file_path",
+		"/shell_command",
+		"/amount",
+	]
+	not clear with input as sending(pointer, true)
+	asked == {name("untrusted_target")} with input as sending(pointer, true)
+}
+
+test_untrusted_content_is_only_carried[pointer] if {
+	some pointer in ["/body", "/subject", "/notes/0/text"]
+	clear with input as sending(pointer, true)
+	asked == set() with input as sending(pointer, true)
+}
+
+test_what_facts_name_steers_the_call[kind] if {
+	some kind, fact in {
+		"paths": object.union(f.path_fact, {"argument": "/thing"}),
+		"urls": object.union(f.url_fact, {"argument": "/thing"}),
+		"shell": object.union(f.shell_fact, {"argument": "/thing"}),
+		"sql": object.union(f.sql_fact, {"argument": "/thing"}),
+	}
+	document := object.union(sending("/thing", true), {"facts": {kind: [fact]}})
+	asked == {name("untrusted_target")} with input as document
+}
+
+test_a_tool_that_only_reads_may_be_steered if {
+	clear with input as f.changed({"facts": {"provenance": {"/path": {"sources": ["tool:web"], "untrusted": true}}}})
+}
+
+test_a_reader_that_sends_is_asked if {
+	document := f.changed({
+		"permission_profile": {"access_kinds": ["external_send"]},
+		"facts": {"provenance": {"/to": {"sources": ["tool:web"], "untrusted": true}}},
+	})
+	asked == {name("untrusted_target")} with input as document
+}
+
+test_facts_of_the_wrong_type_are_asked[index] if {
+	some index, value in ["x", 7, true, null, []]
+	document := json.patch(f.base, [{"op": "replace", "path": "/facts/provenance", "value": value}])
+	not clear with input as document
+	asked == {name("unproven")} with input as document
+}
+
+members := ["/facts/provenance/~1body/untrusted", "/facts/provenance/~1body", "/facts/provenance"]
+
+test_a_missing_member_is_never_clear if {
+	{document |
+		some document in f.missing(sending("/body", true), [
+			"/facts/provenance/~1body/untrusted",
+			"/facts/provenance",
+			"/facts",
+		])
+		clear with input as document
+	} == set()
+}
+
+test_a_mistyped_member_is_never_clear if {
+	{document |
+		some document in f.mistyped(sending("/body", true), members, [7, [7], {"x": 1}, "nonsense", null])
+		clear with input as document
+	} == set()
+}
+
+test_other_facts_of_the_wrong_type_carry_nothing[kind] if {
+	some kind in ["paths", "urls", "shell", "sql"]
+	document := json.patch(sending("/body", true), [{
+		"op": "replace",
+		"path": concat("", ["/facts/", kind]),
+		"value": "x",
+	}])
+	not clear with input as document
+}
+
+test_extra_members_change_nothing if clear with input as f.extended
