@@ -3,13 +3,15 @@
 Usage::
 
     python tools/servers.py build [NAME ...]   # all that can be built here; those that are there already cost nothing
+    python tools/servers.py build --available  # the same, and what can't be had is told and no error
     python tools/servers.py path NAME          # prints the program's path, exit 1 and the reason when it isn't there
     python tools/servers.py list
 
 The cache is ``AGENTTOOL_SERVERS_DIR`` or ``~/.cache/agenttool``; ``.servers/NAME`` in the repository links into it.
-Everything is built from Go modules at pinned versions and checked against the checksums that Go knows for them:
-Jaeger and the Collector's builder are compiled as their own main module, with the go.sum that they ship. Prometheus
-and its promtool come from the distribution (``apt-get install prometheus``).
+Servers are built from Go modules at pinned versions and checked against the checksums that Go knows for them: Jaeger
+and the Collector's builder are compiled as their own main module, with the go.sum that they ship. Prometheus and its
+promtool come from the distribution (``apt-get install prometheus``), the query grammars from npm. Phoenix, a trace
+store with a web page, is large and only built when named.
 """
 
 from __future__ import annotations
@@ -37,6 +39,16 @@ COLLECTOR_VERSION: Final = "v0.159.0"
 COLLECTOR_STABLE_VERSION: Final = "v1.65.0"
 # what docker compose reads its files with: checks compose.yaml without Docker
 COMPOSE_VERSION: Final = "v2.16.2"
+# the published grammars of TraceQL and PromQL, which Grafana's own editors use
+LEZER_PACKAGES: Final = (
+    "@grafana/lezer-traceql@1.0.0",
+    "@prometheus-io/lezer-promql@0.315.0",
+    "@lezer/lr@1.4.12",
+    "@lezer/common@1.5.5",
+    "@lezer/highlight@1.2.5",
+)
+# a trace store with a web page, for pictures; 625 MB, so only built when asked for by name
+PHOENIX_VERSION: Final = "20.26.1"
 
 _CORE: Final = "go.opentelemetry.io/collector"
 _CONTRIB: Final = "github.com/open-telemetry/opentelemetry-collector-contrib"
@@ -77,11 +89,13 @@ class Server:
         name: file name of the program.
         version: pinned version, or an empty string for one that the distribution brings.
         build: makes the program at the given path, or ``None`` where nothing is built.
+        optional: left out of ``build`` without names.
     """
 
     name: str
     version: str = ""
     build: Callable[[Path], None] | None = None
+    optional: bool = False
 
     @property
     def target(self) -> Path:
@@ -192,6 +206,58 @@ def _build_compose(target: Path) -> None:
     _build_main("github.com/compose-spec/compose-go/v2", COMPOSE_VERSION, "./cmd", target)
 
 
+_GRAMMAR_CHECK: Final = """\
+// reads {"traceql": [query, ...], "promql": [...]} and writes the queries that do not parse
+const languages = { traceql: "@grafana/lezer-traceql", promql: "@prometheus-io/lezer-promql" };
+const wanted = JSON.parse(require("fs").readFileSync(0, "utf8"));
+(async () => {
+  const wrong = [];
+  for (const [language, queries] of Object.entries(wanted)) {
+    const { parser } = await import(languages[language]);
+    for (const query of queries) {
+      let failed = query.trim() === "";
+      parser.parse(query).iterate({ enter: (node) => { failed = failed || node.type.isError; } });
+      if (failed) wrong.push(query);
+    }
+  }
+  console.log(JSON.stringify(wrong));
+})();
+"""
+
+
+def _build_lezer(target: Path) -> None:
+    """Install the grammars from npm, beside a script that checks queries with them."""
+    npm, node = shutil.which("npm"), shutil.which("node")
+    if npm is None or node is None:
+        raise ServerUnavailable("Node is not installed, so the query grammars can't be used")
+    command = [npm, "install", "--silent", "--no-audit", "--no-fund", "--ignore-scripts"]
+    command += ["--prefix", str(target.parent), *LEZER_PACKAGES]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise ServerUnavailable(f"npm install failed: {done.stderr.strip()[-2000:]}")
+    target.write_text(f"#!{node}\n{_GRAMMAR_CHECK}", "utf-8")
+    target.chmod(0o755)
+
+
+def _build_phoenix(target: Path) -> None:
+    """Install Phoenix into an environment of its own."""
+    uv = shutil.which("uv") or str(Path(sys.executable).with_name("uv"))
+    environment = target.parent / "venv"
+    for command in (
+        [uv, "venv", "--quiet", "--clear", "--python", sys.executable, str(environment)],
+        [uv, "pip", "install", "--quiet", "--python", str(environment / "bin" / "python"),
+         f"arize-phoenix=={PHOENIX_VERSION}"],
+    ):  # fmt: skip
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+        except FileNotFoundError as error:
+            raise ServerUnavailable("uv is not installed, so Phoenix can't be") from error
+        if done.returncode:
+            raise ServerUnavailable(f"uv failed: {done.stderr.strip()[-2000:]}")
+    target.unlink(missing_ok=True)
+    target.symlink_to(environment / "bin" / "phoenix")
+
+
 def _build_builder(target: Path) -> None:
     _build_main(f"{_CORE}/cmd/builder", COLLECTOR_VERSION, ".", target)
 
@@ -233,6 +299,8 @@ SERVERS: Final = {
         Server("ocb", COLLECTOR_VERSION, _build_builder),
         Server("otelcol", COLLECTOR_VERSION, _build_collector),
         Server("compose-spec", COMPOSE_VERSION, _build_compose),
+        Server("lezer", "traceql-1.0.0-promql-0.315.0", _build_lezer),
+        Server("phoenix", PHOENIX_VERSION, _build_phoenix, optional=True),
         Server("prometheus"),
         Server("promtool"),
     )
@@ -241,20 +309,22 @@ SERVERS: Final = {
 
 def main(arguments: list[str]) -> int:
     """Run the command line."""
+    lenient = "--available" in arguments
+    arguments = [argument for argument in arguments if argument != "--available"]
     command, names = (arguments[0], arguments[1:]) if arguments else ("", [])
     unknown = [name for name in names if name not in SERVERS]
     if command not in {"build", "path", "list"} or unknown or (command == "path" and len(names) != 1):
         print(__doc__)
         return 2
     failed = 0
-    for name in names or SERVERS:
+    for name in names or [name for name, server in SERVERS.items() if not server.optional]:
         try:
             found = build(name) if command == "build" else path(name)
             print(found if command == "path" else f"{name} {SERVERS[name].version or '(installed)'}: {found}")
         except ServerUnavailable as reason:
             failed += 1
             print(f"{name}: {reason}", file=sys.stderr)
-    return int(failed > 0 and command != "list")
+    return int(failed > 0 and command != "list" and not lenient)
 
 
 if __name__ == "__main__":

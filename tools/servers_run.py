@@ -78,7 +78,7 @@ def running(
         if process.poll() is None:
             process.terminate()
             try:
-                process.wait(10)
+                process.wait(3)  # Jaeger waits for idle connections much longer; it keeps nothing that could be lost
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
