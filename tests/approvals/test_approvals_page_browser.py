@@ -179,7 +179,7 @@ def test_an_approval_is_remembered_when_asked_for(page: Any, server: ApprovalsSe
     request = ask_to_delete(store)
     sign_in(page, server)
     page.goto(f"{server.url}/requests/{request.request_id}")
-    page.get_by_role("radio", name=re.compile("grant")).check()
+    page.get_by_role("radio", name=re.compile("this session")).check()
     page.get_by_role("button", name="Approve", exact=True).click()
     page.get_by_role("status").filter(has_text="Approved").wait_for()
     assert [grant.request_id for grant in store.list_grants()] == [request.request_id]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from agenttool_otel.approvals.display import (
     arguments_text,
     describe_arguments,
+    describe_suggestion,
     is_redacted,
     merge_edit,
     parse_edit,
@@ -182,7 +183,7 @@ def request_panel(request: ApprovalRequest) -> RenderableType:
     if request.alternatives:
         parts.append(_block("Safer instead", "\n".join(arguments_text(one) for one in request.alternatives), ""))
     for number, suggestion in enumerate(request.suggested_updates, 1):
-        parts.append(_block(f"Remember {number}", arguments_text(suggestion), ""))
+        parts.append(_block(f"Remember {number}", arguments_text(suggestion), describe_suggestion(suggestion)))
     return Panel(Group(*parts), title="Approval needed", title_align="left", border_style="yellow")
 
 

@@ -16,7 +16,16 @@ from agenttool_otel.approvals.types import ApprovalRequest
 from agenttool_otel.errors import ApprovalConflict, ApprovalError
 from agenttool_otel.names import ApprovalConflictReason
 
-__all__ = ["arguments_text", "describe_arguments", "is_redacted", "merge_edit", "parse_edit", "remaining", "visible"]
+__all__ = [
+    "arguments_text",
+    "describe_arguments",
+    "describe_suggestion",
+    "is_redacted",
+    "merge_edit",
+    "parse_edit",
+    "remaining",
+    "visible",
+]
 
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _BLANK_LETTERS: Final = frozenset("\u115f\u1160\u2800\u3164\uffa0\u034f\u17b4\u17b5\u180b\u180c\u180d\u180f")
@@ -88,6 +97,19 @@ def remaining(request: ApprovalRequest, now: datetime) -> str:
     if hours:
         return f"{hours} h {minutes:02d} min"
     return f"{minutes} min {seconds:02d} s" if minutes else f"{seconds} s"
+
+
+def describe_suggestion(suggestion: Any) -> str:
+    """Return what accepting a suggested update would allow, in words; the suggestion itself is shown beside it."""
+    if not isinstance(suggestion, dict) or suggestion.get("type") != "grant":
+        return "Not a grant: it can't be remembered"
+    scope = suggestion.get("scope", "session")
+    words = {"session": "this session", "actor": "this actor", "tenant": "everybody in this tenant"}
+    whom = words.get(scope, "an unknown scope") if isinstance(scope, str) else "an unknown scope"
+    which = "exactly these arguments" if suggestion.get("args", "exact") == "exact" else "arguments that match"
+    seconds = suggestion.get("expires_in", 3600)
+    time = f"{seconds / 3600:.4g} h" if type(seconds) in {int, float} else "an unknown time"
+    return f"Also {which} for {whom}, for {time}"
 
 
 def parse_edit(text: str) -> dict[str, Any]:

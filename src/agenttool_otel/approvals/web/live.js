@@ -4,11 +4,16 @@
 (() => {
   // The token stands behind "#", so it is never sent in a request line, a log or a Referer.
   const tokenField = document.getElementById("token");
-  if (tokenField && location.hash.startsWith("#token=")) {
+  function takeToken() {
+    if (!location.hash.startsWith("#token=")) return false;
     tokenField.value = decodeURIComponent(location.hash.slice(7));
     history.replaceState(null, "", location.pathname);
     tokenField.form.requestSubmit();
-    return;
+    return true;
+  }
+  if (tokenField) {
+    window.addEventListener("hashchange", takeToken);
+    if (takeToken()) return;
   }
 
   const started = performance.now();

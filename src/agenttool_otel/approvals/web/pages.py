@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from agenttool_otel.approvals.display import arguments_text, describe_arguments, remaining, visible
+from agenttool_otel.approvals.display import arguments_text, describe_arguments, describe_suggestion, remaining, visible
 from agenttool_otel.approvals.types import ApprovalRequest
 from agenttool_otel.names import ApprovalStatus
 
@@ -47,6 +47,11 @@ class FormState:
 def _h(text: str, *, keep: str = "") -> str:
     escaped = html.escape(visible(text, keep=keep), quote=True)
     return _SPELT_OUT.sub(lambda found: f"<mark>{found.group()}</mark>", escaped)
+
+
+def _sentence(text: str) -> str:
+    end = "" if text.endswith((".", "!", "?")) else "."
+    return _h(f"{text[:1].upper()}{text[1:]}{end}")
 
 
 def _attribute(text: str) -> str:
@@ -125,7 +130,7 @@ def message_page(title: str, message: str, *, who: str = "", logout: str = "") -
     """Return a page that says what went wrong."""
     return _page(
         f"{title} · Tool approvals",
-        f'<h1>{_h(title)}</h1><div class="alert" role="alert">{_h(message)}</div>'
+        f'<h1>{_h(title)}</h1><div class="alert" role="alert">{_sentence(message)}</div>'
         '<p><a href="/">Back to the list</a></p>',
         who=who,
         logout=logout,
@@ -253,7 +258,7 @@ def detail_page(
     """
     pending = request.status is ApprovalStatus.PENDING
     alert = (
-        f'<div class="alert" role="alert" id="error"><strong>Not answered.</strong> {_h(form.error)}</div>'
+        f'<div class="alert" role="alert" id="error"><strong>Not answered.</strong> {_sentence(form.error)}</div>'
         if form is not None
         else ""
     )
@@ -312,8 +317,8 @@ def _forms(request: ApprovalRequest, csrf: str, form: FormState | None) -> str:
     remember = ""
     if request.suggested_updates:
         options = "".join(
-            f'<label><input type="radio" name="remember" value="{number}"> '
-            f"<code>{_h(json.dumps(one, ensure_ascii=False))}</code></label>"
+            f'<label><input type="radio" name="remember" value="{number}"> <span>{_h(describe_suggestion(one))}'
+            f"<code>{_h(json.dumps(one, ensure_ascii=False))}</code></span></label>"
             for number, one in enumerate(request.suggested_updates)
         )
         remember = (
