@@ -8,6 +8,7 @@ import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin
 
 from agenttool_otel.errors import ConfigurationError, PolicyUnavailable
 from agenttool_otel.policy.http import Endpoint
@@ -156,7 +157,17 @@ def harden(client: Any, address: OpaAddress) -> Any:
     """
     session = client._session
     session.trust_env = False
-    session.max_redirects = 0
+    session.max_redirects = 3
+    follow = session.get_redirect_target
+
+    def same_host(response: Any) -> str | None:
+        # OPA itself redirects to the same path without its last slash
+        location: str | None = follow(response)
+        if location is not None and not urljoin(response.url, location).startswith(f"{address.endpoint}/"):
+            raise PolicyUnavailable("the policy server redirects to another host, which is refused")
+        return location
+
+    session.get_redirect_target = same_host
     if address.endpoint.scheme == "https":
         session.verify = address.ca_file or True
     if address.prefix:
