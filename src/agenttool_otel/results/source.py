@@ -16,7 +16,7 @@ from agenttool_otel.records.inspection import Kind, kind_of
 from agenttool_otel.results.json_stream import json_pieces
 from agenttool_otel.results.libraries import library_pieces
 from agenttool_otel.results.media import OCTETS, SNIFF_BYTES, TEXT, sniff
-from agenttool_otel.results.transform import CleanText, Transform
+from agenttool_otel.results.transform import CleanText, RedactionFailed, Transform
 
 __all__ = ["Source", "source_of"]
 
@@ -90,7 +90,10 @@ class _Watch:
         self.changed = False
 
     def value(self, value: Any, pointer: str) -> Any:
-        cleaned = self._transform.value(value, pointer)
+        try:
+            cleaned = self._transform.value(value, pointer)
+        except Exception as error:
+            raise RedactionFailed(f"redaction failed: {type(error).__name__}") from None
         if not self.changed and cleaned is not value:
             self.changed = bool(cleaned != value)
         return cleaned
