@@ -24,8 +24,8 @@ _UNREADABLE: Final = frozenset(
     {PathRejection.NOT_TEXT, PathRejection.EMPTY, PathRejection.NUL, PathRejection.SURROGATE, PathRejection.TOO_LONG}
 )
 _NOWHERE: Final = "/\0"
-"""What no path lies in: stands for a root that is not absolute or can't be read. On Windows no root is, so there nothing
-is inside."""
+"""What no path lies in: stands for a root that is not absolute or can't be read. A Windows root is never absolute here,
+so nothing is inside there."""
 
 _ELSEWHERE: Final = frozenset({WindowsForm.DRIVE, WindowsForm.UNC, WindowsForm.DEVICE})
 
