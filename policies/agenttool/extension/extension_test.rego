@@ -22,6 +22,7 @@ test_rules_of_the_package_itself_count if {
 	denied == {"acme.rule"} with data.agenttool.custom as {"deny": [finding]}
 	asked == {"acme.rule"} with data.agenttool.custom as {"ask": [finding]}
 	allowed == {"acme.rule"} with data.agenttool.custom as {"allow": [finding]}
+	denied == {"acme.rule"} with data.agenttool.custom as {"deny": {finding}}
 }
 
 test_rules_of_packages_below_count if {

@@ -197,12 +197,6 @@ mistyped(document, pointers, values) := {json.patch(document, [{"op": "replace",
 	some value in values
 }
 
-not_boolean := ["true", 1, null, [true], {"x": true}]
-
-not_text := [7, true, null, ["x"], {"x": "y"}]
-
-not_list := ["x", 7, true, null, {}]
-
 # METADATA
 # title: The base input with members that no rule knows
 extended := object.union(base, {

@@ -1,0 +1,73 @@
+"""The bundle's own Rego tests, on a real OPA with coverage and on the engine that ships."""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from typing import Any
+
+import pytest
+import regorus
+from stock_bundle import POLICIES, data_document, modules, rego_tests, run_opa
+
+
+@functools.cache
+def _engine() -> Any:
+    engine = regorus.Engine()
+    for file, text in modules(tests=True):
+        engine.add_policy(file, text)
+    engine.add_data_json(data_document())
+    return engine
+
+
+@pytest.mark.parametrize("name", rego_tests())
+def test_rego_test_passes_on_the_embedded_engine(name: str) -> None:
+    answer = json.loads(_engine().eval_rule_as_json(name))
+    # a test over many cases gives an object of them
+    cases = answer if isinstance(answer, dict) else {"": answer}
+    assert cases
+    assert set(cases.values()) == {True}, answer
+
+
+@pytest.mark.opa
+def test_rego_tests_pass_on_opa() -> None:
+    done = run_opa("test", str(POLICIES))
+    assert done.returncode == 0, done.stdout + done.stderr
+    passed = re.search(r"PASS: (\d+)/(\d+)", done.stdout)
+    assert passed
+    assert passed[1] == passed[2]
+    assert int(passed[1]) >= len(rego_tests())
+
+
+@pytest.mark.opa
+def test_rego_tests_cover_every_rule() -> None:
+    done = run_opa("test", "--coverage", "--format=json", str(POLICIES))
+    assert done.returncode == 0, done.stdout + done.stderr
+    report = json.loads(done.stdout)
+    missed = {
+        file: [part["start"]["row"] for part in entry["not_covered"]]
+        for file, entry in report["files"].items()
+        if entry.get("not_covered")
+    }
+    assert missed == {}
+    assert report["coverage"] == 100
+    assert len([file for file in report["files"] if not file.endswith("_test.rego")]) == len(modules())
+
+
+@pytest.mark.opa
+def test_a_broken_rule_fails_the_rego_tests(tmp_path: Any) -> None:
+    """The suite is worth something: allowing sensitive places is noticed."""
+    for file, text in modules(tests=True):
+        target = tmp_path / file
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, "utf-8")
+    for source in POLICIES.rglob("data.json"):
+        target = tmp_path / source.relative_to(POLICIES)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(
+            source.read_text("utf-8").replace('"key": {"read": "deny"', '"key": {"read": "allow"'), "utf-8"
+        )
+    done = run_opa("test", str(tmp_path))
+    assert done.returncode != 0
+    assert "paths_test" in done.stdout
