@@ -180,7 +180,8 @@ def capture(*, sampler: Sampler | None = None, **options: Any) -> Iterator[Captu
         options: arguments of Governor, and the fields of TelemetrySettings ``capture``, ``events``, ``verbose`` and
             ``span_mode``.
     """
-    exporter, reader, events = InMemorySpanExporter(), InMemoryMetricReader(), []
+    exporter, reader = InMemorySpanExporter(), InMemoryMetricReader()
+    events: list[ToolEvent] = []
     tracer = TracerProvider(sampler=sampler) if sampler is not None else TracerProvider()
     tracer.add_span_processor(SimpleSpanProcessor(exporter))
     meter = MeterProvider(metric_readers=[reader])

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 import wrapt
-from opentelemetry.instrumentation.instrumentor import BaseInstrumentor
+from opentelemetry.instrumentation.instrumentor import BaseInstrumentor  # type: ignore[attr-defined, unused-ignore]
 
 from agenttool_otel.catalog import GovernOptions
 from agenttool_otel.config import Settings
@@ -26,7 +26,7 @@ __all__ = ["AgentToolInstrumentor"]
 _logger = logging.getLogger("agenttool_otel.instrumentor")
 
 
-class AgentToolInstrumentor(BaseInstrumentor):  # type: ignore[misc]
+class AgentToolInstrumentor(BaseInstrumentor):  # type: ignore[misc, unused-ignore]
     """Governs every LangChain tool of the process.
 
     ``instrument(facts={...})`` states facts of tools by name or glob; without code, the JSON file that

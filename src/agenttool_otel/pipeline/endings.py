@@ -93,6 +93,18 @@ class Endings:
             ResultStatus.FAILED,
         )
 
+    def undecidable(self, call: Invocation, message: str) -> NoReturn:
+        """End the call because its arguments can't be put before the policy as they are.
+
+        Args:
+            call: the call.
+            message: why, without content.
+        """
+        verdict = fail_closed(message, FailClosedCause.INPUT_INVALID)
+        call.decide(verdict)
+        self._recorder.decided(call, verdict)
+        self.refuse(call, ErrorClass.POLICY_BLOCKED, message, InvocationStatus.DENIED, ResultStatus.DENIED)
+
     def mutation_failed(self, call: Invocation, message: str) -> NoReturn:
         """End the call because a changed input can't be used.
 

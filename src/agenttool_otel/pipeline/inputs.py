@@ -12,7 +12,7 @@ from agenttool_otel.recorder import Recorder
 from agenttool_otel.records import InputMutation
 from agenttool_otel.records.values import changed_pointers, digest, to_json_value
 
-__all__ = ["Inputs"]
+__all__ = ["Inputs", "is_partial"]
 
 _MAX_FIELDS = 64
 
@@ -44,6 +44,8 @@ class Inputs:
         except (TypeError, ValueError) as error:
             # Python's own words for a TypeError name parameters; a ValueError may quote a value
             self._endings.invalid(call, str(error) if type(error) is TypeError else "the arguments can't be read")
+        if is_partial(call.model_input) or is_partial(call.observable_input):
+            self._endings.undecidable(call, "the arguments are too large or too deep to be decided")
         if not call.validated:
             if not spec.check.is_valid(call.model_input):
                 self._check(call)
@@ -104,8 +106,8 @@ class Inputs:
             reason: why.
         """
         before, after = call.permission_input, to_json_value(updated)
-        if not isinstance(after, dict):
-            self._endings.mutation_failed(call, "the changed input is not an object")
+        if not isinstance(after, dict) or is_partial(after):
+            self._endings.mutation_failed(call, "the changed input is no object, or too large")
         changed = changed_pointers(before, after)
         mutation = InputMutation(
             invocation_id=call.id,
@@ -150,6 +152,26 @@ _ALLOWED = {
     MutationSource.RUNTIME: {"allow"},
 }
 """Which ``mutation_policy`` of an input contract lets whom replace the input."""
+
+
+def is_partial(document: dict[str, Any]) -> bool:
+    """Tell whether something was left out of a JSON document on the way from Python.
+
+    Half a value must never be decided on as if it were the value.
+
+    Args:
+        document: what ``to_json_value`` made of the arguments.
+    """
+    stack = [value for value in document.values() if type(value) is dict or type(value) is list]
+    while stack:
+        value = stack.pop()
+        if type(value) is dict:
+            if "$truncated" in value or "$error" in value:
+                return True
+            stack += [v for v in value.values() if type(v) is dict or type(v) is list]
+        else:
+            stack += [v for v in value if type(v) is dict or type(v) is list]
+    return "$truncated" in document or "$error" in document
 
 
 def _accepted_as_python(call: Invocation, pointer: str) -> bool:

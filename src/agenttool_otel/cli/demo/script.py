@@ -125,7 +125,7 @@ class ScriptedModel(BaseChatModel):
     def _llm_type(self) -> str:
         return "agenttool-demo-script"
 
-    def bind_tools(self, tools: Any, **kwargs: Any) -> ScriptedModel:  # type: ignore[override]
+    def bind_tools(self, tools: Any, **kwargs: Any) -> ScriptedModel:
         """Accept the tools; the script knows them already."""
         return self
 
