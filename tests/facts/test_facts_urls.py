@@ -185,6 +185,13 @@ def test_a_lookalike_names_whom_it_imitates() -> None:
         assert fact_of(f"https://{genuine}/")["lookalike"] is None, genuine
 
 
+def test_a_host_as_user_information_is_an_imitation() -> None:
+    assert fact_of("https://docs.python.org@evil.example/")["lookalike"] == "docs.python.org"
+    assert fact_of("https://docs.python.org:443@evil.example/")["lookalike"] == "docs.python.org"
+    assert fact_of("https://docs.python.org%2f@93.184.216.34/")["lookalike"] == "docs.python.org"
+    assert fact_of("https://user:secret@example.com/")["lookalike"] is None
+
+
 def test_the_host_is_shown_in_both_forms() -> None:
     fact = fact_of("http://examp\u0142e.com/")
     assert (fact["host"], fact["host_unicode"]) == ("xn--exampe-7db.com", "examp\u0142e.com")

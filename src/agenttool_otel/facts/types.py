@@ -77,7 +77,7 @@ class UrlFact(TypedDict):
     address_class: str
     resolved: list[ResolvedAddress]  # only when resolution was asked for
     disagreement: bool  # a browser and a Python client would go to different hosts
-    lookalike: str | None  # the well-known or allowed host that this one imitates
+    lookalike: str | None  # the well-known or allowed host that this one imitates, or that its user information names
     allowed_host: bool  # the host, or a parent domain written as ".example.org", is among the allowed hosts
     certain: bool
     inferred: bool

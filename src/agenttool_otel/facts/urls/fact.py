@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 from typing import Any, Final
-from urllib.parse import unquote_plus
+from urllib.parse import unquote, unquote_plus
 
 import ada_url
 
@@ -28,6 +28,7 @@ _MAX_PARAMETERS: Final = 1000
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _SPACE: Final = re.compile(r"\s")
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:", re.ASCII)
+_HOST_IN_USER: Final = re.compile(r"(?:[\w-]{1,63}\.)+[a-z][a-z0-9-]{1,62}(?=$|[:/@\\?#])")
 _NEEDS_HOST: Final = frozenset({"http", "https", "ws", "wss", "ftp"})
 
 
@@ -136,7 +137,16 @@ def _describe(browser: BrowserReading, text: str, fact: UrlFact, env: FactEnviro
     elif host:
         fact["address_class"] = name_class(host).value
         fact["lookalike"] = lookalike_of(host, fact["host_unicode"], env.allowed_hosts)
+    if fact["credentials"] and fact["lookalike"] is None:
+        fact["lookalike"] = _host_as_user(text)
     fact["allowed_host"] = bool(host) and is_allowed(host, env.allowed_hosts)
+
+
+def _host_as_user(text: str) -> str | None:
+    """Return the host that user information pretends to be, as in ``https://docs.python.org@evil.example/``."""
+    user = unquote(authority(text).rpartition("@")[0][: 2 * _MAX_HOST_CHARS]).lower()
+    match = _HOST_IN_USER.search(user)
+    return match[0] if match else None
 
 
 def _number(host: str) -> Any:
