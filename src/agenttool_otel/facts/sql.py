@@ -293,7 +293,8 @@ def _kind(tree: Any, exp: Any) -> str:
 def _harmless(node: Any, exp: Any) -> bool:
     table = _table()
     name = type(node).__name__
-    if isinstance(node, (exp.Alias, exp.TableAlias)) and node.alias.lower() in table["statement_words"]:
+    alias = isinstance(node, exp.Identifier) and isinstance(node.parent, (exp.Alias, exp.TableAlias))
+    if alias and not node.args.get("quoted") and node.name.lower() in table["statement_words"]:
         return False  # "SELECT 1 SHUTDOWN" is one statement with an alias, or two in T-SQL
     if isinstance(node, exp.Anonymous):
         return isinstance(node.this, str) and node.this.lower() in table["names"]

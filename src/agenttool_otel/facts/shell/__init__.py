@@ -88,6 +88,8 @@ def _fact(text: str, argument: str, inferred: bool, depth: int) -> ShellFact:
             row["read_only"] = row["read_only"] and nested_ok
             if verdict.read_only and not nested_ok:
                 row["reason"] = "runs a script that is not proven to only read"
+                effects_of(row["argv"], verdict)
+                _merge(fact, verdict)
         fact["commands"].append(row)
         proven = proven and verdict.read_only and nested_ok
         if verdict.read_only and command.words and base_name(command.words[0].text) == "cd":

@@ -1,0 +1,296 @@
+"""What SQL facts promise: only what is known to read is called read-only, and writes name their tables."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agenttool_otel.facts.sql import MAX_LENGTH, sql_fact
+from agenttool_otel.facts.types import SqlFact
+
+
+def fact(query: object, dialect: str = "") -> SqlFact:
+    return sql_fact(query, argument="/query", dialect=dialect)
+
+
+READS = [
+    ("", "select 1"),
+    ("", "SELECT a, count(*) FROM t WHERE b = 'x' GROUP BY a HAVING count(*) > 1 ORDER BY 2 LIMIT 5"),
+    ("", "with q as (select * from t) select * from q union all select 1, 2"),
+    ("", "select case when a then 1 else 2 end, cast(b as int), coalesce(c, d), max(f) over (partition by g) from t"),
+    ("", "select * from a join b using (id) where a.x in (select y from c) and exists (select 1 from d)"),
+    ("", "select 'drop table x; --' from t"),
+    ("", "select 'it''s' from t;"),
+    ("", "-- a comment\nselect 1 /* another */"),
+    ("", "explain select * from t"),
+    ("", "values (1, 2)"),
+    ("", "describe t"),
+    ("", "show tables"),
+    ("postgres", "select data->>'a', x::text from t where y ilike '%z%' and d > now() - interval '1 day'"),
+    ("postgres", "explain (analyze, buffers) select * from t where a = $1"),
+    ("mysql", "select `a` from `b` where c like '%x' # comment"),
+    ("sqlite", "pragma table_info(t)"),
+    ("tsql", "select top 5 [a b] from dbo.t"),
+    ("bigquery", "select * from `p.d.t` where a = 1"),
+]
+
+NOT_READS = [
+    ("", "insert into t values (1)"),
+    ("", "update t set a = 1 where b = 2"),
+    ("", "delete from t"),
+    ("", "drop table t"),
+    ("", "truncate table t"),
+    ("", "alter table t add column x int"),
+    ("", "create table a as select * from b"),
+    ("", "grant select on t to u"),
+    ("", "merge into a using b on a.x = b.x when matched then delete"),
+    ("", "select 1; drop table t"),
+    ("", "select 1;\ndelete from t"),
+    ("", "call p()"),
+    ("", "begin; commit"),
+    ("", "set x = 1"),
+    ("", "use other"),
+    ("", "explain analyze delete from t"),
+    ("", "explain explain select 1"),
+    ("", "select my_function(1)"),
+    ("", "select s.lower('x')"),
+    ("", "select sleep(10)"),
+    ("", "select 1 shutdown"),
+    ("", "select * from t checkpoint"),
+    ("", "vacuum"),
+    ("", "not sql at all"),
+    ("", ""),
+    ("", "   "),
+    ("", "-- only a comment"),
+    # where strings and comments end is not the same everywhere
+    ("", "select 'a\\' , '; drop table x; --'"),
+    ("", 'select "a\\" , "; drop table x; --"'),
+    ("", "select '''a' , '; drop table x; --'"),
+    ("", "select 1 --1"),
+    ("", "select 1 # drop"),
+    ("", "select $$a$$"),
+    ("", "select q'[a']' from t"),
+    ("", "select `a` from t"),
+    ("", "select [a'b] from t"),
+    ("", "select 1 /* a /* b */ ; drop table t -- */"),
+    ("mysql", "select 1 /*!50000 ; drop table t */"),
+    ("mysql", "/*! drop table t */"),
+    ("mysql", "/*M! drop table t */"),
+    ("mysql", "select /*!1 into outfile '/x' */ 1"),
+    ("mysql", "select * from t into outfile '/x'"),
+    ("mysql", "select load_file('/etc/passwd')"),
+    ("mysql", "select @a := 1"),
+    ("mysql", "load data infile 'x' into table t"),
+    ("mysql", "replace into t values (1)"),
+    ("mysql", "handler t open"),
+    ("mysql", "select benchmark(1000000, md5(1))"),
+    ("mysql", "select * from t for update"),
+    ("mysql", "select get_lock('a', 1)"),
+    ("postgres", "with x as (delete from t returning *) select * from x"),
+    ("postgres", "with x as (insert into t values (1) returning *) select * from x"),
+    ("postgres", "with x as (update t set a = 1 returning *) select 1"),
+    ("postgres", "select * into n from t"),
+    ("postgres", "select nextval('s')"),
+    ("postgres", "select setval('s', 1)"),
+    ("postgres", "select pg_sleep(1)"),
+    ("postgres", "select pg_catalog.pg_sleep(1)"),
+    ("postgres", "select lo_export(1, '/x')"),
+    ("postgres", "select pg_read_file('/x')"),
+    ("postgres", "select * from dblink('host=h', 'delete from t') as x(a int)"),
+    ("postgres", "select set_config('a', 'b', false)"),
+    ("postgres", "select query_to_xml('delete from t', true, true, '')"),
+    ("postgres", "select pg_terminate_backend(1)"),
+    ("postgres", "copy t to '/x'"),
+    ("postgres", "copy (select 1) to program 'sh'"),
+    ("postgres", "do $$ begin delete from t; end $$"),
+    ("postgres", "explain (analyze) update t set a = 1"),
+    ("postgres", "prepare p as delete from t"),
+    ("postgres", "select a operator(evil.+) b from t"),
+    ("postgres", "lock table t"),
+    ("postgres", "notify c"),
+    ("sqlite", "attach database 'x' as y"),
+    ("sqlite", "pragma journal_mode = wal"),
+    ("sqlite", "pragma writable_schema(1)"),
+    ("sqlite", "select load_extension('x')"),
+    ("sqlite", "select writefile('x', 'y')"),
+    ("sqlite", ".shell rm x"),
+    ("tsql", "exec xp_cmdshell 'dir'"),
+    ("tsql", "select * from openrowset('a', 'b', 'c')"),
+    ("tsql", "select 1 exec sp_who"),
+    ("duckdb", "select * from read_csv('x.csv')"),
+    ("duckdb", "select * from 'x.csv'"),
+    ("duckdb", "copy t to 'x.csv'"),
+    ("duckdb", "install httpfs"),
+    ("clickhouse", "select * from url('http://h/x', CSV, 'a String')"),
+    ("snowflake", "select * from @stage"),
+    ("no-such-database", "select 1"),
+]
+
+
+@pytest.mark.parametrize(("dialect", "query"), READS)
+def test_queries_that_only_read_are_proven(dialect: str, query: str) -> None:
+    result = fact(query, dialect)
+    assert (result["read_only"], result["parsed"], result["tables_written"]) == (True, True, [])
+
+
+@pytest.mark.parametrize(("dialect", "query"), NOT_READS)
+def test_everything_else_is_not_called_read_only(dialect: str, query: str) -> None:
+    assert not fact(query, dialect)["read_only"]
+
+
+@pytest.mark.parametrize("query", [query for dialect, query in NOT_READS if not dialect])
+def test_a_read_in_front_or_behind_does_not_hide_a_write(query: str) -> None:
+    assert not fact(f"select 1; {query}")["read_only"] or not query.strip() or query.startswith("--")
+    assert not fact(f"{query}\n; select 1")["read_only"] or not query.strip() or query.startswith("--")
+
+
+@pytest.mark.parametrize(
+    ("query", "statements", "read", "written"),
+    [
+        ("select * from a join s.b using (i)", ["select"], ["a", "s.b"], []),
+        ("insert into t select * from u", ["insert"], ["u"], ["t"]),
+        ("update t set x = 1 from u where t.i = u.i", ["update"], ["u"], ["t"]),
+        ("with q as (select * from r) delete from s.t where i in (select i from q)", ["delete"], ["r"], ["s.t"]),
+        ("drop table a, b", ["drop"], [], ["a", "b"]),
+        ("create table a as select * from b", ["create"], ["b"], ["a"]),
+        ("truncate table t", ["truncate"], [], ["t"]),
+        ("select 1; drop table x", ["select", "drop"], [], ["x"]),
+        ("explain delete from t", ["explain", "delete"], [], ["t"]),
+        ("merge into a using b on a.x = b.x when matched then delete", ["merge"], ["b"], ["a"]),
+    ],
+)
+def test_statements_and_tables_are_named(
+    query: str, statements: list[str], read: list[str], written: list[str]
+) -> None:
+    result = fact(query)
+    assert (result["statements"], result["tables_read"], result["tables_written"]) == (statements, read, written)
+
+
+@pytest.mark.parametrize(
+    ("query", "unbounded"),
+    [
+        ("delete from t", True),
+        ("update t set a = 1", True),
+        ("delete from t where 1 = 1", True),
+        ("delete from t where true", True),
+        ("delete from t where id = 1 or 1 = 1", True),
+        ("delete from t where (id = 1 or ('a' = 'a'))", True),
+        ("with x as (delete from t returning *) select * from x", True),
+        ("delete from t where id = 1", False),
+        ("update t set a = 1 where b = 2 and 1 = 1", False),
+        ("select * from t", False),
+    ],
+)
+def test_writes_without_a_real_condition_are_told(query: str, unbounded: bool) -> None:
+    assert fact(query, "postgres")["unbounded_write"] is unbounded
+
+
+def test_flags_of_definition_comment_and_number() -> None:
+    assert fact("drop table t")["ddl"]
+    assert fact("select * into n from t", "postgres")["ddl"]
+    assert not fact("select 1")["ddl"]
+    assert fact("select 1; select 2")["multiple"]
+    assert fact("select 1; select 2")["read_only"]
+    assert not fact("select 1;")["multiple"]
+    assert fact("select 1 -- x")["comments"]
+    assert fact("select /* x */ 1")["comments"]
+    assert not fact("select '-- x'")["comments"]
+
+
+def test_what_could_not_be_parsed_still_says_what_its_words_show() -> None:
+    result = fact("select 1; drop tabel x cascade cascade cascade")
+    assert not result["parsed"]
+    assert result["statements"] == ["select", "drop"]
+    assert result["ddl"]
+    assert result["multiple"]
+
+
+@pytest.mark.parametrize("value", [None, 1, b"select 1", ["select 1"], {}, object()])
+def test_what_is_no_text_is_not_parsed(value: object) -> None:
+    assert fact(value)["unparsed"] == "not_text"
+    assert not fact(value)["read_only"]
+
+
+def test_the_parser_logs_nothing_of_the_query(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG):
+        fact("call secret_procedure('topsecret')")
+        fact("show topsecret weird !", "postgres")
+    assert caplog.text == ""
+    logging.getLogger("sqlglot").warning("others may still log")
+    assert "others may still log" in caplog.text
+
+
+HOSTILE = {
+    "parentheses": "select " + "(" * 8000,
+    "nested": "select " + "(" * 16 + "a in (1" + ")" * 17,
+    "not": "select " + "not " * 4000,
+    "minus": "select " + "- " * 7000,
+    "plus": "select " + "1+" * 8000 + "1",
+    "case": "select " + "case when a then " * 900,
+    "union": "select 1 " + "union select 1 " * 1000,
+    "dots": "select " + "a." * 8000,
+    "semicolons": ";" * 16000,
+    "casts": "select a" + "::int" * 3000,
+    "subqueries": "select * from " + "(select * from " * 16 + "t" + ")" * 16,
+    "joins": "select * from t" + " join t" * 2000,
+    "lambdas": "select f(" + "x -> " * 3000,
+    "arrays": "select a::" + "array<" * 2500,
+    "exists": "select " + "exists " * 2000,
+    "intervals": "select " + "interval " * 1800,
+    "quotes": "'" * 16000,
+    "megabyte": "select 1 " * 120_000,
+    "megabyte of comments": "/*" * 500_000,
+}
+
+
+@pytest.mark.parametrize("dialect", ["", "mysql", "duckdb"])
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_text_is_answered_within_two_seconds_of_work(name: str, dialect: str) -> None:
+    fact("select 1")  # sqlglot and the table are loaded once
+    started = time.thread_time()
+    result = fact(HOSTILE[name], dialect)
+    assert time.thread_time() - started < 2.0
+    if len(HOSTILE[name]) > MAX_LENGTH:
+        assert not result["parsed"]
+
+
+@settings(max_examples=300, deadline=3000)
+@given(st.text(max_size=200), st.sampled_from(["", "postgres", "mysql", "sqlite", "tsql", "nonsense"]))
+def test_any_text_gives_a_consistent_fact(text: str, dialect: str) -> None:
+    result = fact(text, dialect)
+    assert result["parsed"] is (result["unparsed"] is None)
+    assert not (result["read_only"] and not result["parsed"])
+
+
+_PIECE_TEXT = """
+    select * from t where a = 1 'x' ; -- /* */ drop table insert into values ( ) , delete update set with as union all
+    explain analyze pragma writable_schema table_info(t) attach x order by count(*) lower(a) random() null and or not
+    limit replace begin commit vacuum create index on reindex case when then else end " ` [ ] || + last_insert_rowid()
+"""
+_QUERIES = st.lists(st.sampled_from(_PIECE_TEXT.split()), min_size=1, max_size=12).map(" ".join)
+
+
+@settings(max_examples=1500, deadline=3000)
+@given(_QUERIES, st.sampled_from(["", "sqlite"]))
+def test_a_generated_query_that_is_called_read_only_changes_nothing(query: str, dialect: str) -> None:
+    """Run for real: SQLite's own count of changes, its schema and its settings stay as they were."""
+    if not fact(query, dialect)["read_only"]:
+        return
+    with sqlite3.connect(":memory:", isolation_level=None) as base:
+        base.execute("create table t (a int)")
+        base.execute("insert into t values (1), (2)")
+        before = (base.total_changes, list(base.iterdump()), base.execute("pragma schema_version").fetchall())
+        try:
+            for statement in query.split(";"):
+                base.execute(statement).fetchall()
+        except sqlite3.Error:
+            pass
+        assert (base.total_changes, list(base.iterdump())) == before[:2]
+        assert base.execute("pragma schema_version").fetchall() == before[2]
+        assert not base.in_transaction
+    base.close()
