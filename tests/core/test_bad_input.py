@@ -129,7 +129,9 @@ def test_an_argument_of_a_gigabyte_is_not_decided_and_so_not_run() -> None:
     assert denied.value.error_class == "policy_blocked"
 
 
-@pytest.mark.parametrize("error", [ValueError(SECRET), BaseException(SECRET), type("Odd", (Exception,), {"__str__": 1})()])
+@pytest.mark.parametrize(
+    "error", [ValueError(SECRET), BaseException(SECRET), type("Odd", (Exception,), {"__str__": 1})()]
+)
 @pytest.mark.parametrize("mode", CAPTURE_MODES)
 def test_a_tool_that_raises_raises_the_same_and_its_message_stays_out(error: BaseException, mode: str) -> None:
     def tool() -> None:
@@ -237,7 +239,9 @@ class BrokenEngine(StaticEngine):
     error: Exception = RuntimeError(SECRET)
 
 
-@pytest.mark.parametrize("error", [RuntimeError(SECRET), PolicyEvaluationError("broken"), RecursionError(), MemoryError()])
+@pytest.mark.parametrize(
+    "error", [RuntimeError(SECRET), PolicyEvaluationError("broken"), RecursionError(), MemoryError()]
+)
 def test_an_engine_that_raises_denies_and_says_no_more_than_the_type(error: Exception) -> None:
     def tool() -> None:
         raise AssertionError("ran")
