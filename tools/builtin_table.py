@@ -179,6 +179,7 @@ PROBES: dict[str, list[str]] = {
         '~sprintf("%s %s", ["a"])',
         '~sprintf("%s", ["a", "b"])',
         '~sprintf("%d", ["a"])',
+        r'~sprintf("%v", [["\u0014"]])',
     ],
     "startswith": ['startswith("abc", "ab")', 'startswith("abc", "")', 'startswith("abc", "b")', 'startswith(1, "b")'],
     "strings.any_prefix_match": [

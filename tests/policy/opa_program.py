@@ -6,6 +6,7 @@ import os
 import shutil
 import socket
 import subprocess
+import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -52,6 +53,7 @@ class OpaServer:
         self.url = f"{scheme}://127.0.0.1:{self.port}"
         self.arguments = arguments
         self.process: subprocess.Popen[bytes] | None = None
+        self.output = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the server
 
     def start(self, *, wait: bool = True) -> None:
         """Start it and wait until it is healthy."""
@@ -66,8 +68,8 @@ class OpaServer:
                 "error",
                 *self.arguments,
             ],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+            stdout=self.output,
+            stderr=subprocess.STDOUT,
         )
         deadline = time.monotonic() + 20
         while wait:
@@ -78,6 +80,9 @@ class OpaServer:
                     urllib.request.urlopen(f"{self.url}/health", timeout=0.5).read()
                 return
             except OSError:
+                if self.process.poll() is not None:
+                    self.output.seek(0)
+                    raise AssertionError(self.output.read().decode()) from None
                 if time.monotonic() > deadline:
                     raise
                 time.sleep(0.02)
@@ -99,3 +104,4 @@ def opa_server(*arguments: str, scheme: str = "http") -> Iterator[OpaServer]:
         yield server
     finally:
         server.kill()
+        server.output.close()

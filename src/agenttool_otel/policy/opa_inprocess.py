@@ -61,6 +61,7 @@ class _Worker:
             raise PolicyLoadError(f"OPA refuses the bundle: {error.message[:500]}") from None
         self._tasks: queue.SimpleQueue[tuple[Callable[[], Any], queue.SimpleQueue[Any]] | None] = queue.SimpleQueue()
         self.busy = False
+        self.refusal = ""
         threading.Thread(target=self._run, name="agenttool-opa", daemon=True).start()
 
     def _run(self) -> None:
@@ -87,6 +88,9 @@ class _Worker:
         if isinstance(value, self.undefined):
             raise PolicyEvaluationError("the entry point is undefined for this input", cause=FailClosedCause.UNDEFINED)
         code = getattr(value, "code", type(value).__name__)
+        if code == "prepare_error":
+            # about the modules, not about an input, so it may be shown
+            self.refusal = str(getattr(value, "message", ""))[:500]
         raise PolicyEvaluationError(f"OPA reports an error ({str(code)[:64]})")
 
     def stop(self) -> None:
@@ -170,10 +174,11 @@ class OpaInProcessEngine:
         try:
             # modules compile at the first question
             worker.evaluate(".".join(entry_path(self._entry_points[0])), {}, 30.0)
-        except PolicyEvaluationError as error:
-            if "compile" in str(error) or "rego_" in str(error):
+        except PolicyEvaluationError:
+            # undefined for an empty input, or an error of evaluation, says nothing about the bundle
+            if worker.refusal:
                 worker.stop()
-                raise PolicyLoadError(f"OPA refuses the bundle: {error}") from None
+                raise PolicyLoadError(f"OPA refuses the bundle: {worker.refusal}") from None
         except PolicyTimeout:
             raise PolicyLoadError("OPA did not get ready with the bundle in 30 s") from None
         return worker
