@@ -15,8 +15,7 @@ from agenttool_otel.testing import StaticEngine, capture
 
 
 def numbers(count: int) -> Iterator[int]:
-    for number in range(count):
-        yield number
+    yield from range(count)
 
 
 def current() -> Any:
