@@ -121,7 +121,11 @@ def running_postgres() -> Iterator[str]:
         port = probe.getsockname()[1]
     try:
         run("initdb", "-D", str(data), "-U", "agt", "-A", "trust", "-E", "UTF8", "--no-sync")
-        options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={folder} -c max_connections=60"
+        # the tests kill clients, never the server's machine, so its flushes would only cost time
+        options = (
+            f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={folder} "
+            "-c max_connections=60 -c fsync=off"
+        )
         run("pg_ctl", "-D", str(data), "-w", "-l", str(folder / "log"), "-o", options, "start")
         try:
             yield f"postgresql://agt@127.0.0.1:{port}"

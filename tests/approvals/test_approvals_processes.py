@@ -108,15 +108,19 @@ def _settle_many(store_url: str, tmp_path: Path, each: int, processes: int) -> N
     ApprovalStore(store_url, key=KEY)
     ran = tmp_path / "ran"
     workers = [start("work", store_url, KEY, str(seed), str(each), str(ran)) for seed in range(processes)]
-    for worker in workers:
-        assert said(worker) == "asked"
-    for worker in workers:
-        assert worker.stdin is not None
-        worker.stdin.write("go\n")
-        worker.stdin.flush()
-    for worker in workers:
-        _, errors = worker.communicate(timeout=170)
-        assert worker.returncode == 0, errors
+    try:
+        for worker in workers:
+            assert said(worker) == "asked"
+        for worker in workers:
+            assert worker.stdin is not None
+            worker.stdin.write("go\n")
+            worker.stdin.flush()
+        for worker in workers:
+            _, errors = worker.communicate(timeout=500)
+            assert worker.returncode == 0, errors
+    finally:
+        for worker in workers:
+            worker.kill()
     store = ApprovalStore(store_url, key=KEY)
     expected = {f"inv_{seed}_{n}" for seed in range(processes) for n in range(each) if n % 3}
     times = Counter(ran.read_text().splitlines())
@@ -135,6 +139,7 @@ def test_a_few_concurrent_asks_each_run_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_a_thousand_concurrent_asks_answered_by_four_processes_each_run_once(store_url: str, tmp_path: Path) -> None:
     _settle_many(store_url, tmp_path, each=250, processes=4)
 
