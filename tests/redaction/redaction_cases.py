@@ -6,7 +6,6 @@ import base64
 import json
 from typing import Any
 
-
 ghp = "gh" + "p_" + "CoIF7uUxugFDwg5Y" + "p8yIB2Enus0HMI4fS9z6"
 SECRET: list[tuple[Any, str]] = [  # (input, secret)
     ({"password": "hunter2"}, "hunter2"),
@@ -178,7 +177,8 @@ HARMLESS: list[Any] = [
     {"id": "54f31af3-1768-413e-a02e-a68ef786e4d3"},
     {"ulid": "01ARZ3NDEKTSV4RRFFQ69G5FAV"},
     {
-        "img": "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+        "img": "data:image/png;base64,"
+        "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
     },
     {"img": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="},
     {"next_page_token": "CAESBkJBQUFBQQ"},

@@ -1,4 +1,4 @@
-"""Hard cases by class: key names, headers, command lines, URLs, encodings, sentences, personal data; and what must stay."""
+"""Hard cases by class: key names, headers, command lines, URLs, encodings, sentences, personal data; and what stays."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from redaction_cases import HARMLESS, SECRET, ghp
 
 from agenttool_otel.names import RedactionState
-from agenttool_otel.redaction import Redactor, RedactionSettings, default_redactor
+from agenttool_otel.redaction import RedactionSettings, Redactor, default_redactor
 
 
 @pytest.mark.parametrize(("value", "secret"), SECRET, ids=lambda case: str(case)[:60])

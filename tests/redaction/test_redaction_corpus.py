@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agenttool_otel.names import RedactionState
-from agenttool_otel.redaction import Redactor, RedactionSettings, default_redactor
+from agenttool_otel.redaction import RedactionSettings, Redactor, default_redactor
 
 
 def _missed(rows: list[dict[str, Any]], redactor: Redactor) -> tuple[list[str], list[str]]:

@@ -14,7 +14,7 @@ import pytest
 from redaction_cases import ghp
 
 from agenttool_otel.names import RedactionState
-from agenttool_otel.redaction import Redaction, Redactor, RedactionSettings, Span, default_redactor
+from agenttool_otel.redaction import Redaction, RedactionSettings, Redactor, Span, default_redactor
 
 
 class Hostile:

@@ -1,7 +1,7 @@
-"""Names and values in text: ``password = hunter2``, ``"api_key": "..."``, ``token: ...``, ``<secret>...</secret>``.
+"""Names and values in text: ``password = hunter2``, ``"api_key": "..."``, ``<secret>...</secret>``.
 
-A name's class (``keys.classify``) says how much the value itself has to look like a secret. In source text and prose the
-bar is higher than in decoded structure, because ``password: required`` and ``token = get_token()`` are no secrets.
+A name's class (``keys.classify``) says how much the value itself has to look like a secret. In source text and prose
+the bar is higher than in decoded structure, because ``password: required`` and ``token = get_token()`` are no secrets.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ KEYWORDS = (
 )
 _PATTERN = (
     r"(?i)(?:" + KEYWORDS + r")[\w.\-]*"
-    r"((?:\\{0,7}[\"'`])?\]?)[ \t]{0,8}(::=|:=|=>|===?|\?=|=|:|>|,)[ \t]{0,8}(?:[\r\n]+[ \t]{2,20}|\\[nrt])?"
+    r"((?:\\{0,7}[\"'`])?\]?)[ \t]{0,8}(:{1,3}=|=>|===?|\?=|=|:|>|,)[ \t]{0,8}(?:[\r\n]+[ \t]{2,20}|\\[nrt])?"
     r"(?:(\\{0,7}[\"'`])|([^\s\"'`<>(){}\[\],;&\\][^\s\"'`<>(){}\[\],;&]*))"
 )
 _SERVICE_PATTERN = (
-    r"(?i)(?:^|[^A-Za-z])(?:%s)[\w.\- ]*((?:\\{0,7}[\"'`])?\]?)[ \t]{0,8}(::?=|=>|=|:)[ \t]{0,8}"
+    r"(?i)(?:^|[^A-Za-z])(?:%s)[\w.\- ]*((?:\\{0,7}[\"'`])?\]?)[ \t]{0,8}(:{1,3}=|=>|==?|=|:|,)[ \t]{0,8}"
     r"(?:(\\{0,7}[\"'`])|([^\s\"'`<>(){}\[\],;&\\][^\s\"'`<>(){}\[\],;&]*))"
 )
 _ATTRIBUTES = r"(?i)\b(?:key|name)\s?=\s?[\"']([\w.:\-]{2,64})[\"']\s+value\s?=\s?[\"']([^\"'<>\r\n]+)[\"']"
@@ -110,7 +110,8 @@ class AssignmentDetector:
                 last = _sentence(data, first, last)
         value = data[first:last]
         if not quoted and (delimiter.startswith(b"==") or value[:1] == b"="):
-            return None  # a comparison
+            # a comparison of names in source text, unless what is behind it can only be a credential
+            return Span(first, last, kind_of_key(found), "key:" + found.value) if inert.plausible_token(value) else None
         if not value or not self._secret(found, value, data, last, quoted=quoted, name=name, prose=delimiter == b":"):
             return None
         return Span(first, last, kind_of_key(found), "key:" + found.value)
@@ -150,7 +151,7 @@ class AssignmentDetector:
             return len(value) >= 6 and not inert.is_filler(value) and (_has_digits(value) or len(value) >= 16)
         if found in (KeyClass.HEADER, KeyClass.COOKIE):
             return False  # headers.py knows schemes and pairs
-        if not quoted and (inert.is_code(value) and not _has_digits(value) or _called(data, end)):
+        if not quoted and ((inert.is_code(value) and not _has_digits(value)) or _called(data, end)):
             return False
         return inert.plausible_token(value, named=found is KeyClass.SERVICE or is_service(name))
 

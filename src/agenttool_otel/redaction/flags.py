@@ -16,7 +16,7 @@ _LONG = r"(?:^|[\s\"'`(\[,])--?([A-Za-z][\w-]{1,40})[ \t]+(?:(\\{0,3}[\"'`])|([^
 _SHORT = r"(?:^|[\s\"'`(\[,])-([pPaw])([ \t]*)(?:(\\{0,3}[\"'`])|([^\s\"'`<>|;()\-][^\s\"'`<>|;()]*))"
 _USER = (
     r"(?:^|[\s\"'`(\[,])(?:-u|-U|--user|--proxy-user|--creds|--credentials|--auth|-a)[ \t=]{0,4}"
-    r"(?:(\\{0,3}[\"'`])|([^\s\"'`<>|;()]*:[^\s\"'`<>|;()]+))"
+    r"(?:(\\{0,3}[\"'`])|([^\s\"'`<>|;()]*:[^\s\"'`<>|;()]*))"
 )
 _CLIENTS = re.compile(
     rb"(?i)(?:^|[\s/;&|\"'`])(mysql|mysqldump|mysqladmin|mysqlimport|mysqlsh|mariadb|mariadb-dump|mongo|mongosh|mongodump"
@@ -30,6 +30,8 @@ _ATTACHED = re.compile(rb"(?i)(?:mysql|mariadb|sshpass|7z|rabbitmq|unzip|zip)")
 _LETTERS = {b"p": None, b"P": b"sqlcmd bcp zip", b"a": b"redis-cli", b"w": b"ldapsearch ldapadd ldapmodify ldapwhoami"}
 _NUMBERISH = re.compile(rb"[\d.:/,-]+(?:/(?:tcp|udp))?")
 _USER_FLAGS = frozenset(("-u", "-U", "--user", "--proxy-user", "--creds", "--credentials", "--auth", "-a"))
+_USERS = frozenset((b"user", b"username", b"login", b"name", b"email", b"me", b"myuser", b"your_username"))
+_PASSES = frozenset((b"pass", b"password", b"passwd", b"pwd", b"pw", b"mypass", b"mypassword"))
 _LIMIT = 1024
 
 
@@ -57,7 +59,7 @@ class FlagDetector:
             start, end = _value(data, match.start(1), match.end(1), match.start(2), match.end(2))
             colon = data.find(b":", start, end)
             if colon >= 0 and pair_secret(data[start:colon], data[colon + 1 : end]):
-                yield Span(colon + 1, end, "password", "flag:user")
+                yield Span(start if colon + 1 == end else colon + 1, end, "password", "flag:user")
         for match in self._short.finditer(data):
             start, end = _value(data, match.start(3), match.end(3), match.start(4), match.end(4))
             line = data[max(data.rfind(b"\n", 0, match.start()) + 1, match.start() - _LIMIT) : match.start() + 1]
@@ -89,11 +91,16 @@ def flag_secret(found: KeyClass, value: bytes) -> bool:
 
 def pair_secret(user: bytes, password: bytes) -> bool:
     """Whether ``user:password`` of a flag holds a real password: no variables, no uid:gid, no ``test:test``."""
-    if not password or inert.is_template(password) or inert.is_filler(password) or password[:1] in (b"/", b"$"):
+    if not password:
+        # "-u key:" is how some services take an API key
+        return len(user) >= 8 and user[:1] != b"$" and inert.plausible_token(user.replace(b"!", b""), least=8)
+    if inert.is_template(password) or inert.is_filler(password) or password[:1] in (b"/", b"$"):
         return False
     if password.isdigit() and (user.isdigit() or not user):
         return False
     lower, other = user.lower(), password.lower()
+    if lower in _USERS and other in _PASSES:
+        return False
     return not (lower == other and len(lower) <= 8) and (lower, other) not in ((b"xxx", b"yyy"), (b"foo", b"bar"))
 
 
@@ -148,7 +155,7 @@ def argument_spans(items: Sequence[object]) -> dict[int, tuple[str, str, int]]:
 def _pair(value: str, index: int, found: dict[int, tuple[str, str, int]]) -> None:
     user, colon, password = value.partition(":")
     if colon and pair_secret(user.encode("utf-8", "surrogatepass"), password.encode("utf-8", "surrogatepass")):
-        found[index] = ("password", "flag:user", len(user) + 1)
+        found[index] = ("password", "flag:user", len(user) + 1 if password else 0)
 
 
 def _attached(items: Sequence[object], found: dict[int, tuple[str, str, int]]) -> None:

@@ -1,7 +1,7 @@
 """The first question about a text: can there be anything at all?
 
-One linear search for every literal and shape that any detector needs. Most arguments and messages of tool calls have none
-of them and cost nothing more.
+One linear search for every literal and shape that any detector needs. Most arguments and messages of tool calls have
+none of them and cost nothing more.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def gate(engine: Engine, extra: tuple[str, ...] = (), words: tuple[str, ...] = (
         rf"(?:{names})[\w.\-]*[\"'`\\\]]*\s*[=:>,]",
         rf"--?[\w-]*(?:{names})[\w-]*[ \t]",
         rf"(?:{names})[\w@.\- ]*\s(?:is|was|to)\b",
-        rf"(?:{service_words()})[\w.\- ]*[\"'`\\\]]*\s*[:=]",
+        rf"(?:{service_words()})[\w.\- ]*[\"'`\\\]]*\s*[:=,]",
         r"\b(?:bearer|basic|token)\s",
         r"code (?:for [\w@.\- ]*)?(?:is|was)\b",
         r"(?:login|user)\s+\S+\s+password",

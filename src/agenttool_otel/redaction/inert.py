@@ -1,8 +1,8 @@
 """What looks like a secret and is none: placeholders, examples, variables, code, words, versions.
 
 Scanners that lack this drown in false positives; scanners that overdo it leak. So there are two levels: ``is_template``
-holds for any rule (nothing secret is there), ``plausible_token`` says whether a value could be a machine-made credential
-and is asked only where nothing but a weak key name speaks for it.
+holds for any rule (nothing secret is there), ``plausible_token`` says whether a value could be a machine-made
+credential and is asked only where nothing but a weak key name speaks for it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,9 @@ import math
 import re
 from collections import Counter
 from functools import lru_cache
+from typing import Final
+
+from agenttool_otel.redaction.words import byte_words
 
 __all__ = ["entropy", "has_letter_sequence", "is_filler", "is_template", "is_word_like", "plausible_token"]
 
@@ -39,16 +42,11 @@ _UPPER_WORDS = re.compile(rb"[A-Z]{2,}(?:[_-][A-Z]{2,})+")
 _FILLER = re.compile(rb"[xX]{8,}|\*{4,}|\.{4,}|X{5,}-X{4,}|x{5,}-x{4,}")
 _SAME = re.compile(rb"(.)\1{9,}", re.DOTALL)
 _VERSION = re.compile(rb"(?:^|[-_@:v/])v?\d+\.\d+(?:\.\d+)*(?:[-_.+][A-Za-z0-9.]+)?$")
-_WORDS = frozenset(
-    b"""0 1 true false yes no on off none null nil undefined na n/a todo tbd empty unset required optional default string
-    str bytes text any int integer number boolean object password passwd secret token key value example changeme
-    placeholder dummy sample hidden masked redacted removed filtered invalid incorrect wrong missing expired valid
-    disabled enabled basic bearer digest oauth oauth2 jwt apikey api_key password_here your_password yourpassword
-    your-password mypassword_here prompt ask stdin env file username user admin_password_here""".split()
-)
+_WORDS: Final = byte_words("stand_ins")
 _HINTS = (
     b"your_", b"your-", b"_here", b"-here", b"<your", b"placeholder", b"changeme", b"change_me", b"change-me",
-    b"replace_me", b"replaceme", b"insert_", b"put_your", b"dummy", b"todo", b"redacted", b"my-bot-token", b"not-a-real",
+    b"replace_me", b"replaceme", b"insert_", b"put_your", b"dummy", b"todo", b"redacted", b"my-bot-token",
+    b"not-a-real",
     b"notareal", b"tokenhere", b"stringhere", b"keyhere",
 )  # fmt: skip
 _TOKEN_CHARS = re.compile(rb"[A-Za-z0-9_\-.=+/~%|]+")

@@ -60,25 +60,25 @@ def literals(text: str, wanted: Callable[[tuple[str | int, ...]], bool]) -> list
     kinds: list[str] = []
     expect_key = False
     for match in _TOKEN.finditer(text):
-        token = match.lastgroup
-        if token == "open":
+        what = match.lastgroup
+        if what == "open":
             kinds.append(match.group("open"))
             expect_key = kinds[-1] == "{"
             stack.append(None if expect_key else 0)
-        elif token == "close":
+        elif what == "close":
             kinds.pop()
             stack.pop()
             expect_key = False
-        elif token == "comma":
+        elif what == "comma":
             if kinds[-1] == "{":
                 expect_key = True
             else:
                 stack[-1] = stack[-1] + 1 if type(stack[-1]) is int else 0
-        elif token == "string" and expect_key:
+        elif what == "string" and expect_key:
             stack[-1] = json.loads(match.group("string"))
             expect_key = False
-        elif token in ("string", "other"):
+        elif what in ("string", "other"):
             path = tuple(part for part in stack if part is not None)
             if wanted(path):
-                found.append(Literal(match.start(token), match.end(token), path))
+                found.append(Literal(match.start(what), match.end(what), path))
     return found

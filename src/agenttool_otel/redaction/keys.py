@@ -14,6 +14,8 @@ from enum import Enum
 from functools import lru_cache
 from typing import Final
 
+from agenttool_otel.redaction.words import words
+
 __all__ = ["SERVICES", "KeyClass", "classify", "is_service", "kind_of_key", "normal_name"]
 
 
@@ -41,78 +43,23 @@ class KeyClass(Enum):
 
 
 _SPLIT: Final = re.compile(r"[^A-Za-z0-9\u00c0-\u024f]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_PASSWORD: Final = frozenset(
-    """password passwords passwd passwds passwort kennwort pwd pwds psw pswd passphrase passphrases passcode passcodes
-    userpassword dbpassword rootpassword adminpassword pgpassword mysqlpassword contrasena contraseña senha motdepasse mdp
-    wachtwoord parola heslo haslo passkey keyphrase secretphrase pass pw userpass dbpass passw psswd pasword passwrd
-    sshpass""".split()
+_PASSWORD: Final = words("passwords")
+_SECRET: Final = words("secrets")
+_TOKEN: Final = words("tokens")
+_KEY_BEFORE: Final = words("key_before")
+_KEY_NOT: Final = words("key_not")
+_NOT_TOKENS: Final = words("not_tokens")
+_TAILS: Final = words("tails")
+_LINKS: Final = frozenset(["for", "of", "to", "from", "in", "by", "with", "on", "at", "is"])
+_CODES: Final = words("codes")
+_PHRASES: Final = words("phrases")
+_PERSONAL: Final = words("personal")
+_HEADERS: Final = words("headers")
+_WEAK: Final = frozenset(
+    ["auth", "credential", "credentials", "creds", "cred", "login", "signature", "sig", "sessioncookie"]
 )
-_SECRET: Final = frozenset("secret secrets secretkey clientsecret appsecret privatekey sharedsecret".split())
-_TOKEN: Final = frozenset(
-    """token apikey apikeys accesskey authkey authtoken accesstoken refreshtoken idtoken bearer jwt bearertoken sessiontoken
-    sastoken apitoken secrettoken csrftoken xsrftoken sessionkey masterkey signingkey encryptionkey apisecret licensekey
-    sshkey deploykey storagekey accountkey subscriptionkey serviceaccountkey webhooksecret patoken pat appkey""".split()
-)
-_KEY_BEFORE: Final = frozenset(
-    """api access secret private signing encryption decryption encrypt master account auth authentication app application
-    service session shared storage subscription license licence admin deploy webhook hmac aes crypto symmetric ssh rsa
-    root wallet vault server sas functions function host consumer product activation ingest integration personal
-    user""".split()
-)
-_KEY_NOT: Final = frozenset("public pub primary foreign partition sort row cache idempotency hash event".split())
-_NOT_TOKENS: Final = frozenset(
-    """next page continuation cursor sync pagination resume start end max min num n total prompt completion input output
-    special eos bos pad unk mask cls sep stop first last previous prev idempotency authenticity count cached reasoning
-    per non not lexer syntax design placeholder skip batch scroll before after delta change watch nonmatching offset
-    nextpage pagetoken""".split()
-)
-_TAILS: Final = frozenset(
-    """confirm confirmation confirmed again repeat repeated verify old new current value val text plain plaintext str
-    string raw encrypted encoded base64 b64 input field data enc prod production dev staging test live main default
-    primary secondary""".split()
-)
-_LINKS: Final = frozenset("for of to from in by with on at is".split())
-_CODES: Final = frozenset(
-    """pin pincode otp totp hotp cvv cvc cvv2 cvc2 csc otpcode pinnumber mfacode twofactorcode verificationcode
-    securitycode onetimecode smscode authcode passcode backupcode recoverycode tan""".split()
-)
-_PHRASES: Final = frozenset(
-    """mnemonic mnemonics mnemonicphrase seedphrase seedwords recoveryphrase recoverywords backupphrase walletseed
-    secretrecoveryphrase walletphrase walletmnemonic bip39""".split()
-)
-_PERSONAL: Final = frozenset(
-    """ssn socialsecuritynumber socialsecurityno socialinsurancenumber nationalid nationalidnumber nationalinsurancenumber
-    passportnumber passportno creditcard creditcardnumber cardnumber ccnumber ccnum cardno primaryaccountnumber pan iban
-    taxid taxpayerid bankaccountnumber bankaccount accountnumber routingnumber driverslicense driverslicensenumber
-    driverlicense nino aadhaar aadhar cpf pesel bsn dni personnummer steuerid codicefiscale""".split()
-)
-_HEADERS: Final = frozenset(
-    """authorization proxyauthorization xauthorization httpauthorization authheader authorizationheader xamzsecuritytoken
-    xapikey xauthtoken xaccesstoken xgithubtoken xgitlabtoken xvaulttoken xcsrftoken xxsrftoken ocpapimsubscriptionkey
-    xfunctionskey xgoogapikey xsessiontoken xusertoken privatetoken jobtoken apikeyheader authtokenheader
-    xtoken xauthkey xamzcredential xamzsignature""".split()
-)
-_WEAK: Final = frozenset("auth credential credentials creds cred login signature sig sessioncookie".split())
-_SERVICE_TAILS: Final = frozenset(
-    """token key secret id api login client access auth app bot sid account user licence license webhook sdk dsn
-    oauth service master read write private consumer""".split()
-)
-SERVICES: Final = frozenset(
-    """adafruit adobe airtable algolia alibaba aliyun amplitude anthropic artifactory asana atlassian authress azure beamer
-    bitbucket bitly bittrex braintree braze buildkite chargebee circleci clickhouse clojars cloudflare codecov cohere
-    coinbase confluence confluent contentful cypress databricks datadog deepseek digitalocean discord doppler dockerhub
-    droneci dropbox duffel dynatrace easypost elastic elevenlabs etsy facebook fastly figma finicity finnhub flickr
-    flutterwave flyio frameio freshbooks freshdesk gemini gitter gocardless gradio groq harness heroku honeycomb hubspot
-    huggingface infobip infracost instagram intercom ipinfo ipstack jfrog jira jumpcloud klaviyo kraken kucoin langfuse
-    langsmith launchdarkly line linear linkedin lob logdna loggly looker mailchimp mailgun mailjet mandrill mapbox
-    mattermost maxmind meraki messagebird mistral mixpanel monday netlify newrelic ngrok notion npm nytimes octopus okta
-    onesignal openai openweathermap opsgenie pagerduty paypal paystack perplexity pinecone plaid planetscale plivo
-    postman posthog prefect pubnub pulumi pusher pypi rapidapi razorpay readme recaptcha replicate rollbar rubygems
-    salesforce scalingo segment sendbird sendgrid sendinblue sentry shippo shodan shopify slack snowflake snyk sonar
-    sonarqube sourcegraph sparkpost spotify square squarespace stripe sumo sumologic supabase tailscale telegram
-    terraform travis travisci trello twilio twitch twitter typeform unsplash vercel virustotal vonage wakatime
-    webex xendit yandex zendesk zoho zoom""".split()
-)
+_SERVICE_TAILS: Final = words("service_tails")
+SERVICES: Final = words("services")
 """Services that hand out keys: ``zendesk_token`` and ``SONAR.LOGIN`` speak for a credential in whatever form."""
 _COMPACT: Final = (
     ("password", KeyClass.PASSWORD), ("passwd", KeyClass.PASSWORD), ("passphrase", KeyClass.PASSWORD),
@@ -120,7 +67,7 @@ _COMPACT: Final = (
     ("accesskey", KeyClass.TOKEN), ("clientsecret", KeyClass.TOKEN), ("secret", KeyClass.TOKEN),
     ("token", KeyClass.TOKEN),
 )  # fmt: skip
-_NEGATIONS: Final = frozenset("non not nonmatching".split())
+_NEGATIONS: Final = frozenset(["non", "not", "nonmatching"])
 
 
 def normal_name(name: str) -> str:

@@ -23,7 +23,7 @@ class KeywordIndex:
 
     def __init__(self, words: Iterable[bytes], engine: Engine) -> None:
         everything = sorted(set(words), key=lambda word: (-len(word), word))
-        self._short = tuple(word for word in everything if len(word) < _SHORT or word.isalpha() and len(word) <= 4)
+        self._short = tuple(word for word in everything if len(word) < _SHORT or (word.isalpha() and len(word) <= 4))
         self._long = tuple(word for word in everything if word not in self._short)
         # a longer literal may hide a shorter one that begins at the same place
         self._implied = {
@@ -34,17 +34,15 @@ class KeywordIndex:
     def hits(self, lowered: bytes) -> dict[bytes, list[int] | None]:
         """The literals that occur, and where; None as places means: somewhere."""
         found: dict[bytes, list[int] | None] = {word: None for word in self._short if word in lowered}
-        count = 0
-        for match in self._matcher.finditer(lowered):
+        for count, match in enumerate(self._matcher.finditer(lowered)):
+            if count >= _ENOUGH:  # a text that is full of them: asking for each is bounded, visiting each is not
+                return {literal: None for literal in (*self._short, *self._long) if literal in lowered}
             word = match.group()
             at = match.start()
             for literal in (word, *self._implied[word]):
                 places = found.setdefault(literal, [])
                 if places is not None:
                     places.append(at)
-            count += 1
-            if count >= _ENOUGH:  # a text that is full of them: asking for each is bounded, visiting each is not
-                return {literal: None for literal in (*self._short, *self._long) if literal in lowered}
         return found
 
     def places(self, lowered: bytes, most: int) -> list[int] | None:

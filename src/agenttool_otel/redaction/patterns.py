@@ -1,8 +1,8 @@
 """Compiling regular expressions for one engine, over bytes.
 
-All matching is done on the UTF-8 bytes of a text: google-re2's wrapper encodes a ``str`` anew for each call and converts
-every offset, which is slow for one match and quadratic for a loop with positions. ``re2.Set`` isn't used anywhere: on
-token-like text its automaton runs out of states and becomes slower by four orders of magnitude.
+All matching is done on the UTF-8 bytes of a text: google-re2's wrapper encodes a ``str`` anew for each call and
+converts every offset, which is slow for one match and quadratic for a loop with positions. ``re2.Set`` isn't used
+anywhere: on token-like text its automaton runs out of states and becomes slower by four orders of magnitude.
 """
 
 from __future__ import annotations
@@ -93,8 +93,8 @@ def compile_pattern(pattern: str, engine: Engine) -> Matcher:
 def spans_of(match: MatchLike, groups: int) -> Sequence[tuple[int, int]]:
     """(start, end) of the match and of its groups, in one step.
 
-    Asking google-re2's match for one group at a time costs more than the match itself; what it holds is read where it is
-    there, and asked for politely where it isn't.
+    Asking google-re2's match for one group at a time costs more than the match itself; what it holds is read where it
+    is there, and asked for politely where it isn't.
 
     Args:
         match: a match of either engine.

@@ -4,34 +4,34 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import Final
 
 from agenttool_otel.redaction import inert
 from agenttool_otel.redaction.patterns import compile_pattern
 from agenttool_otel.redaction.types import Engine, Span
+from agenttool_otel.redaction.words import byte_words
 
 __all__ = ["PhraseDetector", "is_word_list"]
 
 _SAID = (
     r"(?i)\b(?:password|passwd|passcode|passphrase|pass ?phrase|pwd|pin|pin[ -]?code|otp|cvv|cvc|secret|api key|token"
     r"|verification code|security code|one[ -]time (?:code|password)|login code)"
-    r"(?: (?:for|of|to|on) [\w@.\- ]{1,40}?)?(?: (?:is|was)(?: (?:now|set to|still|currently))?:?|\s+(?:set|changed|reset) to:?) +"
+    r"(?: (?:for|of|to|on) [\w@.\- ]{1,40}?)?"
+    r"(?: (?:is|was)(?: (?:now|set to|still|currently))?:?|\s+(?:set|changed|reset) to:?) +"
     r"(?:(\\{0,3}[\"'`])|([^\s\"'`<>]+))"
 )
 _SEED = (
-    r"(?i)\b(?:mnemonic|seed ?(?:phrase|words)|recovery[ _-]?(?:phrase|words)|seed|backup phrase|secret phrase|wallet phrase)\b"
+    r"(?i)\b(?:mnemonic|seed ?(?:phrase|words)|recovery[ _-]?(?:phrase|words)|"
+    r"seed|backup phrase|secret phrase|wallet phrase)\b"
     r"[\w ]{0,20}[\"'\\]{0,6}\s{0,3}(?:is|was|:|=|=>|,)\s{0,4}[\"'`\\\[]{0,6}((?:[a-z]{3,8}[ ,]{1,2}){11,23}[a-z]{3,8})"
 )
 _LINE_OF_WORDS = r"(?m)(?:^|[\"'`:=]\s?)((?:[a-z]{3,8} ){11,23}[a-z]{3,8})(?:$|[\"'`\r\n])"
-_COMMON = frozenset(
-    b"""the and for are was were has had have not but from they them his her its our your with which who whose than then
-    that this these those been being into also can could would should may might must such some very about after before
-    because while where when what how all most more other between during each only both does did""".split()
-)
+_COMMON: Final = byte_words("common_words")
 _COUNTS = (12, 15, 18, 21, 24)
 
 
 def is_word_list(words: list[bytes]) -> bool:
-    """Whether lower-case words could be a wallet's recovery phrase: a fitting count, no grammar, hardly a repetition."""
+    """Whether lower-case words could be a wallet's recovery phrase: a fitting count, no grammar, few repetitions."""
     return (
         len(words) in _COUNTS
         and all(3 <= len(word) <= 8 and word.isalpha() and word.islower() for word in words)

@@ -9,13 +9,17 @@ from typing import Final
 from agenttool_otel.redaction import inert
 from agenttool_otel.redaction.patterns import compile_pattern
 from agenttool_otel.redaction.types import Engine, Span
+from agenttool_otel.redaction.words import byte_words, words
 
 __all__ = ["PiiDetector", "card_number", "iban", "luhn"]
 
 _EMAIL = r"[A-Za-z0-9._%+'-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.){1,6}[A-Za-z]{2,24}"
 _CARD = r"\b\d(?:[ -]?\d){12,18}\b"
 _IBAN = r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b"
-_PHONE = r"\+[1-9]\d{0,2}[ .-]?(?:\(\d{1,4}\)[ .-]?)?\d{1,4}(?:[ .-]?\d{2,4}){2,5}\b|\(\d{3}\) ?\d{3}[-. ]\d{4}\b|\b\d{3}-\d{3}-\d{4}\b"
+_PHONE = (
+    r"\+[1-9]\d{0,2}[ .-]?(?:\(\d{1,4}\)[ .-]?)?\d{1,4}(?:[ .-]?\d{2,4}){2,5}\b"
+    r"|\(\d{3}\) ?\d{3}[-. ]\d{4}\b|\b\d{3}-\d{3}-\d{4}\b"
+)
 _IDS: Final = (
     ("us_ssn", r"\b\d{3}-\d{2}-\d{4}\b"),
     ("br_cpf", r"\b\d{3}\.\d{3}\.\d{3}-\d{2}\b"),
@@ -26,38 +30,12 @@ _IDS: Final = (
     ("it_codice_fiscale", r"\b[A-Z]{6}\d{2}[A-EHLMPRST]\d{2}[A-Z]\d{3}[A-Z]\b"),
     ("fi_hetu", r"\b\d{6}[-+A]\d{3}[0-9A-FHJ-NPR-Y]\b"),
 )
-_RESERVED: Final = (
-    b"example.com", b"example.org", b"example.net", b"example.edu", b"test", b"invalid", b"localhost", b"example", b"local",
-    b"internal", b"lan", b"domain.com", b"email.com", b"company.com", b"yourdomain.com", b"mycompany.com",
-)  # fmt: skip
-_NOT_TLDS: Final = frozenset(
-    b"""png jpg jpeg gif svg webp ico js jsx ts tsx css scss html htm json yaml yml toml xml txt md rst py rb go rs java
-    c h cpp hpp sh so dll exe zip gz tar whl lock log csv pdf service socket timer target mount conf cfg ini env""".split()
-)
-_ROLES: Final = frozenset(
-    b"""git hg svn noreply no-reply donotreply do-not-reply support info admin root postmaster webmaster hostmaster abuse
-    security sales contact help hello team office billing user username name email mail me you your foo bar baz src dst
-    test tester someone somebody nobody anonymous mailer-daemon notifications notification bot robot daemon www-data
-    ubuntu ec2-user deploy jenkins builds ci""".split()
-)
-_LENGTHS: Final = {
-    "AD": 24, "AE": 23, "AL": 28, "AT": 20, "AZ": 28, "BA": 20, "BE": 16, "BG": 22, "BH": 22, "BR": 29, "BY": 28, "CH": 21,
-    "CR": 22, "CY": 28, "CZ": 24, "DE": 22, "DK": 18, "DO": 28, "EE": 20, "EG": 29, "ES": 24, "FI": 18, "FO": 18, "FR": 27,
-    "GB": 22, "GE": 22, "GI": 23, "GL": 18, "GR": 27, "GT": 28, "HR": 21, "HU": 28, "IE": 22, "IL": 23, "IQ": 23, "IS": 26,
-    "IT": 27, "JO": 30, "KW": 30, "KZ": 20, "LB": 28, "LC": 32, "LI": 21, "LT": 20, "LU": 20, "LV": 21, "LY": 25, "MC": 27,
-    "MD": 24, "ME": 22, "MK": 19, "MR": 27, "MT": 31, "MU": 30, "NL": 18, "NO": 15, "PK": 24, "PL": 28, "PS": 29, "PT": 25,
-    "QA": 29, "RO": 24, "RS": 22, "SA": 24, "SC": 31, "SE": 24, "SI": 19, "SK": 24, "SM": 27, "ST": 25, "SV": 28, "TL": 23,
-    "TN": 24, "TR": 26, "UA": 29, "VA": 22, "VG": 24, "XK": 20,
-}  # fmt: skip
-_CALLING_CODES: Final = frozenset(
-    """1 7 20 27 30 31 32 33 34 36 39 40 41 43 44 45 46 47 48 49 51 52 53 54 55 56 57 58 60 61 62 63 64 65 66 81 82 84 86
-    90 91 92 93 94 95 98 211 212 213 216 218 220 221 222 223 224 225 226 227 228 229 230 231 232 233 234 235 236 237 238
-    239 240 241 242 243 244 245 246 248 249 250 251 252 253 254 255 256 257 258 260 261 262 263 264 265 266 267 268 269
-    290 291 297 298 299 350 351 352 353 354 355 356 357 358 359 370 371 372 373 374 375 376 377 378 380 381 382 383 385
-    386 387 389 420 421 423 500 501 502 503 504 505 506 507 508 509 590 591 592 593 594 595 596 597 598 599 670 672 673
-    674 675 676 677 678 679 680 681 682 683 685 686 687 688 689 690 691 692 850 852 853 855 856 880 886 960 961 962 963
-    964 965 966 967 968 970 971 972 973 974 975 976 977 992 993 994 995 996 998""".split()
-)
+_RESERVED: Final = tuple(sorted(byte_words("reserved_domains")))
+_NOT_TLDS: Final = byte_words("not_tlds")
+_ROLES: Final = byte_words("role_addresses")
+_INVENTED: Final = re.compile(rb"(?:^|[._+-])(?:fake|example|dummy|test|sample|noreply|no-reply)\d*(?:$|[._+-])")
+_LENGTHS: Final = {pair[:2]: int(pair[3:]) for pair in words("iban_lengths")}
+_CALLING_CODES: Final = words("calling_codes")
 
 
 def luhn(digits: str) -> bool:
@@ -151,6 +129,8 @@ def _is_personal(address: bytes) -> bool:
     user, _, domain = address.rpartition(b"@")
     if user.strip(b".'") in _ROLES or domain.rpartition(b".")[2] in _NOT_TLDS:
         return False
+    if _INVENTED.search(user):
+        return False
     return not any(domain == name or domain.endswith(b"." + name) for name in _RESERVED)
 
 
@@ -215,7 +195,8 @@ def _aadhaar(text: str) -> bool:
     return check == 0
 
 
-_ODD = dict(zip("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ", (1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 1, 0, 5, 7, 9, 13, 15, 17, 19, 21,
+_ODD = dict(zip("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ", (1, 0, 5, 7, 9, 13, 15, 17, 19, 21,
+            1, 0, 5, 7, 9, 13, 15, 17, 19, 21,
             2, 4, 18, 20, 11, 3, 6, 8, 12, 14, 16, 10, 22, 25, 24, 23), strict=True))  # fmt: skip
 
 

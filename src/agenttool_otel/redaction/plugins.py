@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from agenttool_otel.redaction.types import Span
 
@@ -21,8 +21,8 @@ _PRESIDIO_KINDS: Final = {
 class DetectSecretsDetector:
     """Plugins of detect-secrets (extra ``detect-secrets``).
 
-    The plugins are called directly: detect-secrets' own scanning functions read settings from a global that is emptied when
-    its context is collected, and then find nothing, silently.
+    The plugins are called directly: detect-secrets' own scanning functions read settings from a global that is emptied
+    when its context is collected, and then find nothing, silently.
     """
 
     name = "detect_secrets"
@@ -42,7 +42,7 @@ class DetectSecretsDetector:
 
             left_out = {"Base64HighEntropyString", "HexHighEntropyString", "KeywordDetector", "IPPublicDetector"}
             classes = {cls.__name__: cls for cls in get_mapping_from_secret_type_to_class().values()}
-            plugins = [classes[name]() for name in sorted(classes) if name not in left_out]
+            plugins = [cast("Any", classes[name])() for name in sorted(classes) if name not in left_out]
         self._plugins = tuple(plugins)
 
     def find(self, data: bytes, lowered: bytes) -> Iterable[Span]:
@@ -65,8 +65,8 @@ class DetectSecretsDetector:
 class PresidioDetector:
     """Pattern recognisers of Presidio (extra ``presidio``); no language model is loaded.
 
-    Its e-mail and URL recognisers are left out by default: they fetch a list of domains from the network at first use,
-    and this package finds e-mail addresses itself.
+    Its e-mail and URL recognisers are left out by default: they fetch a list of domains from the network at first
+    use, and this package finds e-mail addresses itself.
     """
 
     name = "presidio"
@@ -75,8 +75,8 @@ class PresidioDetector:
         """Choose recognisers.
 
         Args:
-            recognizers: ``PatternRecognizer`` objects; Presidio's for cards, IBANs, crypto addresses, US identifiers and
-                IP-free identifiers of other countries where None.
+            recognizers: ``PatternRecognizer`` objects; Presidio's for cards, IBANs, crypto addresses and national
+                identifiers where None.
             threshold: least score that counts, 0 to 1.
 
         Raises:
@@ -87,7 +87,8 @@ class PresidioDetector:
 
             names = (
                 "CreditCardRecognizer", "IbanRecognizer", "CryptoRecognizer", "UsSsnRecognizer", "UsItinRecognizer",
-                "UsPassportRecognizer", "UkNinoRecognizer", "NhsRecognizer", "EsNifRecognizer", "ItFiscalCodeRecognizer",
+                "UsPassportRecognizer", "UkNinoRecognizer", "NhsRecognizer", "EsNifRecognizer",
+                "ItFiscalCodeRecognizer",
                 "PlPeselRecognizer", "SgFinRecognizer", "AuTfnRecognizer", "AuMedicareRecognizer", "InPanRecognizer",
                 "InAadhaarRecognizer", "FiPersonalIdentityCodeRecognizer",
             )  # fmt: skip

@@ -23,8 +23,8 @@ _NOTHING: Final[tuple[Redaction, ...]] = ()
 class Redactor:
     """Takes secrets out of values before they leave the process. Immutable, safe to share between threads.
 
-    Order: pointers from contracts and policies (the whole value), key-name rules on decoded structure, then each text in
-    all its readings (as it is; without invisible characters and in NFKC; percent-decoded; with line breaks taken out;
+    Order: pointers from contracts and policies (the whole value), key-name rules on decoded structure, then each text
+    in all its readings (as it is; without invisible characters and in NFKC; percent-decoded; without line breaks;
     JSON, base64 and hexadecimal text inside of it) through the value detectors. Replacing goes on until nothing more is
     found, so that redacting twice changes nothing.
     """
@@ -59,13 +59,13 @@ class Redactor:
     ) -> Redacted:
         """Redact JSON-like data. Never raises, never runs the value's own code.
 
-        Exact builtin types are kept; subclasses of them become the builtin type; sets become lists; bytes, other objects,
-        cycles and what is too deep or too much become ``[omitted:...]``; NaN and infinities become their names.
+        Exact builtin types are kept; their subclasses become the builtin type; sets become lists; bytes, other
+        objects, cycles and what is too deep or too much become ``[omitted:...]``; NaN and infinities become their names.
 
         Args:
             value: anything.
             pointers: JSON pointers, bare names or ``*`` whose values are removed as a whole.
-            budget_bytes: bytes of text to scan, instead of the settings' ``byte_budget``; what lies beyond is dropped.
+            budget_bytes: bytes of text to scan, instead of the settings' ``byte_budget``; the rest is dropped.
             pointer_kind: the kind that redactions by pointer state (``schema_field``, ``policy``).
 
         Returns:

@@ -60,7 +60,7 @@ def judge(name: str, value: Any, *, extra: bool = False, pii: bool = True) -> Ve
     if kind is int:
         return Verdict(kind_of_key(found), "key:" + found.value) if _number(found, name, value, pii, extra) else None
     if kind is float:
-        return Verdict(kind_of_key(found), "key:" + found.value) if extra else None
+        return Verdict(kind_of_key(found), "key:" + found.value) if found is KeyClass.PASSWORD else None
     if kind in (list, tuple, dict):
         if kind is dict and _describes(value):
             return None
@@ -171,9 +171,9 @@ def list_verdicts(items: Sequence[Any], *, extra: frozenset[str], pii: bool) -> 
     if len(items) >= 2:
         for index, (kind, rule, start) in argument_spans(items).items():
             found.setdefault(index, Verdict(kind, rule, start=start))
-        if len(items) in (12, 15, 18, 21, 24) and all(type(item) is str and len(item) <= 8 for item in items):
-            if is_word_list([item.encode("utf-8", "surrogatepass") for item in items]):
-                found.update((index, Verdict("seed_phrase", "phrase:words")) for index in range(len(items)))
+        words = [item.encode("utf-8", "surrogatepass") for item in items if type(item) is str and len(item) <= 8]
+        if len(words) == len(items) and is_word_list(words):
+            found.update((index, Verdict("seed_phrase", "phrase:words")) for index in range(len(items)))
     return found
 
 

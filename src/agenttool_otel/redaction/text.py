@@ -213,7 +213,8 @@ class TextRedactor:
         index = self._joined.keywords
         lowered = data.lower()
         places = index.places(lowered, _PLACES)
-        bare = lowered.translate(None, b"\r\n").replace(b"\\n", b"").replace(b"\\r", b"")
+        lines = lowered.replace(b"\\r", b"").replace(b"\\n", b"\n").split(b"\n")
+        bare = b"".join([line.lstrip(b" \t>|#\r").rstrip(b"\r\\") for line in lines])
         bare_places = None if places is None else index.places(bare, len(places))
         if places is None or bare_places is None or len(bare_places) != len(places):
             view = joined_view(data)  # too many places, or a break stands inside of a token's prefix
@@ -349,7 +350,7 @@ class TextRedactor:
         return json.dumps(new, ensure_ascii=raw.isascii())
 
 
-def View_of(data: bytes, lowered: bytes | None = None) -> View:  # noqa: N802  (reads as a constructor)
+def View_of(data: bytes, lowered: bytes | None = None) -> View:
     """The text as it is, as a reading."""
     view = View.__new__(View)
     view.name = ""

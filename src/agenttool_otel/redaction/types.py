@@ -77,7 +77,7 @@ class Redaction(NamedTuple):
     kind: str
     pointer: str
     rule: str
-    count: int
+    count: int  # type: ignore[assignment]  # hides tuple.count, which nobody needs here
 
 
 class Redacted(NamedTuple):

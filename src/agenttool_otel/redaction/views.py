@@ -1,7 +1,7 @@
 """Other readings of the same text, each with a map back to the original bytes.
 
-A token with a zero-width space inside, in full-width letters, wrapped over two lines or percent-encoded is the same token
-for whoever reads it. Detectors look at these readings too, and what they find is removed from the original.
+A token with a zero-width space inside, in full-width letters, wrapped over two lines or percent-encoded is the same
+token for whoever reads it. Detectors look at these readings too, and what they find is removed from the original.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+
 from agenttool_otel.redaction.types import Span
 
 __all__ = ["View", "joined_view", "normalised_view", "percent_view"]
@@ -37,8 +38,8 @@ class View:
         Args:
             name: which reading.
             data: its bytes.
-            pieces: (at, source, made, taken): from byte ``at`` on, ``made`` bytes of the reading stand for ``taken`` bytes of
-                the original from ``source`` on, again and again.
+            pieces: (at, source, made, taken): from byte ``at`` on, ``made`` bytes of the reading stand for ``taken``
+                bytes of the original from ``source`` on, again and again.
         """
         self.name = name
         self.data = data
@@ -115,7 +116,7 @@ _plain_run = lru_cache(maxsize=4096)(_is_plain)
 
 
 def _fold(run: str) -> Iterator[tuple[bytes, int, int]]:
-    """Plain forms of characters: (bytes, bytes per character, bytes that each took before), neighbours of a kind together."""
+    """Plain forms of characters: (bytes, bytes per character, bytes that each took), neighbours of a kind together."""
     parts: list[bytes] = []
     unit = taken = 0
     for char in run:

@@ -146,10 +146,8 @@ class Walk:
         return self._copy(value, None)
 
     def _note(self, kind: str, rule: str) -> None:
-        if len(self._counts) >= _POINTER_LIMIT:
-            key = (kind, "", rule)
-        else:
-            key = (kind, pointer_of(self._path), rule)
+        pointer = pointer_of(self._path) if len(self._counts) < _POINTER_LIMIT else ""
+        key = (kind, pointer, rule)
         self._counts[key] = self._counts.get(key, 0) + 1
 
     def _by_pointer(self, value: Any, rule: str) -> Any:
