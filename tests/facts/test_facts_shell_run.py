@@ -156,7 +156,7 @@ def test_a_generated_command_that_is_called_read_only_changes_nothing(scratch: P
 
 
 @pytest.mark.slow
-@settings(max_examples=20000, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=6000, deadline=None, suppress_health_check=list(HealthCheck))
 @given(command=_LINES)
 def test_many_generated_commands_that_are_called_read_only_change_nothing(scratch: Path, command: str) -> None:
     if shell_fact(command, argument="")["read_only"]:

@@ -20,6 +20,7 @@ _NUMBER = re.compile(r"[+-]?[0-9]+[A-Za-z]{0,3}\Z")
 _CMD_SWITCH = re.compile(r"/[A-Za-z?](?::.*)?\Z")
 _DURATION = re.compile(r"[0-9]+(?:\.[0-9]+)?[smhd]?\Z")
 _MAX_WRAPPERS = 4
+_DESCRIBING = frozenset({"ls", "wc", "stat", "du", "file"})  # tell of files, not what they hold
 _RECURSIVE = frozenset({"find", "rg", "fd", "fdfind", "tree", "du"})
 
 
@@ -173,7 +174,7 @@ def _ordinary(name: str, spec: Spec, arguments: list[Word], verdict: Verdict, di
     _roles(name, spec, operands, files, patterns, options, verdict)
     recursive = name in _RECURSIVE or bool(options & {"r", "R", "recursive", "dereference-recursive"})
     for word in files:
-        _check_file(word, verdict, directory, recursive=recursive, contents=name != "ls")
+        _check_file(word, verdict, directory, recursive=recursive, contents=name not in _DESCRIBING)
     if recursive and not files and directory and wide_root(directory):
         verdict.sensitive = True
 
