@@ -38,9 +38,17 @@ is_not_called(pattern) if {
 	glob.match(pattern, null, input.tool.name) == false
 	is_array(input.tool.aliases)
 	every alias in input.tool.aliases {
-		glob.match(pattern, null, alias) == false
+		differs(pattern, alias)
 	}
 }
+
+differs(pattern, name) if glob.match(pattern, null, name) == false
+
+# METADATA
+# title: A table has a value for a key
+# description: |
+#   For the body of "every", where an index in brackets is not safe - one engine reads it as a loop of its own.
+holds(table, key, value) if table[key] == value
 
 # METADATA
 # title: Namespace and name

@@ -10,14 +10,13 @@ package agenttool.permission
 
 # METADATA
 # title: The decision
-# description: Always defined. The first answer is the common case, and reads no more than it has to.
+# description: Always defined. The clear call is the common case, and reads no more than it has to.
 # entrypoint: true
-decision := plain_answer("allow", reason) if {
+decision := plain_answer("deny", unusable) if {
+	not data.agenttool.config.effective
+} else := plain_answer("allow", grounds) if {
 	all_clear(data.agenttool.config.effective)
 	data.agenttool.extension.quiet
-	reason := grounds
-} else := plain_answer("deny", unusable) if {
-	not data.agenttool.config.effective
 } else := answer("deny", denials) if {
 	count(denials) > 0
 } else := answer("deny", hardened_questions) if {

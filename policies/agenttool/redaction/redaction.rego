@@ -13,14 +13,14 @@ package agenttool.redaction
 # title: Obligations of the call
 # description: Always defined; when the configuration is not usable, everything is redacted and nothing persisted.
 # entrypoint: true
-obligations := resolved if {
-	resolved := resolve(data.agenttool.config.effective)
-} else := {
+obligations := {
 	"redact_input": [],
 	"redact_result": ["*"],
 	"max_inline_chars": null,
 	"persistence": "never_persist",
-}
+} if {
+	not data.agenttool.config.effective
+} else := resolve(data.agenttool.config.effective)
 
 # METADATA
 # title: Obligations under a configuration
@@ -53,11 +53,13 @@ public(c) if {
 plain_access(c) if {
 	is_array(input.permission_profile.access_kinds)
 	every kind in input.permission_profile.access_kinds {
-		object.get(c.redaction.access_kinds, kind, false) == false
+		plain_kind(c, kind)
 	}
 }
 
 optional if input.permission_profile.redaction_required == false
+
+plain_kind(c, kind) if object.get(c.redaction.access_kinds, kind, false) == false
 
 plain_urls if {
 	input.facts.urls == []
@@ -124,13 +126,14 @@ smallest(limits) := min(limits) if {
 
 # METADATA
 # title: Strictest of some persistence strategies, or null
-strictest(c, names) := name if {
-	highest := max({c.redaction.strategies[item] | some item in names})
+strictest(c, names) := null if {
+	names == set()
+} else := name if {
+	ranks := {c.redaction.strategies[item] | some item in names}
+	count(ranks) > 0
 	some name in names
-	c.redaction.strategies[name] == highest
-} else := "never_persist" if {
-	count(names) > 0
-} else := null
+	c.redaction.strategies[name] == max(ranks)
+} else := "never_persist"
 
 # METADATA
 # title: Obligations of several parties as one

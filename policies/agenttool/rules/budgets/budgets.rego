@@ -23,7 +23,7 @@ clear(c) if {
 session_left(c) if {
 	is_object(c.budgets.session)
 	every name, limit in c.budgets.session {
-		left(limit, input.session.counters[name])
+		counter_left(name, limit)
 	}
 }
 
@@ -41,6 +41,8 @@ within(pattern, limit) if {
 } else if {
 	left(limit, input.session.counters.tool_calls)
 }
+
+counter_left(name, limit) if left(limit, input.session.counters[name])
 
 left(limit, used) if {
 	is_number(limit)

@@ -37,7 +37,7 @@ inward(c) if {
 	input.tool.read_only == true
 	is_array(input.permission_profile.access_kinds)
 	every kind in input.permission_profile.access_kinds {
-		c.dataflow.inward_access_kinds[kind] == true
+		data.agenttool.lib.holds(c.dataflow.inward_access_kinds, kind, true)
 	}
 }
 
@@ -68,9 +68,11 @@ plain(c, segment) if {
 	object.get(c.dataflow.target_names, segment, false) == false
 	is_array(c.dataflow.target_suffixes)
 	every suffix in c.dataflow.target_suffixes {
-		endswith(segment, suffix) == false
+		ends_otherwise(segment, suffix)
 	}
 }
+
+ends_otherwise(segment, suffix) if endswith(segment, suffix) == false
 
 # METADATA
 # title: An untrusted value steers a call that writes or sends

@@ -40,7 +40,7 @@ effect_known(c) if {
 	fact.access == "write"
 	"file_write" in input.permission_profile.access_kinds
 	every kind in input.permission_profile.access_kinds {
-		c.declared.file_access_kinds[kind] == true
+		data.agenttool.lib.holds(c.declared.file_access_kinds, kind, true)
 	}
 }
 
@@ -160,9 +160,11 @@ ask contains {
 access_known(c) if {
 	is_array(input.permission_profile.access_kinds)
 	every kind in input.permission_profile.access_kinds {
-		is_string(c.declared.access_kinds[kind])
+		kind_known(c, kind)
 	}
 }
+
+kind_known(c, kind) if is_string(c.declared.access_kinds[kind])
 
 # METADATA
 # title: Tools that are proven to only read

@@ -29,7 +29,7 @@ keeps(c) if {
 effects_agreed(c) if {
 	is_array(input.permission_profile.write_effects)
 	every effect in input.permission_profile.write_effects {
-		c.destructive.write_effects[effect] == "allow"
+		data.agenttool.lib.holds(c.destructive.write_effects, effect, "allow")
 	}
 } else if {
 	only_reads(c)

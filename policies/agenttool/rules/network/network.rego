@@ -18,7 +18,7 @@ clear(c) if {
 	every fact in input.facts.urls {
 		usable(fact)
 		genuine(fact)
-		c.network.schemes[fact.scheme] == "allow"
+		scheme_open(c, fact)
 		credentials_agreed(c, fact)
 		reachable(c, fact)
 		port_agreed(c, fact)
@@ -177,6 +177,8 @@ deny contains {
 	some fact in facts
 	not scheme_used(c, fact)
 }
+
+scheme_open(c, fact) if c.network.schemes[fact.scheme] == "allow"
 
 scheme_used(c, fact) if c.network.schemes[fact.scheme] in {"allow", "ask"}
 

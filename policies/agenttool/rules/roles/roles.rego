@@ -37,7 +37,7 @@ names_tool(definition) if {
 covers(granted, wanted) if {
 	is_array(wanted)
 	every item in wanted {
-		granted[item] == true
+		data.agenttool.lib.holds(granted, item, true)
 	}
 }
 

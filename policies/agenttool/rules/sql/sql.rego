@@ -54,9 +54,13 @@ single(fact) if fact.multiple == false
 unprotected(c, fact) if {
 	is_array(fact.tables_read)
 	every table in fact.tables_read {
-		is_string(table)
-		object.get(c.sql.protected_tables, lower(table), false) == false
+		free(c, table)
 	}
+}
+
+free(c, table) if {
+	is_string(table)
+	object.get(c.sql.protected_tables, lower(table), false) == false
 }
 
 # METADATA

@@ -49,11 +49,13 @@ own_arguments(c) if {
 	is_object(input.input)
 	tenant := input.actor.tenant
 	every name in c.tenancy.arguments {
-		object.get(input.input, name, tenant) == tenant
+		names_own(name, tenant)
 	}
 } else if {
 	crosses(c)
 }
+
+names_own(name, tenant) if object.get(input.input, name, tenant) == tenant
 
 # METADATA
 # title: The tenant may use the tool
