@@ -37,7 +37,7 @@ _values = st.recursive(
     lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(_keys, inner, max_size=4)),
     max_leaves=12,
 )
-_relaxed = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+_relaxed = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def _same_shape(before: Any, after: Any) -> None:
@@ -177,12 +177,13 @@ def _seconds(text: str) -> float:
 def test_time_is_linear_on_adversarial_text(name: str) -> None:
     make = _ADVERSARIAL[name]
     _seconds(make(2_000))
-    small, large = make(60_000), make(480_000)
-    best = min(_seconds(small) for _ in range(3))
+    small, large = make(30_000), make(240_000)
+    best = min(_seconds(small) for _ in range(2))
     # eight times the text: quadratic work would take 64 times as long
     assert _seconds(large) <= 24 * best + 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", _ADVERSARIAL)
 def test_one_megabyte_of_adversarial_text_takes_about_a_second_at_most(name: str) -> None:
     text = _ADVERSARIAL[name](1_000_000)

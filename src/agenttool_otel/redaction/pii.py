@@ -40,13 +40,11 @@ _CALLING_CODES: Final = words("calling_codes")
 
 def luhn(digits: str) -> bool:
     """Whether the Luhn check digit holds (ISO/IEC 7812-1, Annex B)."""
-    total = 0
-    for index, char in enumerate(reversed(digits)):
-        value = ord(char) - 48
-        if index % 2:
-            value = value * 2 - 9 if value > 4 else value * 2
-        total += value
-    return total % 10 == 0
+    backwards = digits[::-1]
+    return (sum(map(int, backwards[::2])) + sum(map(int, backwards[1::2].translate(_DOUBLED)))) % 10 == 0
+
+
+_DOUBLED: Final = str.maketrans("0123456789", "0246813579")
 
 
 def card_number(digits: str) -> bool:

@@ -60,7 +60,7 @@ class Redactor:
         """Redact JSON-like data. Never raises, never runs the value's own code.
 
         Exact builtin types are kept; their subclasses become the builtin type; sets become lists; bytes, other
-        objects, cycles and what is too deep or too much become ``[omitted:...]``; NaN and infinities become their names.
+        objects, cycles and what is too deep or too much become ``[omitted:...]``; NaN and infinities become names.
 
         Args:
             value: anything.
