@@ -1,0 +1,229 @@
+"""Governed LangChain tools: every way in is decided once, and a denial is LangChain's own idiom."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import pickle
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import pytest
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.messages import ToolMessage
+from langchain_core.runnables import RunnableLambda
+from langchain_core.tools import BaseTool, InjectedToolCallId, Tool, ToolException, tool
+
+from agenttool_otel import ApprovalAnswer, ApprovalRequired, ToolDenied
+from agenttool_otel.testing import FixedApprover, StaticEngine, capture, decision
+
+
+@tool
+def shout(text: str, times: int = 1) -> str:
+    """Say it loud."""
+    return text.upper() * times
+
+
+@tool
+async def ashout(text: str) -> str:
+    """Say it loud."""
+    await asyncio.sleep(0)
+    return text.upper()
+
+
+@tool(response_format="content_and_artifact")
+def both(text: str) -> tuple[str, dict[str, str]]:
+    """Content and artifact."""
+    return text, {"kept": text}
+
+
+class Custom(BaseTool):
+    name: str = "custom"
+    description: str = "A tool of its own class."
+
+    def _run(self, text: str) -> str:
+        return text.upper()
+
+    async def _arun(self, text: str) -> str:
+        return text.upper() + "!"
+
+
+def as_call(arguments: dict[str, Any], name: str = "shout") -> dict[str, Any]:
+    return {"type": "tool_call", "name": name, "args": arguments, "id": "call-1"}
+
+
+WAYS: dict[str, Callable[[BaseTool], Any]] = {
+    "invoke": lambda t: t.invoke({"text": "a"}),
+    "run": lambda t: t.run({"text": "a"}),
+    "ainvoke": lambda t: asyncio.run(t.ainvoke({"text": "a"})),
+    "batch": lambda t: t.batch([{"text": "a"}])[0],
+    "abatch": lambda t: asyncio.run(t.abatch([{"text": "a"}]))[0],
+    "stream": lambda t: next(iter(t.stream({"text": "a"}))),
+    "pipe": lambda t: (RunnableLambda(lambda text: {"text": text}) | t).invoke("a"),
+    "with_retry": lambda t: t.with_retry(stop_after_attempt=1).invoke({"text": "a"}),
+    "with_config": lambda t: t.with_config(tags=["x"]).invoke({"text": "a"}),
+    "model_copy": lambda t: t.model_copy().invoke({"text": "a"}),
+    "deepcopy": lambda t: copy.deepcopy(t).invoke({"text": "a"}),
+    "bind": lambda t: t.bind().invoke({"text": "a"}),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("made", [shout, Custom()], ids=["structured", "subclass"])
+def test_every_way_in_is_decided_once_and_leaves_one_span(way: str, made: BaseTool) -> None:
+    engine = StaticEngine("allow")
+    with capture(policy=engine) as captured:
+        result = WAYS[way](captured.governor.govern(made))
+        assert str(result).startswith("A")
+        assert len(engine.documents) == 1
+        assert captured.span.attributes["agenttool.permission.outcome"] == "executed"
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_way_in_is_denied(way: str) -> None:
+    def body(text: str) -> str:
+        """Never runs."""
+        raise AssertionError("ran")
+
+    with capture(policy=StaticEngine("deny")) as captured:
+        with pytest.raises(ToolDenied) as denied:
+            WAYS[way](captured.governor.govern(tool(body)))
+        assert isinstance(denied.value, ToolException)
+        assert captured.span.attributes["agenttool.permission.outcome"] == "not_executed"
+
+
+def test_a_pickled_tool_comes_back_governed() -> None:
+    made = Tool(name="loud", func=str.upper, description="Shout.")
+    again = pickle.loads(pickle.dumps(govern_default(made)))
+    assert type(again).agenttool.spec.name == "loud"
+    assert again.name == "loud"
+
+
+def govern_default(made: BaseTool) -> BaseTool:
+    from agenttool_otel import govern
+
+    return govern(made)
+
+
+def test_an_asynchronous_tool_is_governed_on_the_loop() -> None:
+    with capture(policy=StaticEngine("allow")) as captured:
+        governed = captured.governor.govern(ashout)
+        assert asyncio.run(governed.ainvoke(as_call({"text": "a"}, "ashout"))).content == "A"
+        assert captured.span.attributes["gen_ai.tool.call.id"] == "call-1"
+
+
+def test_a_denied_call_is_a_tool_message_with_status_error_and_the_envelope_as_artifact() -> None:
+    answers = {"shout": decision("deny", alternatives=[{"tool": "whisper", "arguments": {"text": "a"}}])}
+    seen: list[Any] = []
+
+    class Handler(BaseCallbackHandler):
+        def on_tool_end(self, output: Any, **kwargs: Any) -> None:
+            seen.append(output)
+
+    with capture(policy=StaticEngine(answers)) as captured:
+        message = captured.governor.govern(shout).invoke(as_call({"text": "a"}), {"callbacks": [Handler()]})
+        assert isinstance(message, ToolMessage)
+        assert message.status == "error"
+        assert message.tool_call_id == "call-1"
+        assert "the test says deny" in str(message.content)
+        assert "whisper" in str(message.content)
+        assert message.artifact["status"] == "denied"
+        assert seen == [message]
+
+
+def test_a_denied_content_and_artifact_tool_keeps_its_form() -> None:
+    with capture(policy=StaticEngine("deny")) as captured:
+        message = captured.governor.govern(both).invoke(as_call({"text": "a"}, "both"))
+        assert message.status == "error"
+    with capture(policy=StaticEngine("allow")) as captured:
+        message = captured.governor.govern(both).invoke(as_call({"text": "a"}, "both"))
+        assert (message.content, message.artifact) == ("a", {"kept": "a"})
+
+
+def test_handle_tool_error_sees_a_denial_without_a_call_id() -> None:
+    with capture(policy=StaticEngine("deny")) as captured:
+        governed = captured.governor.govern(shout)
+        governed.handle_tool_error = True
+        assert "permission_denied" in governed.invoke({"text": "a"})
+
+
+def test_arguments_that_langchain_refuses_leave_a_span_and_no_decision() -> None:
+    engine = StaticEngine("allow")
+    with capture(policy=engine) as captured:
+        governed = captured.governor.govern(shout)
+        with pytest.raises(ValueError, match="validation error"):
+            governed.invoke({"words": "a"})
+        assert engine.documents == []
+        assert captured.span.attributes["error.type"] == "schema_validation_failed"
+        captured.clear()
+        governed.handle_validation_error = "try again"
+        assert governed.invoke({"words": "a"}) == "try again"
+        assert captured.span.attributes["agenttool.invocation.status"] == "schema_parse_failed"
+
+
+def test_the_policy_sees_what_runs_and_the_record_what_the_model_said() -> None:
+    @tool
+    def act(text: str, times: int, call_id: Annotated[str, InjectedToolCallId]) -> str:
+        """Act."""
+        return f"{text} {times} {call_id}"
+
+    engine = StaticEngine("allow")
+    with capture(policy=engine, capture="SPAN_ONLY") as captured:
+        governed = captured.governor.govern(act)
+        assert governed.invoke(as_call({"text": "a", "times": "3"}, "act")).content == "a 3 call-1"
+        assert engine.documents[0]["input"] == {"text": "a", "times": 3}
+
+
+def test_the_tools_own_exception_stays_langchains_business() -> None:
+    @tool
+    def fails(text: str) -> str:
+        """Fail."""
+        raise ToolException("no luck")
+
+    with capture(policy=StaticEngine("allow")) as captured:
+        governed = captured.governor.govern(fails)
+        with pytest.raises(ToolException, match="no luck"):
+            governed.invoke({"text": "a"})
+        governed.handle_tool_error = True
+        message = governed.invoke(as_call({"text": "a"}, "fails"))
+        assert (message.content, message.status) == ("no luck", "error")
+
+
+def test_an_ask_is_answered_in_place_or_told_to_the_model() -> None:
+    yes = FixedApprover(ApprovalAnswer(True, answered_by="user:bob", edited_input={"text": "edited", "times": 2}))
+    with capture(policy=StaticEngine("ask"), approver=yes) as captured:
+        assert captured.governor.govern(shout).invoke(as_call({"text": "a"})).content == "EDITEDEDITED"
+    with capture(policy=StaticEngine("ask")) as captured:
+        message = captured.governor.govern(shout).invoke(as_call({"text": "a"}))
+        assert message.status == "error"
+        assert "waits for an approval" in str(message.content)
+        assert captured.span.attributes["agenttool.permission.outcome"] == "pending"
+        with pytest.raises(ApprovalRequired):
+            captured.governor.govern(shout).invoke({"text": "a"})
+
+
+def test_an_edit_that_breaks_the_schema_runs_nothing() -> None:
+    wrong = FixedApprover(ApprovalAnswer(True, answered_by="user:bob", edited_input={"text": 7}))
+    with capture(policy=StaticEngine("ask"), approver=wrong) as captured:
+        message = captured.governor.govern(shout).invoke(as_call({"text": "a"}))
+        assert message.status == "error"
+        assert captured.span.attributes["error.type"] == "input_mutation_failed"
+
+
+def test_a_large_result_is_previewed_for_the_model_and_the_artifact_stays() -> None:
+    @tool(response_format="content_and_artifact")
+    def big(text: str) -> tuple[str, str]:
+        """Give much."""
+        return "word " * 10_000, "artifact"
+
+    with capture(policy=StaticEngine("allow")) as captured:
+        message = captured.governor.govern(big, max_inline_chars=500).invoke(as_call({"text": "a"}, "big"))
+        assert len(message.content) < 3000
+        assert message.artifact == "artifact"
+        assert captured.span.attributes["agenttool.result.persistence"] == "preview_and_persist"
+
+
+def test_a_governed_object_leaves_the_given_one_alone() -> None:
+    with capture(policy=StaticEngine("deny")) as captured:
+        captured.governor.govern(shout)
+        assert shout.invoke({"text": "a"}) == "A"
