@@ -158,6 +158,25 @@ def prometheus(folder: Path, exposition: str) -> Iterator[str]:
 
 
 @contextlib.contextmanager
+def phoenix(folder: Path) -> Iterator[str]:
+    """Run Phoenix, which shows traces on a web page; gives its URL. Its extras stay off, and it stays on loopback."""
+    http, grpc = free_ports(2)
+    environment = {
+        "PHOENIX_HOST": "127.0.0.1",
+        "PHOENIX_PORT": str(http),
+        "PHOENIX_GRPC_PORT": str(grpc),
+        "PHOENIX_WORKING_DIR": str(folder / "phoenix"),
+        "PHOENIX_TELEMETRY_ENABLED": "false",
+        "PHOENIX_ALLOW_EXTERNAL_RESOURCES": "false",
+    }
+    (folder / "phoenix").mkdir(exist_ok=True)
+    url = f"http://127.0.0.1:{http}"
+    command = [str(servers.path("phoenix")), "serve"]
+    with running(command, folder / "phoenix.log", f"{url}/healthz", environment=environment, seconds=150):
+        yield url
+
+
+@contextlib.contextmanager
 def stack(folder: Path) -> Iterator[Stack]:
     """Run Collector, Jaeger and Prometheus together.
 

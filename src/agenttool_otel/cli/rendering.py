@@ -82,7 +82,7 @@ def _grow(
 
 
 def _trace_title(trace_id: str, span: SpanView) -> Text:
-    title = Text("trace ", style="bold").append(clean(trace_id), style="bold cyan")
+    title = Text().append("trace ", style="bold").append(clean(trace_id), style="bold cyan")
     service = span.resource.get("service.name")
     if service:
         title.append(f"  {clean(service)}", style="dim")
@@ -102,7 +102,7 @@ def render_span(span: SpanView, *, events: bool = False) -> Group:
     if events:
         for event in span.events:
             offset = duration_text(max(0, event.time_ns - span.start_ns) / 1e9)
-            line = Text(f"  +{offset} ", style="dim").append(clean(event.name), style="cyan")
+            line = Text().append(f"  +{offset} ", style="dim").append(clean(event.name), style="cyan")
             for key, value in sorted(event.attributes.items()):
                 line.append(f" {clean(key)}=", style="dim").append(clean(value, limit=80))
             lines.append(line)
@@ -112,7 +112,7 @@ def render_span(span: SpanView, *, events: bool = False) -> Group:
 def _headline(span: SpanView) -> Text:
     behavior = str(span.get(Attr.PERMISSION_BEHAVIOR) or "")
     mark, style = BEHAVIOR_STYLE.get(behavior, ("•", "magenta" if behavior else "dim"))
-    line = Text(f"{mark} ", style=style)
+    line = Text().append(f"{mark} ", style=style)
     line.append(clean(span.name, limit=120), style="bold" if span.is_tool_call else "")
     if behavior:
         line.append(f"  {clean(behavior)}", style=style)
@@ -135,28 +135,28 @@ def _headline(span: SpanView) -> Text:
 def _details(span: SpanView) -> Iterator[Text]:
     message = span.get(Attr.PERMISSION_REASON_MESSAGE)
     if message and span.get(Attr.PERMISSION_BEHAVIOR) != Behavior.ALLOW:
-        yield Text("why: ", style="dim").append(clean(message, limit=200))
+        yield Text().append("why: ", style="dim").append(clean(message, limit=200))
     cause = span.get(Attr.PERMISSION_FAIL_CLOSED)
     if cause:
-        yield Text("fail-closed: ", style="bold red").append(clean(cause))
+        yield Text().append("fail-closed: ", style="bold red").append(clean(cause))
     shadow = span.get(Attr.PERMISSION_SHADOW_BEHAVIOR)
     if shadow and shadow != span.get(Attr.PERMISSION_BEHAVIOR):
-        line = Text("shadow would say ", style="dim").append(clean(shadow), style="magenta")
+        line = Text().append("shadow would say ", style="dim").append(clean(shadow), style="magenta")
         rule = span.get(Attr.PERMISSION_SHADOW_RULE)
         yield line.append(f" (rule {clean(rule)})", style="dim") if rule else line
     approval = span.get(Attr.APPROVAL_STATUS)
     if approval:
-        line = Text("approval: ", style="dim").append(clean(approval), style="yellow")
+        line = Text().append("approval: ", style="dim").append(clean(approval), style="yellow")
         wait = waited(span)
         yield line.append(f" after {duration_text(wait)}", style="dim") if wait is not None else line
     state = span.get(Attr.REDACTION_STATE)
     if state and state != RedactionState.NONE:
-        line = Text("redaction: ", style="dim").append(clean(state), style="magenta")
+        line = Text().append("redaction: ", style="dim").append(clean(state), style="magenta")
         count = span.get(Attr.REDACTION_COUNT)
         yield line.append(f" ×{clean(count)}", style="magenta") if count else line
     size = span.get(Attr.RESULT_SIZE_BYTES)
     if isinstance(size, int):
-        line = Text("result: ", style="dim").append(size_text(size))
+        line = Text().append("result: ", style="dim").append(size_text(size))
         for name in (Attr.RESULT_STATUS, Attr.RESULT_PERSISTENCE):
             if span.get(name):
                 line.append(f" · {clean(span.get(name))}")
