@@ -45,7 +45,9 @@ VALIDATORS = {
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=12)
 JSON = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.integers(-(2**53), 2**53), st.floats(allow_nan=False, allow_infinity=False), TEXT),
+    st.one_of(
+        st.none(), st.booleans(), st.integers(-(2**53), 2**53), st.floats(allow_nan=False, allow_infinity=False), TEXT
+    ),
     lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(TEXT, inner, max_size=3)),
     max_leaves=6,
 )
@@ -88,7 +90,12 @@ def instances_of(cls: type[BaseModel]) -> st.SearchStrategy[BaseModel]:
     required = {n: values_for(f.annotation) for n, f in cls.model_fields.items() if f.is_required()}
     optional = {n: values_for(f.annotation) for n, f in cls.model_fields.items() if not f.is_required()}
     optional.pop("schema_version", None)
-    return st.fixed_dictionaries(required, optional=optional).map(lambda fields: cls(**fields))
+
+    def build(fields: dict[str, Any]) -> BaseModel:
+        # null means "not set" in these records, and what is not set has its default
+        return cls(**{name: item for name, item in fields.items() if item is not None or name in required})
+
+    return st.fixed_dictionaries(required, optional=optional).map(build)
 
 
 def test_every_schema_of_the_standard_has_a_record_and_the_other_way_round():

@@ -27,7 +27,7 @@ from langgraph.errors import GraphBubbleUp, GraphInterrupt
 
 from agenttool_otel.errors import TAXONOMY, ApprovalRequired, ToolDenied, ToolTimeout
 from agenttool_otel.names import AbortReason, ErrorClass, Recoverability
-from agenttool_otel.records import ToolError
+from agenttool_otel.records import ToolError, ToolResult
 from agenttool_otel.results.errors import ErrorMapper, cancellation, classify, control_flow
 
 
@@ -394,3 +394,29 @@ def test_classify_never_raises_and_is_always_in_the_taxonomy(cls, args):
     error = classify(exception, redact=lambda text: text)
     assert error.error_code == TAXONOMY[error.error_class].code
     error.model_dump_json().encode()
+
+
+def test_the_denied_example_of_the_standard_is_reproduced_field_by_field():
+    error = ToolError.of(ErrorClass.PERMISSION_DENIED)
+    result = ToolResult(
+        result_id="result_write_secret",
+        invocation_id="inv_write_secret",
+        status="denied",
+        is_error=True,
+        error=error,
+        policy_refs=["policy:project-file-access"],
+        created_at="2026-05-08T00:00:01Z",
+    ).to_json_object()
+    example = {
+        "schema_version": "0.2.0",
+        "result_id": "result_write_secret",
+        "invocation_id": "inv_write_secret",
+        "status": "denied",
+        "is_error": True,
+        "policy_refs": ["policy:project-file-access"],
+        "created_at": "2026-05-08T00:00:01Z",
+    }
+    assert {name: result[name] for name in example} == example
+    shown = {"error_class": "permission_denied", "recoverability": "change_arguments_or_policy", "retry_after": None}
+    assert {name: result["error"].get(name) for name in shown} == shown
+    assert classify(ToolDenied("no", error_class=ErrorClass.PERMISSION_DENIED)).error_class is error.error_class

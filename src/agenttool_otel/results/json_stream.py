@@ -11,14 +11,14 @@ from itertools import islice
 from json.encoder import encode_basestring
 from typing import Any, Final
 
-from agenttool_otel.records.conversion import escape_surrogates, to_json_value
+from agenttool_otel.records.conversion import JsonLike, escape_surrogates, to_json_value
 from agenttool_otel.records.inspection import Kind, kind_of, mapping_items, sequence_items
 from agenttool_otel.records.pointers import escape_token
 
 __all__ = ["PIECE_CHARS", "ValueTransform", "json_pieces", "json_text", "plain_json"]
 
 ValueTransform = Callable[[Any, str], Any]
-"""Takes a value and its JSON pointer in the result, and returns what may be shown of it (redaction)."""
+"""Takes plain JSON data and its JSON pointer in the result, and returns what may be shown of it (redaction)."""
 
 PIECE_CHARS: Final = 1 << 16
 _SMALL_NODES: Final = 2048
@@ -106,10 +106,10 @@ def _parts(root: Any, transform: ValueTransform | None) -> Iterator[str]:
         yield plain
         return
     if _is_small(root):
-        yield _encode(to_json_value(transform(root, "") if transform else root, max_chars=_NO_LIMIT))
+        yield _encode(_plain(transform(_plain(root), "") if transform else root))
         return
     if kind_of(root) not in _CONTAINERS:
-        yield from _leaf(transform(root, "") if transform else root)
+        yield from _leaf(transform(_plain(root), "") if transform else root)
         return
     stack: list[_Frame] = [_Frame(root, "")]
     open_ids = {id(root)}
@@ -149,12 +149,17 @@ def _parts(root: Any, transform: ValueTransform | None) -> Iterator[str]:
             child = _transformed(child, key, frame, transform)
             kind = kind_of(child)
         if kind in _CONTAINERS:
-            yield _encode(to_json_value(child, max_chars=_NO_LIMIT))
+            yield _encode(_plain(child))
         else:
             yield from _leaf(child)
 
 
+def _plain(value: Any) -> JsonLike:
+    return to_json_value(value, max_chars=_NO_LIMIT)
+
+
 def _transformed(child: Any, key: str, frame: _Frame, transform: ValueTransform) -> Any:
+    child = _plain(child)
     if not frame.pairs:
         return transform(child, f"{frame.pointer}/{escape_token(key)}")
     # The key travels with the value: {"password": ...} is recognised by its key alone.
@@ -218,13 +223,13 @@ def _leaf(value: Any) -> Iterator[str]:
             yield encode_basestring(escape_surrogates(value[start : start + PIECE_CHARS]))[1:-1]
         yield '"'
     else:
-        yield _encode(to_json_value(value, max_chars=_NO_LIMIT))
+        yield _encode(_plain(value))
 
 
 def _key(key: Any) -> str:
     if type(key) is str:
         return escape_surrogates(key)
-    named = to_json_value({key: None}, max_chars=_NO_LIMIT)
+    named = _plain({key: None})
     return next(iter(named)) if isinstance(named, dict) else "$key"
 
 

@@ -13,13 +13,14 @@ from typing import Any, Final
 from agenttool_otel.errors import PersistenceError
 from agenttool_otel.names import ContentType, PersistenceStrategy, RedactionState
 from agenttool_otel.records.base import JsonObject
+from agenttool_otel.records.conversion import to_json_value
 from agenttool_otel.records.inspection import class_name
 from agenttool_otel.records.persistence import ResultPersistence
 from agenttool_otel.results.preview import PreviewBuilder
 from agenttool_otel.results.size import measure, text_bytes
 from agenttool_otel.results.source import Source, source_of
 from agenttool_otel.results.stores.types import PayloadStore, PersistedRef
-from agenttool_otel.results.strategy import StrategyChoice, choose_strategy
+from agenttool_otel.results.strategy import SENSITIVE, StrategyChoice, choose_strategy
 from agenttool_otel.results.transform import RedactionFailed, Transform
 from agenttool_otel.results.upload import StoreTimeout, Upload
 
@@ -134,6 +135,11 @@ class ResultKeeper:
             # An iterator, an open file, an object of the caller's own: it can't be cut or stored without being
             # consumed, and its class name, which is all that is ever shown of it, is small.
             size = 0
+        wanted = strategy or contract_strategy or obliged_limit is not None or redact or exempt
+        if not wanted and size is not None and (sensitivity is None or sensitivity.lower() not in SENSITIVE):
+            limit = self.max_inline_chars if contract_limit is None else contract_limit
+            if type(limit) is int and size <= limit:
+                return None
         choice = choose_strategy(
             size=size,
             default_limit=self.max_inline_chars,
@@ -169,7 +175,7 @@ class ResultKeeper:
             result_id: the result, where it has an id already.
             size: size in bytes, where known.
             transform: redaction of what is stored and previewed.
-            owner: ``session_id`` and ``tenant``, for whoever serves the payload later.
+            owner: ``session_id`` and ``tenant``, for whoever serves the payload later; an empty one is unknown.
         """
         job = _Job(self, value, choice, invocation_id, result_id, size, transform, owner)
         try:
@@ -276,14 +282,13 @@ class _Job:
     def _clean_value(self, value: Any) -> Any:
         if self.transform is None:
             return value
+        # Redaction works on plain data; where it finds nothing, the value keeps its own type.
+        plain: Any = value if type(value) is str else to_json_value(value)
         try:
-            if type(value) is str:
-                cleaned: Any = self.transform.text(value)
-            else:
-                cleaned = self.transform.value(value, "")
+            cleaned = self.transform.text(plain) if type(plain) is str else self.transform.value(plain, "")
         except Exception as error:
             raise RedactionFailed(f"redaction failed: {type(error).__name__}") from None
-        return value if cleaned == value else cleaned
+        return value if cleaned == plain else cleaned
 
     def _cut(self, source: Source, read: tuple[PreviewBuilder | None, int], ref: PersistedRef | None) -> Kept:
         builder, total = read

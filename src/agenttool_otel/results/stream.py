@@ -183,20 +183,18 @@ class StreamCollector:
                 self._text(item[start : start + _MAX_UNSENT])
         else:
             # A line of JSON, also for the odd item in a stream of another form.
-            value = None if self._transform is None else self._clean_value(item)
-            for piece in json_pieces(item if self._transform is None else value):
+            for piece in json_pieces(item, None if self._transform is None else self._clean_value):
                 self._out(piece)
             self._out("\n")
 
-    def _clean_value(self, item: Any) -> Any:
+    def _clean_value(self, value: Any, pointer: str) -> Any:
         if self._transform is None:
-            return item
+            return value
         try:
-            cleaned = self._transform.value(item, f"/{self._items - 1}")
+            cleaned = self._transform.value(value, f"/{self._items - 1}{pointer}")
         except Exception as error:
             raise RedactionFailed(f"redaction failed: {type(error).__name__}") from None
-        if cleaned is not item:
-            self._changed = self._changed or bool(cleaned != item)
+        self._changed = self._changed or cleaned != value
         return cleaned
 
     def _text(self, text: str) -> None:

@@ -129,7 +129,7 @@ class ResultStore:
             size_bytes=meter.size,
             created_at=now,
             expires_at=None if keep is None else now + timedelta(seconds=keep),
-            owner=dict(owner or {}),
+            owner={key: value for key, value in (owner or {}).items() if value},
             redaction_state=redaction_state,
         )
         self._write_ref(ref_name, ref)
