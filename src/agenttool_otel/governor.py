@@ -118,6 +118,7 @@ class Governor:
             errors=self.errors,
             hooks=hooks,
             clean=self.clean,
+            known_tools=self._known_tools,
         )
         self._defaults: AgentContext | None = None
         self._effective: OrderedDict[int, tuple[AgentContext, AgentContext]] = OrderedDict()
@@ -195,6 +196,17 @@ class Governor:
         """
         value = self.redactor.redact_text(text).value
         return value if isinstance(value, str) else ""
+
+    def _known_tools(self) -> dict[str, dict[str, Any]]:
+        return {
+            tool.spec.name: {
+                "name": tool.spec.name,
+                "kind": tool.spec.declaration.tool_kind,
+                "access_kinds": tool.spec.permission.access_kinds,
+                "argument_names": list(tool.spec.check.schema.get("properties", {})),
+            }
+            for tool in self.tools
+        }
 
     def _clean_value(self, value: Any, pointer: str) -> Any:
         del pointer

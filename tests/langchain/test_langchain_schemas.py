@@ -76,6 +76,8 @@ CASES: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
 
 def json_schema(model: Any) -> Any:
     """The schema, or the fact that pydantic can't make one (a ToolRuntime holds callables)."""
+    if model is None:
+        return None
     try:
         return model.model_json_schema()
     except PydanticInvalidForJsonSchema as error:

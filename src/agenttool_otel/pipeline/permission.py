@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -54,9 +54,10 @@ class Permission:
         questions: makes approval requests.
         environment: makes the fact environment of a context and session.
         hooks: the hook runner, or ``None``.
+        known_tools: facts of the governed tools by name, for alternatives.
     """
 
-    __slots__ = ("_endings", "_environment", "_hooks", "_inputs", "_questions", "_recorder")
+    __slots__ = ("_endings", "_environment", "_hooks", "_inputs", "_known_tools", "_questions", "_recorder")
 
     def __init__(
         self,
@@ -66,6 +67,7 @@ class Permission:
         questions: Questions,
         environment: Callable[[AgentContext, Session], FactEnvironment],
         hooks: Any,
+        known_tools: Callable[[], Mapping[str, Mapping[str, Any]]],
     ) -> None:
         self._endings = endings
         self._inputs = inputs
@@ -73,6 +75,7 @@ class Permission:
         self._questions = questions
         self._environment = environment
         self._hooks = hooks
+        self._known_tools = known_tools
 
     def establish(self, call: Invocation, session: Session) -> None:
         """Work out the facts of the permission input.
@@ -98,6 +101,7 @@ class Permission:
         for _ in range(_MAX_ROUNDS):
             self.establish(call, session)
             verdict: Verdict = yield Decide(self.document(call, session))
+            self.suggest(call, verdict)
             if self._hooks is not None:
                 verdict = yield from self._hooks.decided(call, verdict)
             call.decide(verdict)
@@ -120,6 +124,21 @@ class Permission:
         call.decide(verdict)
         self._recorder.decided(call, verdict)
         self._endings.deny(call, verdict, session)
+
+    def suggest(self, call: Invocation, verdict: Verdict) -> None:
+        """Add safer calls to a verdict that does not let a shell command run (openboa, "permissions_check").
+
+        Args:
+            call: the call, with its facts.
+            verdict: the verdict; changed in place.
+        """
+        if verdict.behavior is Behavior.ALLOW or not call.facts["shell"]:
+            return
+        from agenttool_otel.facts.alternatives import shell_alternatives  # only commands need it
+
+        known = self._known_tools()
+        found = [entry for fact in call.facts["shell"] for entry in shell_alternatives(fact, available=known)]
+        verdict.alternatives = (*verdict.alternatives, *found)
 
     def _ask(self, call: Invocation, target: Target, verdict: Verdict, session: Session) -> Phase:
         """Ask for an approval; whatever was answered is decided again, so that a deny still wins."""

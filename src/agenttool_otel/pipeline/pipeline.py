@@ -7,7 +7,7 @@ body on everything fails silent (``body``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from typing import Any
 
 from opentelemetry.trace import Link
@@ -54,6 +54,7 @@ class Pipeline:
         delivery: redaction and persistence of results.
         errors: maps exceptions to the standard's errors.
         clean: redacts a text.
+        known_tools: facts of the governed tools by name, for alternatives.
         hooks: the hook runner, or ``None``.
 
     Attributes:
@@ -72,6 +73,7 @@ class Pipeline:
         delivery: Delivery,
         errors: ErrorMapper,
         clean: Callable[[str], str],
+        known_tools: Callable[[], Mapping[str, Mapping[str, Any]]],
         hooks: Any = None,
     ) -> None:
         self._recorder = recorder
@@ -79,7 +81,7 @@ class Pipeline:
         self._hooks = hooks
         self._endings = Endings(recorder, clean)
         self._inputs = Inputs(self._endings, recorder)
-        self._permission = Permission(self._endings, self._inputs, recorder, questions, environment, hooks)
+        self._permission = Permission(self._endings, self._inputs, recorder, questions, environment, hooks, known_tools)
         self.paused = PausedCalls()
         self._body = Body(self._endings, recorder, delivery, errors, hooks)
 
@@ -122,6 +124,7 @@ class Pipeline:
             self._inputs.parse(call, target)
             self._permission.establish(call, session)
             verdict: Verdict = yield Decide(self._permission.document(call, session))
+            self._permission.suggest(call, verdict)
             call.decide(verdict)
         except Refused:
             pass
