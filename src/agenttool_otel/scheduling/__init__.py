@@ -1,1 +1,0 @@
-"""scheduling, see docs/architecture.md."""
