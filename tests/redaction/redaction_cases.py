@@ -328,4 +328,11 @@ HARMLESS: list[Any] = [
     "for key, value in d.items():",
     "sorted(xs, key=len)",
     "max(d, key=d.get)",
+    "def ask(prompt='Password: ', stream=None):",
+    "password = auth[2]",
+    "pw = pw + c",
+    "passwd = fallback_getpass(prompt, stream)",
+    "if o == '-u': func = decode; x = ':'",
+    "line = line0withend",
+    "keywords = ['pass', 'raise']",
 ]

@@ -39,6 +39,8 @@ _TAIL = b",;)]}&\\"
 _LIMIT = 4096
 _WORDS_AFTER = re.compile(rb"[ \t]+[A-Za-z]{2,}")
 _PLAIN_WORD = re.compile(rb"[A-Za-z]{1,24}[.!?,:]?")
+_EXPRESSION = re.compile(rb"[A-Za-z_][\w.]*(?:[(\[]|[ \t]+(?:[-+*/%|&=]+|if|and|or|is|in|not|else|for)(?=[ \t]))")
+_CALL = re.compile(rb"[A-Za-z_][\w.]*[(\[][^\s]*[)\]]")
 _PHRASE = re.compile(rb"[a-z]{2,10}(?:[ -][a-z]{2,10}){2,9}")
 _CODE_VALUE = re.compile(rb"\d{3,10}")
 _PERSONAL_VALUE = re.compile(rb"(?=(?:[^0-9]*\d){4})[A-Za-z0-9][A-Za-z0-9 .\-/]{4,36}")
@@ -97,12 +99,23 @@ class AssignmentDetector:
             return None
         if delimiter == b">" and (quoted or name_start == 0 or data[name_start - 1] != 60):
             return None
+        if (
+            quoted
+            and quote_end == name_end
+            and name_start
+            and data[name_start - 1 : name_start] == data[opened - 1 : opened]
+        ):
+            return None  # prompt='Password: ' : that quote closes
         if quoted:
             first = opened
             last = _closing(data, first, data[opening:first])
         else:
             first, last = bare
             if data[first : first + 2] == b"//":
+                return None
+            if _EXPRESSION.match(data, first, first + _LIMIT) and (
+                first > mark_end or _CALL.match(data, first, first + _LIMIT)
+            ):
                 return None
             if found in _WHOLE:
                 last = _whole(data, first, last)
@@ -112,6 +125,8 @@ class AssignmentDetector:
         if not quoted and (delimiter.startswith(b"==") or value[:1] == b"="):
             # a comparison of names in source text, unless what is behind it can only be a credential
             return Span(first, last, kind_of_key(found), "key:" + found.value) if inert.plausible_token(value) else None
+        if delimiter == b"," and value.isalpha() and len(value) <= 16:
+            return None  # a list of words
         if not value or not self._secret(found, value, data, last, quoted=quoted, name=name, prose=delimiter == b":"):
             return None
         return Span(first, last, kind_of_key(found), "key:" + found.value)

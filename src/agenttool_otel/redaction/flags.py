@@ -58,6 +58,8 @@ class FlagDetector:
         for match in self._user.finditer(data):
             start, end = _value(data, match.start(1), match.end(1), match.start(2), match.end(2))
             colon = data.find(b":", start, end)
+            if b"\n" in data[start:end] or data[match.start() : match.start() + 1] == data[start - 1 : start] != b" ":
+                continue  # '-u': the quote closes there
             if colon >= 0 and pair_secret(data[start:colon], data[colon + 1 : end]):
                 yield Span(start if colon + 1 == end else colon + 1, end, "password", "flag:user")
         for match in self._short.finditer(data):

@@ -34,6 +34,7 @@ _RESERVED: Final = tuple(sorted(byte_words("reserved_domains")))
 _NOT_TLDS: Final = byte_words("not_tlds")
 _ROLES: Final = byte_words("role_addresses")
 _INVENTED: Final = re.compile(rb"(?:^|[._+-])(?:fake|example|dummy|test|sample|noreply|no-reply)\d*(?:$|[._+-])")
+_GOES_ON: Final = re.compile(rb"[\w@]|-\w")
 _LENGTHS: Final = {pair[:2]: int(pair[3:]) for pair in words("iban_lengths")}
 _CALLING_CODES: Final = words("calling_codes")
 
@@ -90,7 +91,7 @@ class PiiDetector:
         """Spans of e-mail addresses, cards, IBANs, telephone numbers and national ids."""
         if b"@" in data:
             for match in self._email.finditer(data):
-                if _is_personal(match.group().lower()):
+                if _is_personal(match.group().lower()) and not _GOES_ON.match(data, match.end()):
                     yield Span(match.start(), match.end(), "email", "pii:email")
         if self._digits.search(data) is None:
             return
