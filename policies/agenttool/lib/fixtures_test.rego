@@ -25,6 +25,7 @@ path_fact := {
 	"windows": [],
 	"sensitive": null,
 	"rejected": null,
+	"identity": "2049:7",
 	"certain": true,
 	"inferred": false,
 }
@@ -45,6 +46,7 @@ url_fact := {
 	"resolved": [],
 	"disagreement": false,
 	"lookalike": null,
+	"allowed_host": false,
 	"certain": true,
 	"inferred": false,
 }

@@ -36,7 +36,7 @@ test_the_reason_is_the_most_specific_one if {
 }
 
 test_a_sensitive_place_is_denied_with_its_path if {
-	document := f.with_path({"sensitive": "system", "inside": false, "lexical": "/etc/shadow"})
+	document := f.with_path({"sensitive": "credential", "inside": false, "lexical": "/etc/shadow"})
 	decision == {
 		"behavior": "deny",
 		"reason": {
@@ -356,7 +356,7 @@ test_every_concern_adds_its_denials_and_questions if {
 		"agenttool.rules.shell.not_read_only",
 	}
 	some_rules(
-		object.union(f.writing, {"facts": {"provenance": {"/path": {"sources": ["tool:x"], "untrusted": true}}}}),
+		object.union(f.writing, {"facts": {"provenance": {"/path": {"sources": ["tool:x"], "untrusted": true, "certain": true}}}}),
 		{},
 	) == {"agenttool.rules.dataflow.untrusted_target", "agenttool.rules.paths.write_inside"}
 }

@@ -22,13 +22,20 @@ clear(c) if {
 # METADATA
 # title: The value may be used here
 harmless(c, pointer, fact) if {
-	fact.untrusted == false
+	trusted(fact)
 } else if {
 	is_boolean(fact.untrusted)
 	inward(c)
 } else if {
 	is_boolean(fact.untrusted)
 	carried(c, pointer)
+}
+
+# METADATA
+# title: It is certain that the value was not seen only in untrusted output
+trusted(fact) if {
+	fact.untrusted == false
+	fact.certain == true
 }
 
 # METADATA
@@ -87,7 +94,26 @@ ask contains {
 	is_object(input.facts.provenance)
 	some pointer, fact in input.facts.provenance
 	not harmless(c, pointer, fact)
+	not unsure(fact)
 }
+
+# METADATA
+# title: It is not known where a value that steers such a call came from
+# custom:
+#   severity: medium
+ask contains {
+	"rule": "agenttool.rules.dataflow.unknown_source",
+	"message": "a value that decides whom or what the call reaches may come from untrusted output",
+	"type": "safety_check",
+} if {
+	c := data.agenttool.config.effective
+	is_object(input.facts.provenance)
+	some pointer, fact in input.facts.provenance
+	not harmless(c, pointer, fact)
+	unsure(fact)
+}
+
+unsure(fact) if fact.untrusted == false
 
 # METADATA
 # title: Facts of the wrong type

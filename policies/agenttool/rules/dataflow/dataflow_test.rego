@@ -11,7 +11,7 @@ name(rule) := concat(".", ["agenttool.rules.dataflow", rule])
 sending(pointer, untrusted) := f.changed({
 	"tool": {"id": "mail.send", "namespace": "mail", "name": "send", "read_only": false},
 	"permission_profile": {"access_kinds": ["external_send"], "write_effects": ["remote_mutation"]},
-	"facts": {"paths": [], "provenance": {pointer: {"sources": ["tool:web.fetch"], "untrusted": untrusted}}},
+	"facts": {"paths": [], "provenance": {pointer: {"sources": ["tool:web.fetch"], "untrusted": untrusted, "certain": true}}},
 })
 
 test_nothing_known_is_clear if {
@@ -38,6 +38,14 @@ test_untrusted_targets_are_asked[pointer] if {
 	asked == {name("untrusted_target")} with input as sending(pointer, true)
 }
 
+test_a_value_of_unknown_source_is_asked_where_it_steers if {
+	forgotten := {"sources": ["unknown"], "untrusted": false, "certain": false}
+	document := object.union(sending("/to", false), {"facts": {"provenance": {"/to": forgotten}}})
+	not clear with input as document
+	asked == {name("unknown_source")} with input as document
+	clear with input as object.union(sending("/body", false), {"facts": {"provenance": {"/body": forgotten}}})
+}
+
 test_untrusted_content_is_only_carried[pointer] if {
 	some pointer in ["/body", "/subject", "/notes/0/text"]
 	clear with input as sending(pointer, true)
@@ -56,13 +64,13 @@ test_what_facts_name_steers_the_call[kind] if {
 }
 
 test_a_tool_that_only_reads_may_be_steered if {
-	clear with input as f.changed({"facts": {"provenance": {"/path": {"sources": ["tool:web"], "untrusted": true}}}})
+	clear with input as f.changed({"facts": {"provenance": {"/path": {"sources": ["tool:web"], "untrusted": true, "certain": true}}}})
 }
 
 test_a_reader_that_sends_is_asked if {
 	document := f.changed({
 		"permission_profile": {"access_kinds": ["external_send"]},
-		"facts": {"provenance": {"/to": {"sources": ["tool:web"], "untrusted": true}}},
+		"facts": {"provenance": {"/to": {"sources": ["tool:web"], "untrusted": true, "certain": true}}},
 	})
 	asked == {name("untrusted_target")} with input as document
 }

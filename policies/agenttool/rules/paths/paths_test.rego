@@ -77,7 +77,7 @@ test_an_escape_is_denied_without_roots_too if {
 }
 
 test_sensitive_places_are_denied[kind] if {
-	some kind in ["key", "credential", "system", "approval"]
+	some kind in ["key", "credential", "approval"]
 	document := f.with_path({"sensitive": kind})
 	not clear with input as document
 	denied == {name("sensitive")} with input as document
@@ -89,8 +89,8 @@ test_sensitive_places_for_writing_are_denied[kind] if {
 	denied == {name("sensitive")} with input as document
 }
 
-test_reading_policy_and_version_control_is_asked[kind] if {
-	some kind in ["policy", "vcs"]
+test_reading_policy_version_control_and_system_is_asked[kind] if {
+	some kind in ["policy", "vcs", "system"]
 	document := f.with_path({"sensitive": kind})
 	not clear with input as document
 	asked == {name("sensitive_place")} with input as document
@@ -98,6 +98,7 @@ test_reading_policy_and_version_control_is_asked[kind] if {
 }
 
 test_dotfiles_may_be_read_and_are_asked_for_writing if {
+	clear with input as f.with_path({"sensitive": "agent_config"})
 	clear with input as f.with_path({"sensitive": "dotfile"})
 	asked == {name("sensitive_place"), name("write_inside")} with input as f.with_path({
 		"sensitive": "dotfile",
