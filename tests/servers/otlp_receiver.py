@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import threading
 import time
@@ -73,8 +74,9 @@ def receiver(**behaviour: object) -> Iterator[Receiver]:
                 self.send_header("Retry-After", state.retry_after)
             self.send_header("Content-Type", "application/x-protobuf")
             self.send_header("Content-Length", str(len(answer)))
-            self.end_headers()
-            self.wfile.write(answer)
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the client may have given up
+                self.end_headers()
+                self.wfile.write(answer)
 
         def log_message(self, format: str, *args: object) -> None:
             """Say nothing."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import semconv_check
@@ -16,6 +17,7 @@ from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 from otlp_receiver import receiver, wait_for
 from servers_run import free_ports
 
+from agenttool_otel import Governor, TelemetrySettings, agent_context
 from agenttool_otel.names import INSTRUMENTATION_NAME, Label, Metric
 from agenttool_otel.telemetry.export_watch import (
     ExportLosses,
@@ -203,3 +205,53 @@ def test_unsampled_spans_are_no_loss() -> None:
     provider.get_tracer("t").start_span("s").end()
     provider.shutdown()
     assert losses.total == 0
+
+
+# --- governed tools ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("behaviour", ["down", "503", "429", "slow", "partial"])
+def test_governed_tools_give_the_same_results_whatever_the_receiver_does(
+    behaviour: str, tmp_path: Path, warnings: Callable[[], list[str]]
+) -> None:
+    options: dict[str, dict[str, object]] = {
+        "down": {},
+        "503": {"status": 503},
+        "429": {"status": 429, "retry_after": "1"},
+        "slow": {"delay": 30},
+        "partial": {"rejects": 1},
+    }
+    with receiver(**options[behaviour]) as state:
+        url = f"http://127.0.0.1:{free_ports(1)[0]}/v1/traces" if behaviour == "down" else state.url
+        program = Program(url, timeout=0.5, max_queue_size=32, max_export_batch_size=8)
+        governor = Governor(telemetry=TelemetrySettings(tracer_provider=program.provider))
+
+        @governor.govern(
+            namespace="local.files",
+            tool_kind="file_operation",
+            access_kinds=["file_read"],
+            read_only=True,
+            path_args=["path"],
+        )
+        def read_file(path: str) -> str:
+            return path
+
+        inside = str(tmp_path / "a")
+        slowest = 0.0
+        with agent_context(actor="agent:a", session_id="s", roots=[str(tmp_path)]):
+            read_file(inside)  # loads the policy
+            for _ in range(60):
+                start = time.perf_counter()
+                assert read_file(inside) == inside
+                assert read_file.tool.invoke(path="/etc/shadow").status == "denied"
+                slowest = max(slowest, time.perf_counter() - start)
+        state.released.set()
+        state.delay = 0
+        program.provider.shutdown()
+        governor.close()
+        accounted = len(state.names) + program.losses.total
+        # a batch whose answer came too late is lost to the exporter, though the receiver has it
+        assert accounted >= 121 if behaviour == "slow" else accounted == 121
+        assert program.losses.total > 0
+    assert slowest < 0.4, "no call waited for the receiver, which takes at least half a second"
+    assert len(warnings()) == len(program.losses.by_kind())
