@@ -236,7 +236,7 @@ class Engines:
         server: OpaServer = context.__enter__()
         engine = OpaServerEngine(server.url)
         self.servers.append((engine, context))
-        engines: dict[str, Any] = {"opa_server": engine, "embedded": EmbeddedEngine(bundle)}
+        engines: dict[str, Any] = {"opa_server": engine, "embedded": EmbeddedEngine(bundle, fast=False)}
         with contextlib.suppress(ConfigurationError):
             engines["opa_inprocess"] = OpaInProcessEngine(bundle)
         return engines
@@ -295,7 +295,10 @@ def run(engines: Engines, *, wrong: Any = None, count: int = 12, policies: dict[
     if wrong is not None:
         made["wrong"] = wrong(made["embedded"])
     for entry, label in {**entries, DECISION: "stock bundle"}.items():
-        at = {name: _At(engine, entry) for name, engine in made.items()}
+        at: dict[str, Any] = {name: _At(engine, entry) for name, engine in made.items()}
+        compiled = EmbeddedEngine(merged, entry_points=[entry])
+        if not compiled.interpreted_because:
+            at["embedded_compiled"] = _At(compiled, entry)
         for document in inputs:
             comparison.compare(label, at, document)
     return comparison
@@ -317,6 +320,7 @@ def test_all_engines_agree_with_opa(engines: Engines, capsys: pytest.CaptureFixt
         print(f"\n{comparison.report()}")
     assert comparison.differences == []
     assert comparison.decisions > 500
+    assert comparison.engines["embedded_compiled"] > comparison.decisions / 2
 
 
 @pytest.mark.slow

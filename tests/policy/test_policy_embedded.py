@@ -252,7 +252,7 @@ class TestThreads:
 
     def test_a_panic_of_the_native_engine_is_a_deny(self) -> None:
         """The real panic: an engine made in another thread."""
-        subject = engine(f"decision := {ALLOW}")
+        subject = EmbeddedEngine(bundle(f"decision := {ALLOW}"), fast=False)
         foreign: list[Any] = []
         thread = threading.Thread(target=lambda: foreign.append(embedded_module.new_engine()))
         thread.start()

@@ -31,9 +31,11 @@ from agenttool_otel.policy.bundle import Bundle
 from agenttool_otel.policy.check import check_program, entry_path, load_program
 from agenttool_otel.policy.jsonio import MAX_INPUT_BYTES, encode_document
 from agenttool_otel.policy.load import load_bundle
-from agenttool_otel.policy.native import native_error, new_engine
+from agenttool_otel.policy.native import native_error, new_engine, regorus_module
 from agenttool_otel.policy.reads import ReadSet, read_set
 from agenttool_otel.policy.rego import Program
+from agenttool_otel.policy.rvm import CompiledProgram, compile_program
+from agenttool_otel.policy.samples import sample_documents
 from agenttool_otel.policy.shadow import without_packages
 from agenttool_otel.policy.source import BundleSource
 from agenttool_otel.policy.types import EngineAnswer, EngineCapabilities, PolicyInput
@@ -42,6 +44,8 @@ __all__ = ["CompiledBundle", "EmbeddedEngine"]
 
 _UNDEFINED: Final = "<undefined>"
 _generations = itertools.count(1)
+_SELF_CHECKS: Final = 24
+_TRIAL_RUNS: Final = 64
 
 
 class CompiledBundle:
@@ -50,15 +54,16 @@ class CompiledBundle:
     Args:
         bundle: the bundle.
         entry_points: rules that have to be defined.
+        fast: use the compiled form where it is shown to give the same answers.
 
     Raises:
         PolicyLoadError: the bundle can't be used; the message names file and line.
         PolicyUnsupported: it needs a builtin that the engine lacks.
     """
 
-    __slots__ = ("__weakref__", "bundle", "entry_points", "generation", "program", "reads")
+    __slots__ = ("__weakref__", "bundle", "compiled", "entry_points", "generation", "program", "reads")
 
-    def __init__(self, bundle: Bundle, entry_points: Iterable[str]) -> None:
+    def __init__(self, bundle: Bundle, entry_points: Iterable[str], *, fast: bool = True) -> None:
         self.bundle = bundle
         self.generation = next(_generations)
         self.entry_points = tuple(dict.fromkeys(str(item) for item in entry_points))
@@ -68,18 +73,79 @@ class CompiledBundle:
         )
         verify_builtins({call.name for rule in self.program.rules for call in rule.calls})
         # once in this thread: what the parser accepts can still fail to compile
+        self.compiled = CompiledProgram(b"", "switched off")
         instance = Instance(self)
         for entry_point in self.entry_points:
             instance.warm(entry_point)
         self.reads: dict[str, ReadSet | None] = {
             entry_point: read_set(self.program, entry_path(entry_point)) for entry_point in self.entry_points
         }
+        if fast:
+            self.compiled = self._checked_program(instance)
+
+    def _checked_program(self, interpreter: Instance) -> CompiledProgram:
+        """Compile, and keep the result only if it never contradicts the interpreter on made-up inputs."""
+        compiled = compile_program(self.bundle, self.program, self.entry_points)
+        if not compiled.binary:
+            return compiled
+        machine = Machine(compiled, self.bundle)
+        for document in sample_documents(self.program, _SELF_CHECKS):
+            text = encode_document(document).decode("utf-8")
+            for entry_point in self.entry_points:
+                fast = machine.evaluate(entry_point, text)
+                if fast is None:
+                    continue
+                try:
+                    same = interpreter.interpret(entry_point, text) == fast.value
+                except PolicyEvaluationError:
+                    same = False
+                if not same:
+                    return CompiledProgram(b"", "the compiled form gave another answer than the interpreter")
+        return compiled
+
+
+class Machine:
+    """The compiled form in one thread.
+
+    Args:
+        compiled: the program.
+        bundle: its bundle.
+    """
+
+    __slots__ = ("_machine", "runs", "stops")
+
+    def __init__(self, compiled: CompiledProgram, bundle: Bundle) -> None:
+        native = regorus_module()
+        loaded = native.Program.deserialize_binary(compiled.binary)
+        self._machine = native.Rvm()
+        self._machine.load_program(loaded[0] if isinstance(loaded, tuple) else loaded)
+        self._machine.set_data_json(bundle.data_json)
+        self.runs = self.stops = 0
+
+    def evaluate(self, entry_point: str, text: str) -> EngineAnswer | None:
+        """Return the answer, or ``None`` when the interpreter has to be asked.
+
+        Args:
+            entry_point: full name of a rule.
+            text: the input as JSON.
+        """
+        self.runs += 1
+        try:
+            self._machine.set_input_json(text)
+            value = orjson.loads(self._machine.execute_entry_point(entry_point))
+        except BaseException as error:
+            # a guard stopped it, or it failed: what that means, the interpreter says
+            native_error(error, PolicyEvaluationError)
+            self.stops += 1
+            return None
+        # undefined can be an error that was swallowed
+        return None if value == _UNDEFINED else EngineAnswer(value, "")
 
 
 class Instance:
     """One native engine; usable only in the thread that made it."""
 
-    __slots__ = ("_engine",)
+    __slots__ = ("_engine", "_entry_points", "_machine")
 
     def __init__(self, compiled: CompiledBundle) -> None:
         engine = new_engine()
@@ -90,6 +156,8 @@ class Instance:
         except BaseException as error:
             raise native_error(error, PolicyLoadError, "the bundle can't be loaded: ") from None
         self._engine = engine
+        self._entry_points = frozenset(compiled.entry_points)
+        self._machine = Machine(compiled.compiled, compiled.bundle) if compiled.compiled.binary else None
 
     def warm(self, entry_point: str) -> None:
         """Evaluate once on an empty input, so that errors of compilation come out at load."""
@@ -102,7 +170,22 @@ class Instance:
                 raise failure from None
 
     def evaluate(self, entry_point: str, text: str) -> Any:
-        """Evaluate an entry point on an input.
+        """Evaluate an entry point on an input, in compiled form where there is one.
+
+        Raises:
+            PolicyEvaluationError: an error, a panic, or an undefined result.
+        """
+        machine = self._machine
+        if machine is not None and entry_point in self._entry_points:
+            if (answer := machine.evaluate(entry_point, text)) is not None:
+                return answer.value
+            if machine.runs >= _TRIAL_RUNS and machine.stops * 4 > machine.runs:
+                # stopping costs more than it saves
+                self._machine = None
+        return self.interpret(entry_point, text)
+
+    def interpret(self, entry_point: str, text: str) -> Any:
+        """Evaluate an entry point on an input with the interpreter.
 
         Raises:
             PolicyEvaluationError: an error, a panic, or an undefined result.
@@ -158,6 +241,7 @@ class EmbeddedEngine:
         entry_points: rules that the bundle has to define; others of it can be queried too.
         max_input_bytes: largest encoded input that is evaluated.
         shadowed: rule packages of the bundle that block nothing; see ``shadow.py``.
+        fast: use the compiled form where it is shown to give the same answers.
 
     Raises:
         PolicyLoadError: the bundle is missing, empty, broken or lacks an entry point.
@@ -171,7 +255,9 @@ class EmbeddedEngine:
         entry_points: Iterable[str] = (EntryPoint.DECISION,),
         max_input_bytes: int = MAX_INPUT_BYTES,
         shadowed: Sequence[str] = (),
+        fast: bool = True,
     ) -> None:
+        self._fast = fast
         if isinstance(source, BundleSource):
             self._source = source.bundle
         else:
@@ -201,6 +287,11 @@ class EmbeddedEngine:
     def bundle(self) -> Bundle:
         """The bundle in use."""
         return self._source
+
+    @property
+    def interpreted_because(self) -> str:
+        """Why the compiled form is not used; empty when it is."""
+        return self._compiled.compiled.reason
 
     @property
     def capabilities(self) -> EngineCapabilities:
@@ -245,15 +336,18 @@ class EmbeddedEngine:
             PolicyLoadError: there is no such package, or it can't be taken out.
         """
         engine = EmbeddedEngine(
-            self._source, entry_points=self._entry_points, max_input_bytes=self._max_input_bytes, shadowed=packages
+            self._source,
+            entry_points=self._entry_points,
+            max_input_bytes=self._max_input_bytes,
+            shadowed=packages,
+            fast=self._fast,
         )
         self._derived.append(weakref.ref(engine))
         return engine
 
     def _compile(self, bundle: Bundle) -> CompiledBundle:
-        return CompiledBundle(
-            without_packages(bundle, self._shadowed) if self._shadowed else bundle, self._entry_points
-        )
+        reduced = without_packages(bundle, self._shadowed) if self._shadowed else bundle
+        return CompiledBundle(reduced, self._entry_points, fast=self._fast)
 
     def evaluate(self, entry_point: str, document: PolicyInput, *, timeout: float) -> EngineAnswer:
         """Evaluate; see ``PolicyEngine``.

@@ -33,12 +33,14 @@ class Reference(NamedTuple):
         path: its constant segments up to the first one that is computed.
         whole: every segment is constant.
         line: line in the file.
+        start: byte offset of its first word.
     """
 
     base: str
     path: Path
     whole: bool
     line: int
+    start: int = -1
 
 
 class Call(NamedTuple):
@@ -69,7 +71,8 @@ class Rule:
         line: first line.
         references: what it refers to.
         calls: builtins that it calls.
-        functions: paths of the functions it calls.
+        functions: paths of the functions it calls, with the line.
+        function_starts: the same with the byte offset of the call.
         has_with: it uses the ``with`` keyword.
         shadows: names of local variables that are also rules of its package.
         node: the syntax tree.
@@ -82,6 +85,7 @@ class Rule:
     references: list[Reference] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
     functions: list[tuple[Path, int]] = field(default_factory=list)
+    function_starts: list[tuple[Path, int]] = field(default_factory=list)
     has_with: bool = False
     shadows: set[str] = field(default_factory=set)
 
@@ -373,7 +377,7 @@ class _Resolver:
                     break
                 constant.append(segment)
             whole = len(constant) == len(segments)
-            self.rule.references.append(Reference(base, tuple(constant), whole, span["line"]))
+            self.rule.references.append(Reference(base, tuple(constant), whole, span["line"], span["start"]))
         return computed
 
     def _call(self, call: dict[str, Any]) -> list[Any]:
@@ -384,6 +388,7 @@ class _Resolver:
         target = self._target(first, parts)
         if target is not None and target[0] == "data":
             self.rule.functions.append((tuple(target[1]), span["line"]))
+            self.rule.function_starts.append((tuple(target[1]), span["start"]))
             return rest
         end = next(iter(call["fcn"].values()))["span"]["end"]
         name = ".".join((first, *parts))
