@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest, Claim
+from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest, Claim, ClaimBinding
 from agenttool_otel.names import ResultStatus
 from agenttool_otel.policy.types import PolicyInput, Verdict
 
@@ -55,7 +55,9 @@ class Asks(Protocol):
     ) -> ApprovalAnswer | None:
         """The same without blocking the event loop."""
 
-    def claim(self, request: ApprovalRequest, args_digest: str, revision: str, declaration_digest: str) -> Claim:
+    def claim(
+        self, request_id: str, binding: ClaimBinding, *, args_digest: str, revision: str, declaration_digest: str
+    ) -> Claim:
         """Take the one right to run an approved call."""
 
     def finish(self, claim: Claim, outcome: ResultStatus) -> None:
@@ -118,16 +120,31 @@ class Ask:
 
 @dataclass(slots=True)
 class TakeClaim:
-    """Take the one right to run an approved call; the result is a Claim, a refusal is thrown into the pipeline."""
+    """Take the one right to run an approved call; the result is a Claim, a refusal is thrown into the pipeline.
 
-    request: ApprovalRequest
+    Attributes:
+        request_id: the approved request.
+        binding: for whom it would run, as it is now.
+        args_digest: digest of what would run.
+        revision: the bundle revision of the second decision.
+        declaration_digest: digest of the tool as it is now.
+    """
+
+    request_id: str
+    binding: ClaimBinding
     args_digest: str
     revision: str
     declaration_digest: str
 
     def perform(self, services: Services) -> Claim:
         """Claim now."""
-        return services.approvals.claim(self.request, self.args_digest, self.revision, self.declaration_digest)
+        return services.approvals.claim(
+            self.request_id,
+            self.binding,
+            args_digest=self.args_digest,
+            revision=self.revision,
+            declaration_digest=self.declaration_digest,
+        )
 
     async def aperform(self, services: Services) -> Claim:
         """Claim without blocking the event loop."""

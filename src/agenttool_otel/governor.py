@@ -328,7 +328,13 @@ class Governor:
         if isinstance(approvals, ApprovalStore):
             return lambda: approvals
         url = approvals or self.settings.approvals_url or "sqlite://"
-        return lambda: ApprovalStore(url, default_ttl=timedelta(seconds=self.settings.approvals_ttl))
+
+        def opened() -> ApprovalStore:
+            store = ApprovalStore(url, default_ttl=timedelta(seconds=self.settings.approvals_ttl))
+            store.recover()  # what a crash left behind is asked again, never run by itself
+            return store
+
+        return opened
 
 
 def _next_step(call: Invocation, behavior: Behavior, alternatives: Sequence[Mapping[str, Any]]) -> str:

@@ -49,6 +49,7 @@ class Questions:
             rule_ref=verdict.rule_ref,
             message=verdict.message or spec.permission.approval_reason or "",
             arguments_preview=preview.value if isinstance(preview.value, dict) else {"arguments": "[redacted]"},
+            input_schema=spec.check.schema,
             alternatives=list(verdict.alternatives),
             suggested_updates=list(verdict.suggested_updates),
             approver_roles=list(verdict.extra.get("approver_roles", ())),

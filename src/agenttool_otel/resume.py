@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from opentelemetry.trace import Link, SpanContext, TraceFlags
 
-from agenttool_otel.context import AgentContext
+from agenttool_otel.context import AgentContext, current_context
 from agenttool_otel.drivers import Steps, arun, run
 from agenttool_otel.envelope import to_result
 from agenttool_otel.errors import UnknownTool
@@ -91,12 +91,17 @@ def _plan(governor: Governor, invocation_id: str, stored: StoredCall) -> tuple[I
 
 
 def _context(stored: dict[str, Any]) -> AgentContext:
-    """Rebuild the context of the asking process; nobody sits at the terminal of a resumed call."""
+    """Rebuild the context of the asking process; nobody sits at the terminal of a resumed call.
+
+    Who resumes under a context of its own speaks for itself: an approval is bound to its actor, tenant and session, and
+    another's is refused when it is claimed.
+    """
+    now = current_context()
     return AgentContext(
-        actor=stored.get("actor") or "",
-        tenant=stored.get("tenant"),
+        actor=now.actor or stored.get("actor") or "",
+        tenant=stored.get("tenant") if now.tenant is None else now.tenant,
         roles=tuple(stored.get("roles") or ()),
-        session_id=stored.get("session_id"),
+        session_id=stored.get("session_id") if now.session_id is None else now.session_id,
         agent_name=stored.get("agent_name") or "",
         mode=stored.get("mode") or "default",
         roots=tuple(stored.get("roots") or ()),

@@ -18,6 +18,7 @@ from agenttool_otel.approvals.types import (
     Approver,
     AsyncApprover,
     Claim,
+    ClaimBinding,
     StoredCall,
 )
 from agenttool_otel.errors import ApprovalError
@@ -132,11 +133,14 @@ class Approvals:
         """
         return self.store.stored_call(invocation_id)
 
-    def claim(self, request: ApprovalRequest, args_digest: str, revision: str, declaration_digest: str) -> Claim:
-        """Take the one right to run an approved call, decided again under the present policy.
+    def claim(
+        self, request_id: str, binding: ClaimBinding, *, args_digest: str, revision: str, declaration_digest: str
+    ) -> Claim:
+        """Take the one right to run an approved call that was decided again under the present policy.
 
         Args:
-            request: the approved request.
+            request_id: the approved request.
+            binding: for whom it would run, as it is now.
             args_digest: digest of what would run.
             revision: the bundle revision of the second decision.
             declaration_digest: digest of the tool as it is now.
@@ -145,14 +149,14 @@ class Approvals:
             ApprovalError: it is not approved, used already, expired, or bound to something else.
         """
         return self.store.claim(
-            request.request_id,
+            request_id,
             args_digest=args_digest,
-            actor_id=request.actor_id,
-            tenant=request.tenant,
-            session_id=request.session_id,
+            actor_id=binding.actor_id,
+            tenant=binding.tenant,
+            session_id=binding.session_id,
             declaration_digest=declaration_digest,
             policy_revision_seen=revision,
-            tool_id=request.tool_id,
+            tool_id=binding.tool_id,
             decided_again=True,
         )
 

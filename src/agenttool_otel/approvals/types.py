@@ -19,6 +19,7 @@ __all__ = [
     "AsyncApprover",
     "ChainReport",
     "Claim",
+    "ClaimBinding",
     "Grant",
     "LogEntry",
     "StoredCall",
@@ -131,6 +132,23 @@ class StoredCall:
     context: dict[str, Any]
     answer: ApprovalAnswer | None
     args_digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimBinding:
+    """For whom an approved call would run, as it is when it is claimed.
+
+    Attributes:
+        tool_id: the tool.
+        actor_id: the actor.
+        tenant: the actor's tenant.
+        session_id: the session.
+    """
+
+    tool_id: str
+    actor_id: str
+    tenant: str | None
+    session_id: str | None
 
 
 @dataclass(frozen=True, slots=True)

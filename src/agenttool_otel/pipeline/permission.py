@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from agenttool_otel.approvals.types import ApprovalAnswer
+from agenttool_otel.approvals.types import ApprovalAnswer, ClaimBinding
 from agenttool_otel.context import AgentContext
 from agenttool_otel.effects import Ask, Decide, TakeClaim
 from agenttool_otel.errors import ApprovalError
@@ -228,7 +228,14 @@ class Permission:
         """Take the one right to run what was approved; whoever can't have it does not run."""
         if call.request is None or call.approval is None:
             return
-        wanted = TakeClaim(call.request, digest(call.permission_input), verdict.revision, call.spec.digest)
+        context = call.context
+        wanted = TakeClaim(
+            call.request.request_id,
+            ClaimBinding(call.spec.tool_id, context.actor, context.tenant, context.session_id),
+            digest(call.permission_input),
+            verdict.revision,
+            call.spec.digest,
+        )
         try:
             call.claim = yield wanted
         except ApprovalError as error:
