@@ -15,6 +15,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest, Claim, ClaimBinding
+from agenttool_otel.hooks.context import HookContext
+from agenttool_otel.hooks.registry import Hook
+from agenttool_otel.hooks.running import HookRun, arun_hook, run_hook
 from agenttool_otel.names import ResultStatus
 from agenttool_otel.policy.types import PolicyInput, Verdict
 
@@ -26,6 +29,7 @@ __all__ = [
     "Execute",
     "FinishClaim",
     "RunBlocking",
+    "RunHook",
     "Services",
     "Sleep",
     "TakeClaim",
@@ -260,6 +264,22 @@ class RunBlocking:
         if self.afunction is not None:
             return await self.afunction()
         return await asyncio.to_thread(self.function)
+
+
+@dataclass(slots=True)
+class RunHook:
+    """Run one hook within its deadline; the result is a HookRun, whatever the hook does."""
+
+    hook: Hook
+    context: HookContext
+
+    def perform(self, services: Services) -> HookRun:
+        """Run it in a thread of its own, an asynchronous one in a private event loop there."""
+        return run_hook(self.hook, self.context)
+
+    async def aperform(self, services: Services) -> HookRun:
+        """Await an asynchronous hook, and run a plain one off the event loop."""
+        return await arun_hook(self.hook, self.context)
 
 
 async def _await_limited(awaitable: Awaitable[Any], timeout: float) -> Attempt:

@@ -21,6 +21,7 @@ from agenttool_otel.defaults import build_with, default_governor, is_default, re
 from agenttool_otel.delivery import Delivery
 from agenttool_otel.errors import ConfigurationError, PolicyError, PolicyLoadError
 from agenttool_otel.facts.environment import FactEnvironment
+from agenttool_otel.hooks import Hooks
 from agenttool_otel.invocation import Invocation
 from agenttool_otel.names import Behavior, EngineName
 from agenttool_otel.pipeline import Pipeline
@@ -87,7 +88,7 @@ class Governor:
         results: ResultKeeper | None = None,
         redactor: Redactor | None = None,
         telemetry: TelemetrySettings | None = None,
-        hooks: Any = None,
+        hooks: Hooks | None = None,
         shadow_engines: Sequence[PolicyEngine] = (),
         shadow_packages: Sequence[str] = (),
         **options: Any,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any
 
 from opentelemetry.trace import INVALID_SPAN, Span
@@ -36,6 +38,10 @@ from agenttool_otel.records.permission_decision import DecisionReason, Obligatio
 __all__ = ["Invocation"]
 
 _NOT_RUN: Any = object()
+_MADE_WHEN_ASKED: dict[str, Callable[[], Any]] = {
+    **dict.fromkeys(("hints", "hook_context", "hook_records", "mutations", "redactions"), list),
+    **dict.fromkeys(("model_input", "observable_input", "permission_input", "bound", "call_kwargs"), dict),
+}
 
 
 class Invocation:
@@ -52,12 +58,13 @@ class Invocation:
         bound: Python arguments by name: what the executor gets (``call_input``).
         facts: facts of the permission input.
         verdict: the decision in force.
-        decisions: every verdict with its id, oldest first.
+        verdicts: every verdict with its time, oldest first.
         approval: the answered request, when there is one.
         request: the approval request that was made.
         hints: hooks' permission hints.
         mutations: changes between the inputs.
         hook_records: what hooks did.
+        hook_state: the hook runner's own notes on this call; ``None`` where no hook ran.
         status: current state.
         outcome: what became of the call.
         result_status: state of the result.
@@ -69,6 +76,9 @@ class Invocation:
         claim: the right to run an approved call, once it was taken.
         delivered: what the caller of the plain function gets.
         preview: what a model gets, where that is less.
+        kept: what was done to keep the result (``Kept`` or ``StreamOutcome``), if anything was.
+        tap: what watches the items of a stream, where somebody needs them.
+        echoes: the decision under which the call's own secrets were looked for, and their masks.
         redactions: what was redacted, as ``(target, kind, pointer, rule, count)``.
         size: size of the result in bytes, when known.
         attempts: how often the tool was run.
@@ -77,14 +87,49 @@ class Invocation:
         validated: a framework has validated the arguments and given the normalised ones already.
     """
 
-    __slots__ = (
-        "abort_reason", "approval", "approval_status", "attempts", "bound", "call_args", "call_kwargs", "claim",
-        "context", "created_ns", "decisions", "delivered", "ended_ns", "error", "exception", "facts", "hints",
-        "hook_context", "hook_records", "id", "items", "model_input", "mutations", "native_call_id",
-        "observable_input", "outcome", "owned", "permission_input", "persistence", "preflight", "preview",
-        "redaction_state", "redactions", "request", "result_id", "result_status", "resumed", "size", "span", "spec",
-        "started_ns", "status", "t0", "ticket", "transitions", "validated", "value", "verdict",
-    )  # fmt: skip
+    # Most calls end without most of these being set, so the defaults live on the class; lists are made when first
+    # asked for (``__getattr__``).
+    validated: bool = False
+    started_ns: int | None = None
+    ended_ns: int | None = None
+    model_input: dict[str, Any]
+    observable_input: dict[str, Any]
+    permission_input: dict[str, Any]
+    bound: dict[str, Any]
+    call_args: tuple[Any, ...] = ()
+    call_kwargs: dict[str, Any]
+    facts: Facts = EMPTY_FACTS
+    verdict: Verdict | None = None
+    approval: ApprovalInput | None = None
+    approval_status: str | None = None
+    request: ApprovalRequest | None = None
+    hints: list[HookHint]
+    hook_context: list[dict[str, Any]]
+    hook_records: list[HookRecord]
+    hook_state: Any = None
+    mutations: list[InputMutation]
+    status: InvocationStatus = InvocationStatus.PLANNED
+    outcome: Outcome = Outcome.NOT_EXECUTED
+    result_status: ResultStatus = ResultStatus.SYNTHETIC_ERROR
+    error: ToolError | None = None
+    exception: BaseException | None = None
+    value: Any = _NOT_RUN
+    delivered: Any = _NOT_RUN
+    preview: Any = _NOT_RUN
+    span: Span = INVALID_SPAN
+    owned: bool = False
+    redaction_state: RedactionState = RedactionState.NONE
+    redactions: list[tuple[str, str, str, str, int]]
+    persistence: ResultPersistence | None = None
+    size: int | None = None
+    items: int | None = None
+    attempts: int = 0
+    abort_reason: str | None = None
+    claim: Claim | None = None
+    ticket: StoredCall | None = None
+    kept: Any = None
+    tap: Any = None
+    echoes: tuple[Verdict | None, Any] | None = None
 
     def __init__(
         self,
@@ -102,48 +147,33 @@ class Invocation:
         self.native_call_id = native_call_id
         self.resumed = resumed
         self.preflight = preflight
-        self.validated = False
         self.created_ns = time.time_ns()
         self.t0 = time.perf_counter()
-        self.started_ns: int | None = None
-        self.ended_ns: int | None = None
-        self.model_input: dict[str, Any] = {}
-        self.observable_input: dict[str, Any] = {}
-        self.permission_input: dict[str, Any] = {}
-        self.bound: dict[str, Any] = {}
-        self.call_args: tuple[Any, ...] = ()
-        self.call_kwargs: dict[str, Any] = {}
-        self.facts: Facts = EMPTY_FACTS
-        self.verdict: Verdict | None = None
-        self.decisions: list[tuple[str, Verdict, int]] = []
-        self.approval: ApprovalInput | None = None
-        self.approval_status: str | None = None
-        self.request: ApprovalRequest | None = None
-        self.hints: list[HookHint] = []
-        self.hook_context: list[dict[str, Any]] = []
-        self.hook_records: list[HookRecord] = []
-        self.mutations: list[InputMutation] = []
-        self.status = InvocationStatus.PLANNED
         self.transitions: list[tuple[InvocationStatus, int]] = []
-        self.outcome = Outcome.NOT_EXECUTED
-        self.result_id = new_id("result")
-        self.result_status = ResultStatus.SYNTHETIC_ERROR
-        self.error: ToolError | None = None
-        self.exception: BaseException | None = None
-        self.value: Any = _NOT_RUN
-        self.delivered: Any = _NOT_RUN
-        self.span: Span = INVALID_SPAN
-        self.owned = False
-        self.redaction_state = RedactionState.NONE
-        self.redactions: list[tuple[str, str, str, str, int]] = []
-        self.persistence: ResultPersistence | None = None
-        self.size: int | None = None
-        self.items: int | None = None
-        self.attempts = 0
-        self.abort_reason: str | None = None
-        self.claim: Claim | None = None
-        self.ticket: StoredCall | None = None
-        self.preview: Any = _NOT_RUN
+        self.verdicts: list[tuple[Verdict, int]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        make = _MADE_WHEN_ASKED.get(name)
+        if make is None:
+            raise AttributeError(name)
+        value = self.__dict__[name] = make()
+        return value
+
+    @cached_property
+    def result_id(self) -> str:
+        """Id of the result, made when first asked for."""
+        return new_id("result")
+
+    @property
+    def decisions(self) -> list[tuple[str, Verdict, int]]:
+        """Every verdict with its decision id and time, oldest first."""
+        return [(self._decision_ids(n), *entry) for n, entry in enumerate(self.verdicts)]
+
+    def _decision_ids(self, number: int) -> str:
+        ids = self.__dict__.setdefault("_ids", {})
+        if number not in ids:
+            ids[number] = new_id("perm")
+        return str(ids[number])
 
     @property
     def ran(self) -> bool:
@@ -158,7 +188,7 @@ class Invocation:
     @property
     def decision_id(self) -> str:
         """Id of the decision in force, or an empty string before any."""
-        return self.decisions[-1][0] if self.decisions else ""
+        return self._decision_ids(len(self.verdicts) - 1) if self.verdicts else ""
 
     @property
     def strategy(self) -> PersistenceStrategy:
@@ -181,7 +211,7 @@ class Invocation:
             verdict: a believed decision.
         """
         self.verdict = verdict
-        self.decisions.append((new_id("perm"), verdict, time.time_ns()))
+        self.verdicts.append((verdict, time.time_ns()))
 
     def fail(
         self, error_class: ErrorClass, message: str, status: InvocationStatus, result: ResultStatus, **details: Any

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import json
 import time
+from functools import lru_cache
 from typing import Any
 
 from opentelemetry.trace import Link
 
+from agenttool_otel.hooks.registry import BEFORE
 from agenttool_otel.invocation import Invocation
 from agenttool_otel.names import (
     ApprovalStatus,
@@ -21,16 +23,20 @@ from agenttool_otel.names import (
     InvocationStatus,
     Label,
     Outcome,
+    ProgressStatus,
     RedactionState,
 )
 from agenttool_otel.policy.types import Verdict
+from agenttool_otel.records import HookRecord
 from agenttool_otel.records.inspection import class_name
+from agenttool_otel.records.values import to_json_value
 from agenttool_otel.redaction import Redactor
 from agenttool_otel.telemetry import Telemetry
 
 __all__ = ["Recorder"]
 
 _MAX_MESSAGE = 512
+_MAX_LABELS = 4096
 _TERMINAL_EVENTS = {
     InvocationStatus.SUCCEEDED: Event.INVOCATION_SUCCEEDED,
     InvocationStatus.FAILED: Event.INVOCATION_FAILED,
@@ -50,7 +56,7 @@ class Recorder:
         redactor: cleans whatever content is captured.
     """
 
-    __slots__ = ("_capture_event", "_capture_span", "_max_chars", "_redactor", "telemetry")
+    __slots__ = ("_capture_event", "_capture_span", "_labels", "_max_chars", "_redactor", "telemetry")
 
     def __init__(self, telemetry: Telemetry, redactor: Redactor) -> None:
         self.telemetry = telemetry
@@ -58,6 +64,7 @@ class Recorder:
         capture = telemetry.settings.capture
         self._capture_span = capture in ("SPAN_ONLY", "SPAN_AND_EVENT")
         self._capture_event = capture in ("EVENT_ONLY", "SPAN_AND_EVENT")
+        self._labels: dict[tuple[Any, ...], dict[str, Any]] = {}
         self._max_chars = telemetry.settings.max_attribute_chars
 
     @property
@@ -133,6 +140,68 @@ class Recorder:
             attributes[Attr.PERMISSION_SHADOW_BEHAVIOR] = verdict.shadow.behavior.value
             attributes[Attr.PERMISSION_SHADOW_RULE] = verdict.shadow.rule_ref
         self.emit(call, Event.PERMISSION_DECIDED, attributes)
+
+    def hook_started(self, call: Invocation, record: HookRecord) -> None:
+        """Tell that a hook begins.
+
+        Args:
+            call: the call.
+            record: the hook's record.
+        """
+        if self.telemetry.events.wanted(call.span):
+            name = Event.HOOK_PRE_STARTED if record.hook_event in BEFORE else Event.HOOK_POST_STARTED
+            self.emit(call, name, {Attr.HOOK_ID: record.hook_id, Attr.HOOK_EVENT: record.hook_event.value})
+
+    def hook_completed(self, call: Invocation, record: HookRecord) -> None:
+        """Tell what a hook did: the kinds of its outputs, and how it failed if it did.
+
+        Args:
+            call: the call.
+            record: the hook's record.
+        """
+        if not self.telemetry.events.wanted(call.span):
+            return
+        attributes: dict[str, Any] = {
+            Attr.HOOK_ID: record.hook_id,
+            Attr.HOOK_EVENT: record.hook_event.value,
+            Attr.HOOK_OUTPUTS: [str(output["kind"]) for output in record.outputs],
+        }
+        failure = getattr(record, "failure", None)
+        if failure is not None:
+            attributes[Attr.HOOK_ERROR] = failure["error_type"]
+        name = Event.HOOK_PRE_COMPLETED if record.hook_event in BEFORE else Event.HOOK_POST_COMPLETED
+        self.emit(call, name, attributes)
+
+    def hook_progress(self, call: Invocation, sequence: int, percent: float | None) -> None:
+        """Tell a step of a hook's own work.
+
+        Args:
+            call: the call.
+            sequence: number of the step within the call, from 0.
+            percent: 0 to 100, when known.
+        """
+        attributes: dict[str, Any] = {
+            Attr.PROGRESS_SEQUENCE: sequence,
+            Attr.PROGRESS_STATUS: ProgressStatus.RUNNING.value,
+        }
+        if percent is not None:
+            attributes[Attr.PROGRESS_PERCENT] = float(percent)
+        self.emit(call, Event.INVOCATION_PROGRESS, attributes)
+
+    def shown(self, value: Any, pointers: tuple[str, ...]) -> Any:
+        """Return a value redacted, for a record that may show content; ``None`` where content is not captured.
+
+        Args:
+            value: any value.
+            pointers: JSON pointers that are always redacted.
+        """
+        if not self.captures:
+            return None
+        try:
+            return self._redactor.redact(to_json_value(value), pointers=pointers, budget_bytes=self._max_chars).value
+        except Exception as error:
+            self.telemetry.losses.note("capture", error)
+            return "[redaction failed]"
 
     def pending(self, change: int) -> None:
         """Count an approval request that opened or closed.
@@ -315,7 +384,7 @@ class Recorder:
             Attr.PERMISSION_OUTCOME: call.outcome.value,
             Attr.RESULT_STATUS: call.result_status.value,
             Attr.REDACTION_STATE: call.redaction_state.value,
-            Attr.REDACTION_COUNT: sum(entry[4] for entry in call.redactions),
+            Attr.REDACTION_COUNT: sum(entry[4] for entry in call.__dict__.get("redactions", ())),
             Attr.RESULT_PERSISTENCE: call.strategy.value,
         }
         verdict = call.verdict
@@ -375,23 +444,10 @@ class Recorder:
         telemetry.measure(instruments.duration, duration, labels)
         verdict = call.verdict
         if verdict is not None:
-            telemetry.count(
-                instruments.decisions,
-                1,
-                {
-                    GenAI.TOOL_NAME: spec.name,
-                    Attr.PERMISSION_BEHAVIOR: verdict.behavior.value,
-                    Attr.PERMISSION_OUTCOME: call.outcome.value,
-                    Attr.PERMISSION_SOURCE: verdict.source.value,
-                    Attr.PERMISSION_MODE: verdict.mode.value,
-                    Attr.PERMISSION_RULE: verdict.rule_ref,
-                },
-            )
-            telemetry.measure(
-                instruments.decision_duration,
-                verdict.duration,
-                {Attr.POLICY_ENGINE: str(verdict.engine), Attr.POLICY_CACHED: verdict.cached},
-            )
+            key = (spec.name, verdict.behavior, call.outcome, verdict.source, verdict.mode, verdict.rule_ref)
+            telemetry.count(instruments.decisions, 1, self._decision_labels(key))
+            engine_labels = _engine_labels(str(verdict.engine), verdict.cached)
+            telemetry.measure(instruments.decision_duration, verdict.duration, engine_labels)
             if verdict.fail_closed is not None:
                 cause = {Label.FAIL_CLOSED_CAUSE: verdict.fail_closed.value, Attr.POLICY_ENGINE: str(verdict.engine)}
                 telemetry.count(instruments.fail_closed, 1, cause)
@@ -406,5 +462,31 @@ class Recorder:
                     },
                 )
         if call.size is not None and call.outcome is Outcome.EXECUTED:
-            result_labels = {GenAI.TOOL_NAME: spec.name, Attr.RESULT_STATUS: call.result_status.value}
-            telemetry.measure(instruments.result_size, call.size, result_labels)
+            telemetry.measure(instruments.result_size, call.size, _result_labels(spec.name, call.result_status.value))
+
+    def _decision_labels(self, key: tuple[Any, ...]) -> dict[str, Any]:
+        """Return the labels of a decision; few of them exist, and each is built once."""
+        labels = self._labels.get(key)
+        if labels is None:
+            names = (
+                GenAI.TOOL_NAME,
+                Attr.PERMISSION_BEHAVIOR,
+                Attr.PERMISSION_OUTCOME,
+                Attr.PERMISSION_SOURCE,
+                Attr.PERMISSION_MODE,
+                Attr.PERMISSION_RULE,
+            )
+            labels = dict(zip(names, map(str, key), strict=True))
+            if len(self._labels) < _MAX_LABELS:
+                self._labels[key] = labels
+        return labels
+
+
+@lru_cache(maxsize=64)
+def _engine_labels(engine: str, cached: bool) -> dict[str, Any]:
+    return {Attr.POLICY_ENGINE: engine, Attr.POLICY_CACHED: cached}
+
+
+@lru_cache(maxsize=1024)
+def _result_labels(tool: str, status: str) -> dict[str, Any]:
+    return {GenAI.TOOL_NAME: tool, Attr.RESULT_STATUS: status}

@@ -23,6 +23,7 @@ from agenttool_otel.names import (
     ResultStatus,
 )
 from agenttool_otel.pipeline.endings import Endings
+from agenttool_otel.pipeline.hooking import HookRunner
 from agenttool_otel.pipeline.target import Target
 from agenttool_otel.recorder import Recorder
 from agenttool_otel.results.control_flow import cancellation, control_flow
@@ -47,7 +48,7 @@ class Body:
     __slots__ = ("_delivery", "_endings", "_errors", "_hooks", "_recorder")
 
     def __init__(
-        self, endings: Endings, recorder: Recorder, delivery: Delivery, errors: ErrorMapper, hooks: Any
+        self, endings: Endings, recorder: Recorder, delivery: Delivery, errors: ErrorMapper, hooks: HookRunner | None
     ) -> None:
         self._endings = endings
         self._recorder = recorder
@@ -88,6 +89,8 @@ class Body:
                 store = self._delivery.prepare(call, self._recorder)
                 if store is not None:
                     yield RunBlocking(store)
+                    if self._hooks is not None:
+                        yield from self._hooks.persisted(call)
             self._recorder.result(call)
         except Exception as bug:
             self._recorder.telemetry.losses.note("result", bug)

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from agenttool_otel.invocation import Invocation
-from agenttool_otel.names import Attr, ErrorClass, Event, InvocationStatus, MutationSource, ResultStatus
+from agenttool_otel.names import (
+    Attr,
+    ErrorClass,
+    Event,
+    InvocationStatus,
+    MutationSource,
+    ResultStatus,
+    SchemaVisibility,
+)
 from agenttool_otel.pipeline.endings import Endings
 from agenttool_otel.pipeline.target import Target
 from agenttool_otel.recorder import Recorder
 from agenttool_otel.records import InputMutation
-from agenttool_otel.records.values import changed_pointers, digest, to_json_value
+from agenttool_otel.records.values import changed_pointers, digest, escape_token, to_json_value
 
 __all__ = ["Inputs", "is_partial"]
 
 _MAX_FIELDS = 64
+_ATOMS = frozenset({str, int, float, bool, bytes})
 
 
 class Inputs:
@@ -51,6 +61,9 @@ class Inputs:
                 self._check(call)
             defaults = spec.parameters.defaults if spec.parameters is not None else None
             call.observable_input = {**defaults, **call.model_input} if defaults else call.model_input
+        internal = spec.declaration.input_contract.internal_only_fields
+        if internal and not call.model_input.keys().isdisjoint(internal):
+            self._endings.invalid(call, "an internal argument was given")
         call.permission_input = call.observable_input
         if spec.validate is not None:
             self.validate(call)
@@ -118,21 +131,9 @@ class Inputs:
             changed_fields=changed,
             reason=reason,
         )
-        call.mutations.append(mutation)
-        self._recorder.emit(
-            call,
-            Event.INPUT_MUTATED,
-            {
-                Attr.MUTATION_ID: mutation.mutation_id,
-                Attr.MUTATION_SOURCE: source.value,
-                Attr.MUTATION_SOURCE_REF: source_ref,
-                Attr.MUTATION_CHANGED_FIELDS: changed[:_MAX_FIELDS],
-                Attr.MUTATION_DIGEST_FROM: mutation.from_input_ref or "",
-                Attr.MUTATION_DIGEST_TO: mutation.to_input_ref or "",
-            },
-        )
-        if call.spec.declaration.input_contract.mutation_policy not in _ALLOWED[source]:
-            self._endings.mutation_failed(call, f"the tool's contract does not let a {source.value} change its input")
+        self._mutated(call, mutation)
+        if not self.split(call, after)[1].keys().isdisjoint(after):
+            self._endings.mutation_failed(call, "an internal-only argument was given")
         if not call.spec.check.is_valid(after):
             told = _told(call.spec.check.problems(after))
             self._endings.mutation_failed(call, f"the changed input does not fit the schema: {told}")
@@ -142,6 +143,74 @@ class Inputs:
         except ValueError as error:
             self._endings.mutation_failed(call, f"the changed input can't be used: {type(error).__name__}")
         self.validate(call)
+
+    def split(self, call: Invocation, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Part a hook's arguments into those that a model may produce and the internal-only ones.
+
+        Args:
+            call: the call.
+            arguments: arguments by name.
+        """
+        names = call.spec.declaration.input_contract.internal_only_fields
+        visible = {name: value for name, value in arguments.items() if name not in names}
+        return visible, {name: value for name, value in arguments.items() if name in names}
+
+    def inject(self, call: Invocation, internal: Mapping[str, Any], source_ref: str, reason: str) -> None:
+        """Give the executor internal-only arguments; the model, the policy and the records see their names alone.
+
+        Args:
+            call: the call.
+            internal: values by parameter name; they need no JSON form.
+            source_ref: the hook that gives them.
+            reason: why.
+        """
+        new = {name: value for name, value in internal.items() if not _same(call.bound, name, value)}
+        if not new:
+            return
+        pointers = [f"/{escape_token(name)}" for name in new]
+        reference = digest(call.permission_input)
+        source = MutationSource.HOOK
+        mutation = InputMutation(
+            invocation_id=call.id,
+            source_type=source,
+            source_ref=source_ref,
+            from_input_ref=reference,
+            to_input_ref=reference,
+            changed_fields=pointers,
+            reason=reason,
+            fields=[
+                {"pointer": pointer, "visibility": SchemaVisibility.INTERNAL.value, "mutation_source": source.value}
+                for pointer in pointers
+            ],
+        )
+        self._mutated(call, mutation)
+        parameters = call.spec.parameters
+        if parameters is not None and new.keys() <= parameters.arguments.keys():
+            call.bound = {**call.bound, **new}
+            call.call_args, call.call_kwargs = parameters.unbind(call.bound)
+        elif parameters is None and call.bound is call.call_kwargs:  # what this door runs with are its keywords
+            call.bound = call.call_kwargs = {**call.call_kwargs, **new}
+        else:
+            self._endings.mutation_failed(call, "this tool takes no such internal argument")
+
+    def _mutated(self, call: Invocation, mutation: InputMutation) -> None:
+        """Record and tell a change, whether it can be used or not; then see whether the contract allows its author."""
+        call.mutations.append(mutation)
+        source = mutation.source_type
+        self._recorder.emit(
+            call,
+            Event.INPUT_MUTATED,
+            {
+                Attr.MUTATION_ID: mutation.mutation_id,
+                Attr.MUTATION_SOURCE: source.value,
+                Attr.MUTATION_SOURCE_REF: mutation.source_ref or "",
+                Attr.MUTATION_CHANGED_FIELDS: mutation.changed_fields[:_MAX_FIELDS],
+                Attr.MUTATION_DIGEST_FROM: mutation.from_input_ref or "",
+                Attr.MUTATION_DIGEST_TO: mutation.to_input_ref or "",
+            },
+        )
+        if call.spec.declaration.input_contract.mutation_policy not in _ALLOWED[source]:
+            self._endings.mutation_failed(call, f"the tool's contract does not let a {source.value} change its input")
 
 
 _ALLOWED = {
@@ -172,6 +241,14 @@ def is_partial(document: dict[str, Any]) -> bool:
         else:
             stack += [v for v in value if type(v) is dict or type(v) is list]
     return "$truncated" in document or "$error" in document
+
+
+def _same(bound: dict[str, Any], name: str, value: Any) -> bool:
+    """Tell whether an internal argument has this value already; objects are compared by identity, never asked."""
+    if name not in bound:
+        return False
+    present = bound[name]
+    return present is value or (type(present) is type(value) and type(value) in _ATOMS and bool(present == value))
 
 
 def _accepted_as_python(call: Invocation, pointer: str) -> bool:

@@ -28,6 +28,7 @@ from agenttool_otel.names import (
     ResultStatus,
 )
 from agenttool_otel.pipeline.endings import Endings, fail_closed
+from agenttool_otel.pipeline.hooking import HookRunner
 from agenttool_otel.pipeline.inputs import Inputs
 from agenttool_otel.pipeline.target import Target
 from agenttool_otel.policy.types import PolicyInput, Verdict
@@ -66,7 +67,7 @@ class Permission:
         recorder: Recorder,
         questions: Questions,
         environment: Callable[[AgentContext, Session], FactEnvironment],
-        hooks: Any,
+        hooks: HookRunner | None,
         known_tools: Callable[[], Mapping[str, Mapping[str, Any]]],
     ) -> None:
         self._endings = endings
@@ -99,11 +100,13 @@ class Permission:
             session: its session.
         """
         for _ in range(_MAX_ROUNDS):
+            if self._hooks is not None:
+                yield from self._hooks.before(call, target, session)
             self.establish(call, session)
             verdict: Verdict = yield Decide(self.document(call, session))
             self.suggest(call, verdict)
             if self._hooks is not None:
-                verdict = yield from self._hooks.decided(call, verdict)
+                verdict = yield from self._hooks.decided(call, target, verdict)
             call.decide(verdict)
             self._recorder.decided(call, verdict)
             if verdict.mode is PolicyMode.SHADOW:
@@ -111,9 +114,10 @@ class Permission:
             if verdict.behavior is Behavior.DENY:
                 self._endings.deny(call, verdict, session)
             if verdict.updated_input is not None and verdict.updated_input != call.permission_input:
-                self._inputs.mutate(
-                    call, target, verdict.updated_input, MutationSource.RUNTIME, verdict.rule_ref, "policy"
-                )
+                author = (MutationSource.RUNTIME, verdict.rule_ref, "policy")
+                if self._hooks is not None:
+                    author = self._hooks.author(call, verdict)
+                self._inputs.mutate(call, target, verdict.updated_input, *author)
                 continue
             approved = call.approval is not None and call.approval["status"] == ApprovalStatus.APPROVED
             if approved or (verdict.behavior is Behavior.ALLOW and not call.resumed):
@@ -146,7 +150,7 @@ class Permission:
         session.asked()
         request = call.request = self._questions.make(call, verdict)
         if self._hooks is not None:
-            yield from self._hooks.asking(call, request)
+            yield from self._hooks.asking(call, request, session)
         self._recorder.emit(call, Event.APPROVAL_REQUESTED, {Attr.APPROVAL_ID: request.request_id})
         self._recorder.pending(1)
         asked_at = time.perf_counter()
@@ -260,7 +264,7 @@ class Permission:
             "invocation": {
                 "id": call.id,
                 "native_call_id": call.native_call_id,
-                "attempt": len(call.decisions) + 1,
+                "attempt": len(call.verdicts) + 1,
                 "resumed": call.resumed,
                 "preflight": call.preflight,
             },
@@ -278,7 +282,7 @@ class Permission:
                 "labels": dict(context.labels),
             },
             "approval": call.approval,
-            "hooks": call.hints,
+            "hooks": call.__dict__.get("hints", []),
             "evaluation": context.evaluation,  # type: ignore[typeddict-item]
         }
 

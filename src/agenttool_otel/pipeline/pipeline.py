@@ -17,10 +17,12 @@ from agenttool_otel.delivery import Delivery
 from agenttool_otel.drivers import Steps
 from agenttool_otel.effects import Decide
 from agenttool_otel.facts.environment import FactEnvironment
+from agenttool_otel.hooks import Hooks
 from agenttool_otel.invocation import Invocation
 from agenttool_otel.names import ErrorClass, Event, InvocationStatus, Lifecycle, Outcome, ResultStatus
 from agenttool_otel.pipeline.body import Body
 from agenttool_otel.pipeline.endings import Endings, Refused
+from agenttool_otel.pipeline.hooking import HookRunner
 from agenttool_otel.pipeline.inputs import Inputs
 from agenttool_otel.pipeline.paused import PausedCalls
 from agenttool_otel.pipeline.permission import Permission
@@ -55,13 +57,13 @@ class Pipeline:
         errors: maps exceptions to the standard's errors.
         clean: redacts a text.
         known_tools: facts of the governed tools by name, for alternatives.
-        hooks: the hook runner, or ``None``.
+        hooks: the hook registry, or ``None``.
 
     Attributes:
         paused: the calls of this process that wait for an answer.
     """
 
-    __slots__ = ("_body", "_endings", "_hooks", "_inputs", "_permission", "_recorder", "_sessions", "paused")
+    __slots__ = ("_body", "_endings", "_inputs", "_permission", "_recorder", "_sessions", "paused")
 
     def __init__(
         self,
@@ -74,16 +76,18 @@ class Pipeline:
         errors: ErrorMapper,
         clean: Callable[[str], str],
         known_tools: Callable[[], Mapping[str, Mapping[str, Any]]],
-        hooks: Any = None,
+        hooks: Hooks | None = None,
     ) -> None:
         self._recorder = recorder
         self._sessions = sessions
-        self._hooks = hooks
         self._endings = Endings(recorder, clean)
         self._inputs = Inputs(self._endings, recorder)
-        self._permission = Permission(self._endings, self._inputs, recorder, questions, environment, hooks, known_tools)
+        runner = HookRunner(hooks, recorder, self._endings, self._inputs) if hooks is not None else None
+        self._permission = Permission(
+            self._endings, self._inputs, recorder, questions, environment, runner, known_tools
+        )
         self.paused = PausedCalls()
-        self._body = Body(self._endings, recorder, delivery, errors, hooks)
+        self._body = Body(self._endings, recorder, delivery, errors, runner)
 
     def run(self, call: Invocation, target: Target, links: tuple[Link, ...] = ()) -> Steps:
         """Walk one call through all phases.
@@ -145,8 +149,6 @@ class Pipeline:
                 session.hear(call.context.user_text)
             if call.ticket is not None:
                 self._permission.resume(call, target, session)
-            elif self._hooks is not None:
-                yield from self._hooks.before(call, target, self._inputs)
             yield from self._permission.resolve(call, target, session)
         except Refused:
             if call.outcome is Outcome.PENDING:
