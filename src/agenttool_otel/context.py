@@ -72,6 +72,11 @@ class AgentContext:
         return name if colon and kind == "agent" else ""
 
     @cached_property
+    def session_key(self) -> str:
+        """What tells this session from others; calls without a session id share one by tenant and actor."""
+        return f"{self.tenant or ''}\x00{self.session_id or f'anonymous:{self.actor}'}"
+
+    @cached_property
     def policy_actor(self) -> dict[str, Any]:
         """``input.actor`` of a policy query."""
         return {"id": self.actor, "kind": self.actor_kind, "roles": list(self.roles), "tenant": self.tenant}

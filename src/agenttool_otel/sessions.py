@@ -118,7 +118,7 @@ class SessionBook:
         Args:
             context: the context in force.
         """
-        key = f"{context.tenant or ''}\x00{context.session_id or f'anonymous:{context.actor}'}"
+        key = context.session_key
         with self._lock:
             session = self._sessions.get(key)
             if session is None:

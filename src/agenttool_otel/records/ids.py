@@ -3,20 +3,45 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 
 __all__ = ["new_id", "uuid7_hex"]
 
 
+_lock = threading.Lock()
+_POOL_BYTES = 10 * 64
+_pool = b""
+
+
+def _forget_pool() -> None:
+    global _pool
+    _pool = b""  # a forked child must not draw its parent's bits
+
+
+os.register_at_fork(after_in_child=_forget_pool)
+
+
+def _random_bits() -> int:
+    """Return 80 random bits; the kernel is asked once for many ids."""
+    global _pool
+    with _lock:
+        if not _pool:
+            _pool = os.urandom(_POOL_BYTES)
+        taken, _pool = _pool[:10], _pool[10:]
+    return int.from_bytes(taken, "big")
+
+
 def uuid7_hex() -> str:
     """Return a UUIDv7 as 32 lower-case hexadecimal digits: 48 bits of milliseconds, then 74 random bits."""
-    millis = time.time_ns() // 1_000_000
-    rand = int.from_bytes(os.urandom(10), "big")
-    value = (millis & 0xFFFF_FFFF_FFFF) << 80
-    value |= 0x7 << 76
-    value |= ((rand >> 68) & 0xFFF) << 64
-    value |= 0b10 << 62
-    value |= rand & 0x3FFF_FFFF_FFFF_FFFF
+    rand = _random_bits()
+    value = (
+        (time.time_ns() // 1_000_000 & 0xFFFF_FFFF_FFFF) << 80
+        | 0x7 << 76
+        | (rand >> 68) << 64
+        | 0b10 << 62
+        | rand & 0x3FFF_FFFF_FFFF_FFFF
+    )
     return f"{value:032x}"
 
 

@@ -1,0 +1,1 @@
+"""Benchmarks: ratios measured in one interleaved run, never a timed test."""
