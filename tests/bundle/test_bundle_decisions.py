@@ -68,7 +68,7 @@ CASES = [
     Case("read outside, strict", merged(path_call(inside=False), STRICT), "deny", "paths.read_outside"),
     Case(
         "read /etc/shadow",
-        path_call(inside=False, lexical="/etc/shadow", sensitive="system"),
+        path_call(inside=False, lexical="/etc/shadow", sensitive="credential"),
         "deny",
         "paths.sensitive",
     ),
@@ -185,7 +185,7 @@ CASES = [
         call(
             tool={"id": "mail.send", "read_only": False},
             permission_profile={"access_kinds": [], "write_effects": []},
-            facts={"paths": [], "provenance": {"/to": {"sources": ["tool:web"], "untrusted": True}}},
+            facts={"paths": [], "provenance": {"/to": {"sources": ["tool:web"], "untrusted": True, "certain": True}}},
         ),
         "ask",
         "dataflow.untrusted_target",
