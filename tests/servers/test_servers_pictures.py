@@ -17,10 +17,10 @@ from urllib.parse import quote
 import pytest
 import seeded
 import servers_run
-from conftest import World
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.trace.export import SpanExportResult
 from rich.console import Console
+from world_of_servers import World
 
 import servers
 from agenttool_otel.cli.rendering import SpanView, render_summary, render_tree, why

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import seeded
 import semconv_check
-from conftest import World, get_json, tag
 from typer.testing import CliRunner
+from world_of_servers import World, get_json, tag
 
 from agenttool_otel.cli.trace import app
 from agenttool_otel.names import Attr, GenAI
@@ -177,11 +177,11 @@ def filled(text: str) -> str:
 def test_each_panel_of_prometheus_has_data(world: World, panel: dict[str, Any], target: dict[str, Any]) -> None:
     query = filled(target["expr"])
     if target["instant"]:
-        series = world.prometheus("query", query=query)["result"]
+        series = world.prometheus("query", query=query, time=str(world.ended))["result"]
         values = [float(item["value"][1]) for item in series]
     else:
-        now = time.time()
-        series = world.prometheus("query_range", query=query, start=str(now - 120), end=str(now), step="1")["result"]
+        start, end = str(world.ended - 120), str(world.ended)
+        series = world.prometheus("query_range", query=query, start=start, end=end, step="1")["result"]
         values = [float(value) for item in series for _, value in item["values"]]
     assert any(value > 0 for value in values), f"no data for {query}"
     legend = re.findall(r"{{(\w+)}}", target["legendFormat"])
@@ -191,7 +191,7 @@ def test_each_panel_of_prometheus_has_data(world: World, panel: dict[str, Any], 
 
 def test_the_figures_are_those_of_the_plan(world: World) -> None:
     def value(query: str) -> float:
-        return float(world.prometheus("query", query=query)["result"][0]["value"][1])
+        return float(world.prometheus("query", query=query, time=str(world.ended))["result"][0]["value"][1])
 
     planned = world.run.planned
     assert value("sum(gen_ai_execute_tool_duration_seconds_count)") == len(planned)
@@ -222,10 +222,12 @@ def test_the_collector_counts_spans_by_decision_and_redactions_by_place(world: W
     query = 'sum by (agenttool_permission_behavior) (agenttool_spans_calls_total{agenttool_permission_behavior!=""})'
     counted = {
         item["metric"]["agenttool_permission_behavior"]: int(item["value"][1])
-        for item in world.prometheus("query", query=query)["result"]
+        for item in world.prometheus("query", query=query, time=str(world.ended))["result"]
     }
     assert counted == Counter(call.behavior for call in world.run.planned if call.behavior)
-    events = world.prometheus("query", query="sum by (agenttool_redaction_target) (agenttool_spans_events_total)")
+    events = world.prometheus(
+        "query", query="sum by (agenttool_redaction_target) (agenttool_spans_events_total)", time=str(world.ended)
+    )
     redactions = {
         item["metric"]["agenttool_redaction_target"]: int(item["value"][1])
         for item in events["result"]
