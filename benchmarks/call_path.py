@@ -159,7 +159,7 @@ def measure(rounds: int = 40) -> list[tuple[str, float, float, str]]:
         return name, times[above] / times[below], bar, f"{times[above]:.0f} / {times[below]:.0f} µs"
 
     return [
-        row("sampled governed call, decision cached, 200 B, against hand-written OpenTelemetry", "cached", "hand", 1.25),
+        row("sampled governed call, decision cached, 200 B, against hand-written code", "cached", "hand", 1.25),
         row("the same with a fresh embedded decision on the stock bundle", "fresh", "hand", 2.0),
         row("unsampled governed call without the decision, against hand-written unsampled", "unsampled",
             "hand unsampled", 1.5),

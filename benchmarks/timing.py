@@ -1,4 +1,4 @@
-"""Interleaved timing: every contestant runs in every round, in a new order, so that a noisy machine is noisy for all."""
+"""Interleaved timing: every contestant runs in every round, in a new order, so that noise is noise for all."""
 
 from __future__ import annotations
 

@@ -1,0 +1,28 @@
+"""Regenerate every committed file that is derived from another: ``make docs``; tests fail when one is stale."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+STEPS: tuple[tuple[str, ...], ...] = (
+    ("-c", "from agenttool_otel.policy.input_schema import write_input_schema as w; w('policies/schemas/input.json')"),
+    ("tools/semconv.py", "docs"),
+    ("tools/make_boards.py",),
+)
+
+
+def main() -> int:
+    """Run every generator and say which failed."""
+    failed = 0
+    for step in STEPS:
+        done = subprocess.run([sys.executable, *step], cwd=ROOT, check=False)
+        failed |= done.returncode
+        print("ok  " if done.returncode == 0 else "FAIL", step[0] if step[0] != "-c" else "policies/schemas/input.json")
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())
