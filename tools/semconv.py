@@ -1,6 +1,6 @@
 """The registry in ``semconv/`` as Python objects, and the page that is generated from it.
 
-Usage: ``python tools/semconv.py docs`` writes docs/semconv.md; ``python tools/semconv.py check`` fails when the page is
+Usage: ``python tools/semconv.py`` (or ``docs``) writes docs/semconv.md; ``python tools/semconv.py check`` fails when the page is
 not what the registry gives.
 """
 
@@ -244,7 +244,7 @@ def _values(item: Attribute) -> str:
 def main(arguments: list[str]) -> int:
     """Write the page, or compare it."""
     text = page(load())
-    if arguments == ["docs"]:
+    if arguments in ([], ["docs"]):
         PAGE.parent.mkdir(exist_ok=True)
         PAGE.write_text(text, "utf-8")
         return 0
