@@ -254,7 +254,7 @@ def mutations(draw: st.DrawFn) -> tuple[Any, list[Any]]:
     return base, others
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(mutations())
 def test_cached_and_fresh_decisions_are_the_same(case: tuple[Any, list[Any]]) -> None:
     base, others = case

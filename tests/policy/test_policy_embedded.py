@@ -332,7 +332,7 @@ class TestSwap:
         threads = [threading.Thread(target=call) for _ in range(3)]
         for thread in threads:
             thread.start()
-        for number in range(24):
+        for number in range(12):
             subject.swap(bundles[number % 4])
         stop.set()
         for thread in threads:

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from policy_inputs import JSON, documents, make_document
 
 from agenttool_otel.errors import PolicyEvaluationError
+from agenttool_otel.names import FailClosedCause
 from agenttool_otel.policy import embedded as embedded_module
 from agenttool_otel.policy.bundle import bundle_from_files, default_bundle_path
 from agenttool_otel.policy.embedded import EmbeddedEngine
@@ -136,6 +137,15 @@ def test_a_form_that_stops_too_often_is_given_up() -> None:
     assert embedded_module._instance(fast._compiled)._machine is None
 
 
+def test_iterating_what_is_no_collection_is_undefined_as_in_opa_or_an_error_never_an_answer() -> None:
+    """The one place where the interpreter is stricter than OPA: it errs. The compiled form does as OPA does."""
+    fast, slow = both(f"decision := 1 if {{\n\tsome item in {X}\n\titem\n}}")
+    for value in ("", "text", 1, None, True):
+        document = make_document({"input": {"x": value}})
+        assert answer(fast, document) in (FailClosedCause.UNDEFINED, FailClosedCause.ENGINE_ERROR)
+        assert answer(slow, document) is FailClosedCause.ENGINE_ERROR
+
+
 STOCK = load_bundle(default_bundle_path())
 STOCK_FAST, STOCK_SLOW = EmbeddedEngine(STOCK), EmbeddedEngine(STOCK, fast=False)
 
@@ -153,7 +163,7 @@ def test_both_forms_of_the_stock_bundle_agree(document: Any) -> None:
 FAST, SLOW = both(
     'default decision := "allow"\n\n'
     f'decision := "deny" if count(denials) > 0\n\ndenials contains 1 if startswith({X}, "a")\n\n'
-    f'denials contains 2 if count({X}) > 3\n\ndenials contains 3 if {{\n\tsome item in {X}\n\tlower(item) == "b"\n}}'
+    f'denials contains 2 if count({X}) > 3\n\ndenials contains 3 if {{\n\tis_array({X})\n\tsome item in {X}\n\tlower(item) == "b"\n}}'
 )
 
 

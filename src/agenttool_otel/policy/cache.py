@@ -8,7 +8,9 @@ not kept.
 from __future__ import annotations
 
 import copy
+import dataclasses
 import hashlib
+import operator
 import threading
 from collections import OrderedDict
 from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
@@ -17,12 +19,15 @@ import orjson
 
 from agenttool_otel.policy.jsonio import encode_arguments
 from agenttool_otel.policy.reads import ReadSet
+from agenttool_otel.policy.rego import Path
 from agenttool_otel.policy.types import PolicyEngine, PolicyInput, Verdict
 
 __all__ = ["CacheKey", "CacheStats", "CacheableEngine", "DecisionCache"]
 
 _SHORT: Final = 256
 _ABSENT: Final[list[Any]] = []
+_MAX_PROJECTORS: Final = 64
+_fields: Final = operator.attrgetter(*(item.name for item in dataclasses.fields(Verdict)))
 
 
 @runtime_checkable
@@ -68,6 +73,7 @@ class DecisionCache:
             raise ValueError("a decision cache holds at least one entry")
         self._max_entries = max_entries
         self._entries: OrderedDict[CacheKey, Verdict] = OrderedDict()
+        self._projectors: dict[tuple[int, str], _Projector] = {}
         self._lock = threading.Lock()
         self._hits = self._misses = self._uncacheable = 0
 
@@ -88,8 +94,13 @@ class DecisionCache:
             self._uncacheable += 1
             return None
         generation, read_set = proven
+        projector = self._projectors.get((generation, entry_point))
+        if projector is None:
+            projector = self._projectors[generation, entry_point] = _Projector(read_set)
+            while len(self._projectors) > _MAX_PROJECTORS:
+                self._projectors.pop(next(iter(self._projectors)), None)
         # the parts that are not tool arguments are typed by the schema, so orjson can't write them ambiguously
-        projection = orjson.dumps([_value(document, path) for path in read_set.typed])
+        projection = orjson.dumps(projector.typed(document))
         if read_set.arguments:
             projection += encode_arguments([_value(document, path) for path in read_set.arguments])
         if len(projection) > _SHORT:
@@ -149,6 +160,36 @@ class DecisionCache:
         return {"max_entries": self._max_entries, **self.stats()._asdict()}
 
 
+class _Projector:
+    """Collects what an entry point reads, without its keys: the order is fixed, so the place tells which it is.
+
+    Args:
+        read_set: the paths.
+    """
+
+    def __init__(self, read_set: ReadSet) -> None:
+        groups: dict[str, list[str]] = {}
+        self._others: list[Path] = []
+        for path in read_set.typed:
+            # members of the contract's own objects are always there; deeper ones may be missing
+            if len(path) == 2:
+                groups.setdefault(path[0], []).append(path[1])
+            else:
+                self._others.append(path)
+        self._groups = [(name, operator.itemgetter(*members)) for name, members in groups.items()]
+        self._paths = read_set.typed
+
+    def typed(self, document: Any) -> list[Any]:
+        """Return the values of a document that fits the schema."""
+        try:
+            values: list[Any] = [0, *[take(document[name]) for name, take in self._groups]]
+        except (KeyError, TypeError):
+            # a member that is null here, or that the contract does not have; the first item keeps the two forms apart
+            return [1, *(_value(document, path) for path in self._paths)]
+        values.extend(_value(document, path) for path in self._others)
+        return values
+
+
 def _value(document: Any, path: tuple[str, ...]) -> list[Any]:
     """Return a list of the value at a path, empty where there is none: so ``null`` and absent differ."""
     for part in path:
@@ -161,7 +202,7 @@ def _value(document: Any, path: tuple[str, ...]) -> list[Any]:
 
 def _copy(verdict: Verdict) -> Verdict:
     """Copy a verdict so that nobody's change of it reaches anybody else."""
-    new = copy.copy(verdict)
+    new = Verdict(*_fields(verdict))
     if verdict.updated_input is not None:
         new.updated_input = copy.deepcopy(verdict.updated_input)
     if verdict.suggested_updates:

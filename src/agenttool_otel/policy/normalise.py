@@ -90,8 +90,7 @@ def _time(value: Any, where: str) -> str:
 def _set_obligations(verdict: Verdict, value: Any) -> None:
     if type(value) is not dict:
         raise _malformed("obligations", "is not an object")
-    unknown = value.keys() - _OBLIGATION_KEYS
-    if unknown:
+    if not value.keys() <= _OBLIGATION_KEYS:
         # an obligation that nobody knows can't be met, so the call must not run
         raise _malformed("obligations", "has an unknown member")
     if (item := value.get("redact_input")) is not None:
@@ -162,8 +161,8 @@ def normalise(answer: EngineAnswer, *, engine: str) -> Verdict:
         _set_obligations(verdict, item)
     if (item := get("expires_at")) is not None:
         verdict.expires_at = _time(item, "expires_at")
-    if extra := document.keys() - DECISION_KEYS:
-        verdict.extra = {key: document[key] for key in sorted(extra)}
+    if not document.keys() <= DECISION_KEYS:
+        verdict.extra = {key: document[key] for key in sorted(document.keys() - DECISION_KEYS)}
     return verdict
 
 
