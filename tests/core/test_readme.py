@@ -1,0 +1,38 @@
+"""What the README shows is true: its Python runs, its files exist, its settings are settings."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from agenttool_otel.config import Settings
+from agenttool_otel.defaults import replace_default
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+
+
+@pytest.mark.parametrize("number", range(len(BLOCKS)))
+def test_its_python_runs(number: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(ROOT)
+    old = replace_default(None)
+    try:
+        exec(compile(BLOCKS[number], f"README block {number}", "exec"), {"__name__": "readme"})
+    finally:
+        replace_default(old)
+    promised = re.findall(r"print\(.*?\)\s*# (\S+)", BLOCKS[number])
+    assert capsys.readouterr().out.split()[: len(promised)] == promised
+
+
+def test_the_files_it_names_exist() -> None:
+    for name in set(re.findall(r"\b((?:docs|dashboards|policies|semconv)/[\w./-]+\.\w+)", README)):
+        assert (ROOT / name).exists(), name
+
+
+def test_the_settings_it_names_exist() -> None:
+    known = set(Settings.variables().values())
+    for name in set(re.findall(r"\bAGENTTOOL_\w+", README)):
+        assert name in known, name
