@@ -14,12 +14,13 @@ from agenttool_otel.invocation import Invocation
 from agenttool_otel.names import ErrorClass
 from agenttool_otel.pipeline import Target
 from agenttool_otel.records import ToolResult
+from agenttool_otel.tool import bind_json
 
 if TYPE_CHECKING:
     from agenttool_otel.approvals.types import StoredCall
     from agenttool_otel.governor import Governor
 
-__all__ = ["aresume_call", "resume_call"]
+__all__ = ["aresume_call", "asking_context", "asking_span", "resume_call"]
 
 
 def resume_call(governor: Governor, invocation_id: str) -> ToolResult:
@@ -75,7 +76,7 @@ def _plan(governor: Governor, invocation_id: str, stored: StoredCall) -> tuple[I
         )
     call = Invocation(
         tool.spec,
-        _context(stored.context),
+        asking_context(stored.context),
         native_call_id=stored.context.get("native_call_id"),
         invocation_id=invocation_id,
         resumed=True,
@@ -87,10 +88,12 @@ def _plan(governor: Governor, invocation_id: str, stored: StoredCall) -> tuple[I
         target, call.call_args, call.call_kwargs = paused
     else:
         target, call.call_kwargs = tool.json_target(), dict(stored.original_arguments)
-    return call, target, governor.pipeline.run(call, target, _links(stored.context))
+    if target.bind is bind_json:  # it reads an object of arguments, not the call that it made of one
+        call.call_args, call.call_kwargs = (), dict(stored.original_arguments)
+    return call, target, governor.pipeline.run(call, target, asking_span(stored.context))
 
 
-def _context(stored: dict[str, Any]) -> AgentContext:
+def asking_context(stored: dict[str, Any]) -> AgentContext:
     """Rebuild the context of the asking process; nobody sits at the terminal of a resumed call.
 
     Who resumes under a context of its own speaks for itself: an approval is bound to its actor, tenant and session, and
@@ -110,7 +113,15 @@ def _context(stored: dict[str, Any]) -> AgentContext:
     )
 
 
-def _links(stored: dict[str, Any]) -> tuple[Link, ...]:
+def asking_span(stored: dict[str, Any]) -> tuple[Link, ...]:
+    """Return the link from a resumed call's span to the asking one.
+
+    Args:
+        stored: the context of a StoredCall.
+
+    Returns:
+        One link, or nothing when no span was recorded.
+    """
     try:
         trace_id, span_id = int(stored["trace_id"], 16), int(stored["span_id"], 16)
     except (KeyError, TypeError, ValueError):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import wrapt
 from langchain_core.messages import ToolMessage
+from langchain_core.runnables.config import var_child_runnable_config
 from langchain_core.tools import BaseTool, StructuredTool, Tool, ToolException
 
 from agenttool_otel.catalog import GovernOptions, ToolSpec, declare
@@ -24,6 +25,7 @@ from agenttool_otel.envelope import outcome_of, to_result
 from agenttool_otel.errors import ConfigurationError, ToolDenied
 from agenttool_otel.integrations.langchain_schema import model_schema
 from agenttool_otel.invocation import Invocation
+from agenttool_otel.names import Outcome
 from agenttool_otel.pipeline import Target
 from agenttool_otel.records import ExternalMapping
 from agenttool_otel.records.values import snapshot, to_json_value
@@ -151,14 +153,14 @@ def _governed_class(
     @wrapt.decorator
     def guard(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
         call, target, governor = _plan(handle, instance, wrapped, args, kwargs, is_async=False)
-        run(call, governor.pipeline.run(call, target), governor)
-        return _deliver(call, instance)
+        said = perform(call, target, governor)
+        return _deliver(call, instance, said)
 
     @wrapt.decorator
     async def aguard(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
         call, target, governor = _plan(handle, instance, wrapped, args, kwargs, is_async=True)
-        await arun(call, governor.pipeline.run(call, target), governor)
-        return _deliver(call, instance)
+        said = await aperform(call, target, governor)
+        return _deliver(call, instance, said)
 
     def reduce(self: Any, protocol: Any = 2) -> Any:
         plain = BaseTool.model_copy(self)
@@ -193,6 +195,49 @@ def _entered(handle: GovernedTool, call_id: str | None, raw: Any) -> Iterator[No
         _entry.reset(token)
         if not entry.reached:
             _record_invalid(handle, entry)
+
+
+def perform(call: Invocation, target: Target, governor: Governor) -> str | None:
+    """Run a call; inside a LangGraph run with a checkpointer an ask pauses the graph (``integrations.langgraph``).
+
+    Args:
+        call: the call, planned.
+        target: what it runs.
+        governor: the Governor.
+
+    Returns:
+        What a person answered in the tool's place, if somebody did.
+    """
+    if _in_graph():
+        from agenttool_otel.integrations.langgraph import run_call
+
+        return run_call(call, target, governor)
+    run(call, governor.pipeline.run(call, target), governor)
+    return None
+
+
+async def aperform(call: Invocation, target: Target, governor: Governor) -> str | None:
+    """The same without blocking the event loop.
+
+    Args:
+        call: the call, planned.
+        target: what it runs.
+        governor: the Governor.
+
+    Returns:
+        What a person answered in the tool's place, if somebody did.
+    """
+    if _in_graph():
+        from agenttool_otel.integrations.langgraph import arun_call
+
+        return await arun_call(call, target, governor)
+    await arun(call, governor.pipeline.run(call, target), governor)
+    return None
+
+
+def _in_graph() -> bool:
+    config = var_child_runnable_config.get()
+    return config is not None and "__pregel_scratchpad" in (config.get("configurable") or ())
 
 
 # --- one call --------------------------------------------------------------------------------------------------------
@@ -245,11 +290,11 @@ def _content(value: Any) -> Any:
     return value.content if isinstance(value, ToolMessage) else value
 
 
-def _deliver(call: Invocation, tool: BaseTool) -> Any:
+def _deliver(call: Invocation, tool: BaseTool, said: str | None) -> Any:
     if call.exception is not None:
         raise call.exception
     if not call.ran:
-        return _refuse(call, tool)
+        return _refuse(call, tool, said)
     value, shown = call.value, call.model_value
     pair = tool.response_format == "content_and_artifact" and isinstance(value, tuple) and len(value) == 2
     content, artifact = value if pair else (value, None)
@@ -262,7 +307,7 @@ def _deliver(call: Invocation, tool: BaseTool) -> Any:
     return (shown, None if obliged else artifact) if pair else shown
 
 
-def _refuse(call: Invocation, tool: BaseTool) -> Any:
+def _refuse(call: Invocation, tool: BaseTool, said: str | None) -> Any:
     if call.native_call_id is None:
         outcome = outcome_of(call)
         denied = LangChainToolDenied(
@@ -273,26 +318,31 @@ def _refuse(call: Invocation, tool: BaseTool) -> Any:
             invocation_id=call.id,
         )
         raise outcome if not isinstance(outcome, ToolDenied) else denied
-    message = refusal(call, tool.name)
+    message = refusal(call, tool.name, said)
     return (message, None) if tool.response_format == "content_and_artifact" else message
 
 
-def refusal(call: Invocation, name: str) -> ToolMessage:
+def refusal(call: Invocation, name: str, said: str | None = None) -> ToolMessage:
     """Make the message that tells a model why its call did not run; the envelope travels as its artifact.
 
     Args:
         call: the call.
         name: the tool's name.
+        said: what a person answered in the tool's place; the model gets it as the answer.
     """
     result = to_result(call)
     lines = [result.summary or f"{name} did not run"]
+    if said is not None:
+        lines = [said]
+    elif call.outcome is Outcome.PENDING:
+        lines.append("It did not run: the approval can't be waited for here. Do not call it again until it is given.")
     for alternative in call.verdict.alternatives if call.verdict is not None else ():
         lines.append(f"Call {alternative.get('tool')} with {alternative.get('arguments')} instead.")
     return ToolMessage(
         content="\n".join(lines),
         tool_call_id=call.native_call_id or "",
         name=name,
-        status="error",
+        status="error" if said is None else "success",
         artifact=result.to_json_object(),
     )
 

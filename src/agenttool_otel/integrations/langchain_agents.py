@@ -18,9 +18,8 @@ from langgraph.types import Command
 
 from agenttool_otel.catalog import GovernOptions, declare
 from agenttool_otel.context import current_context
-from agenttool_otel.drivers import arun, run
 from agenttool_otel.integrations.facts import options_for
-from agenttool_otel.integrations.langchain import declare_langchain, is_governed, refusal
+from agenttool_otel.integrations.langchain import aperform, declare_langchain, is_governed, perform, refusal
 from agenttool_otel.invocation import Invocation
 from agenttool_otel.pipeline import Target
 from agenttool_otel.records.values import to_json_value
@@ -57,8 +56,8 @@ class ToolNodeGuard:
         if request.tool is not None and is_governed(request.tool):
             return handler(request)
         call, target, governor = self._plan(request, handler, is_async=False)
-        run(call, governor.pipeline.run(call, target), governor)
-        return self._deliver(call)
+        said = perform(call, target, governor)
+        return self._deliver(call, said)
 
     async def acall(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Answer]]) -> Answer:
         """The asynchronous form.
@@ -70,8 +69,8 @@ class ToolNodeGuard:
         if request.tool is not None and is_governed(request.tool):
             return await handler(request)
         call, target, governor = self._plan(request, handler, is_async=True)
-        await arun(call, governor.pipeline.run(call, target), governor)
-        return self._deliver(call)
+        said = await aperform(call, target, governor)
+        return self._deliver(call, said)
 
     def _plan(
         self, request: ToolCallRequest, handler: Callable[..., Any], *, is_async: bool
@@ -119,11 +118,11 @@ class ToolNodeGuard:
         self._handles[name] = (request.tool, handle)
         return handle
 
-    def _deliver(self, call: Invocation) -> Answer:
+    def _deliver(self, call: Invocation, said: str | None) -> Answer:
         if call.exception is not None:
             raise call.exception
         if not call.ran:
-            return refusal(call, call.spec.name)
+            return refusal(call, call.spec.name, said)
         value = cast(Answer, call.value)
         if isinstance(value, ToolMessage) and call.model_value is not value.content:
             return value.model_copy(update={"content": call.model_value})
