@@ -8,6 +8,7 @@ from agenttool_otel.errors import (
     ApprovalRejected,
     ApprovalRequired,
     GovernedOutcome,
+    ResultRequired,
     ToolBlocked,
     ToolDenied,
     ToolInputInvalid,
@@ -15,7 +16,7 @@ from agenttool_otel.errors import (
     UnknownTool,
 )
 from agenttool_otel.invocation import Invocation, policy_ref
-from agenttool_otel.names import ErrorClass, Outcome, ResultStatus
+from agenttool_otel.names import ErrorClass, InvocationStatus, Outcome, ResultStatus
 from agenttool_otel.records import ToolResult
 
 __all__ = ["deliver", "outcome_of", "to_result"]
@@ -68,6 +69,19 @@ def to_result(call: Invocation) -> ToolResult:
     )
     if call.hook_context:
         result.additional_context = call.hook_context  # type: ignore[attr-defined]
+    if call.hook_state is not None:
+        if call.hook_state.messages:
+            result.hook_messages = call.hook_state.messages  # type: ignore[attr-defined]
+        if call.hook_state.stop is not None:
+            result.stop = call.hook_state.stop  # type: ignore[attr-defined]
+    if call.status is InvocationStatus.NEEDS_INPUT and call.outcome is Outcome.PENDING:
+        result.requires_action = {  # type: ignore[attr-defined]
+            "type": "tool_result",
+            "invocation_id": call.id,
+            "tool_id": call.spec.tool_id,
+            "tool_name": call.spec.name,
+            "arguments": call.call_input(),
+        }
     if not call.ran:
         text = result.summary or ""
         result.content = result.model_facing_content = [{"type": "text", "text": text}]
@@ -88,6 +102,8 @@ def to_result(call: Invocation) -> ToolResult:
 
 def _summary(call: Invocation) -> str:
     name = call.spec.name
+    if call.outcome is Outcome.PENDING and call.status is InvocationStatus.NEEDS_INPUT:
+        return f"{name} was permitted and waits for its result"
     if call.outcome is Outcome.PENDING:
         rule = call.verdict.message if call.verdict is not None else ""
         return f"{name} waits for an approval: {rule}" if rule else f"{name} waits for an approval"
@@ -110,6 +126,8 @@ def outcome_of(call: Invocation) -> GovernedOutcome:
         "invocation_id": call.id,
     }
     message = result.summary or call.spec.name
+    if call.outcome is Outcome.PENDING and call.status is InvocationStatus.NEEDS_INPUT:
+        return ResultRequired(message, arguments=call.call_input(), **common)
     if call.result_status is ResultStatus.PENDING:
         request_id = call.request.request_id if call.request is not None else ""
         return ApprovalRequired(message, request_id=request_id, **common)

@@ -30,6 +30,8 @@ __all__ = [
     "ConfigurationError",
     "ErrorSpec",
     "GovernedOutcome",
+    "InvocationConflict",
+    "InvocationNotFound",
     "PersistenceError",
     "PolicyError",
     "PolicyEvaluationError",
@@ -37,8 +39,11 @@ __all__ = [
     "PolicyTimeout",
     "PolicyUnavailable",
     "PolicyUnsupported",
+    "ResultInvalid",
+    "ResultRequired",
     "ToolBlocked",
     "ToolDenied",
+    "ToolFailed",
     "ToolInputInvalid",
     "ToolTimeout",
     "UnknownTool",
@@ -174,6 +179,18 @@ class ApprovalRequired(GovernedOutcome):
         self.request_id = request_id
 
 
+class ResultRequired(GovernedOutcome):
+    """A custom tool was permitted and runs elsewhere; ``Governor.complete(invocation_id, result)`` ends its call.
+
+    Attributes:
+        arguments: the JSON arguments it was permitted with.
+    """
+
+    def __init__(self, message: str, *, arguments: dict[str, Any] | None = None, **kwargs: Any) -> None:
+        super().__init__(message, **kwargs)
+        self.arguments = arguments or {}
+
+
 class ToolInputInvalid(GovernedOutcome, TypeError, ValueError):
     """The arguments don't fit the tool's schema or signature; both ``except TypeError`` and ``ValueError`` see it."""
 
@@ -184,6 +201,22 @@ class ToolTimeout(GovernedOutcome, TimeoutError):
 
 class UnknownTool(GovernedOutcome, LookupError):
     """No tool of that name or alias is on the surface."""
+
+
+class ToolFailed(AgentToolError):
+    """What whoever ran a custom tool reports of its failure."""
+
+
+class InvocationNotFound(AgentToolError, LookupError):
+    """No call of that id waits in this process."""
+
+
+class InvocationConflict(AgentToolError):
+    """The call has ended already: it was completed or interrupted."""
+
+
+class ResultInvalid(AgentToolError, ValueError):
+    """A result from outside does not fit the tool's output schema; the call waits on."""
 
 
 class PolicyError(AgentToolError):

@@ -15,6 +15,7 @@ from agenttool_otel.approvals.service import Approvals
 from agenttool_otel.approvals.store import ApprovalStore
 from agenttool_otel.approvals.types import Approver, AsyncApprover
 from agenttool_otel.catalog import GovernOptions, Registry
+from agenttool_otel.completion import NOTHING, acomplete_call, ainterrupt_call, complete_call, interrupt_call
 from agenttool_otel.config import Settings
 from agenttool_otel.context import AgentContext
 from agenttool_otel.defaults import build_with, default_governor, is_default, replace_default
@@ -25,6 +26,7 @@ from agenttool_otel.hooks import Hooks
 from agenttool_otel.invocation import Invocation
 from agenttool_otel.names import Behavior, EngineName
 from agenttool_otel.pipeline import Pipeline
+from agenttool_otel.pipeline.custom import RequiredAction
 from agenttool_otel.policy.bundle import Bundle, default_bundle_path
 from agenttool_otel.policy.cache import DecisionCache
 from agenttool_otel.policy.decider import Decider
@@ -166,6 +168,70 @@ class Governor:
             invocation_id: the invocation.
         """
         return await aresume_call(self, invocation_id)
+
+    def complete(
+        self, invocation_id: str, result: Any = NOTHING, *, error: Exception | str | None = None
+    ) -> ToolResult:
+        """Take the result of a custom tool's call, which was permitted here and ran elsewhere.
+
+        Args:
+            invocation_id: the invocation, from ``ResultRequired`` or the envelope's ``requires_action``.
+            result: what the tool returned.
+            error: what went wrong, instead of a result.
+
+        Returns:
+            The terminal envelope.
+
+        Raises:
+            InvocationNotFound: no call of that id waits for a result in this process.
+            InvocationConflict: it was completed or interrupted already.
+            ResultInvalid: the result does not fit the tool's output schema; the call waits on.
+            TypeError: neither a result nor an error was given, or both.
+        """
+        return complete_call(self, invocation_id, result, error)
+
+    async def acomplete(
+        self, invocation_id: str, result: Any = NOTHING, *, error: Exception | str | None = None
+    ) -> ToolResult:
+        """The same without blocking the event loop.
+
+        Args:
+            invocation_id: the invocation.
+            result: what the tool returned.
+            error: what went wrong, instead of a result.
+        """
+        return await acomplete_call(self, invocation_id, result, error)
+
+    def interrupt(self, invocation_id: str, reason: str) -> ToolResult:
+        """Clear a call that waits for an approval or for a result, and record why.
+
+        Args:
+            invocation_id: the invocation.
+            reason: why; redacted before it is stored or shown.
+
+        Returns:
+            The terminal envelope: canceled.
+
+        Raises:
+            InvocationNotFound: no call of that id waits.
+            InvocationConflict: it was completed or interrupted already.
+            ApprovalConflict: its approval was rejected, used, or ended otherwise already.
+        """
+        return interrupt_call(self, invocation_id, reason)
+
+    async def ainterrupt(self, invocation_id: str, reason: str) -> ToolResult:
+        """The same without blocking the event loop.
+
+        Args:
+            invocation_id: the invocation.
+            reason: why.
+        """
+        return await ainterrupt_call(self, invocation_id, reason)
+
+    @property
+    def required_actions(self) -> Sequence[RequiredAction]:
+        """The calls of custom tools that wait for a result in this process, oldest first."""
+        return self.pipeline.required.list()
 
     def told(self, call: Invocation) -> Preflight:
         """Make the preflight answer of a call that was only decided.

@@ -262,6 +262,17 @@ class Invocation:
             expires_at=datetime.fromisoformat(verdict.expires_at) if verdict.expires_at else None,
         )
 
+    def call_input(self) -> dict[str, Any]:
+        """Return what the executor gets, or got, as JSON data: without what no model may produce, nor plumbing."""
+        from agenttool_otel.records.values import to_json_value
+
+        parameters = self.spec.parameters
+        if parameters is not None:
+            plain = to_json_value(parameters.flatten(self.bound))
+            return plain if isinstance(plain, dict) else {}
+        # a framework's door binds what it injects as well; a model's arguments are those that were decided
+        return {**self.permission_input, **_as_bound(self.bound, self.permission_input)}
+
     def record(self, *, inputs: bool = False) -> InvocationRecord:
         """Build the tool_invocation record.
 
@@ -281,6 +292,12 @@ class Invocation:
                 "observable_input": self.observable_input,
                 "permission_input": self.permission_input,
             }
+        # a call that did not get so far has no call input: nothing was, or will be, executed
+        if self.outcome is Outcome.EXECUTED or self.status is InvocationStatus.NEEDS_INPUT:
+            given = self.call_input()
+            shown["call_input" if inputs else "call_input_ref"] = given if inputs else digest(given)
+        if self.mutations:
+            shown["mutation_refs"] = [mutation.mutation_id for mutation in self.mutations]
         context = self.span.get_span_context()
         return InvocationRecord(
             invocation_id=self.id,
@@ -303,6 +320,13 @@ class Invocation:
             ended_at=_time(self.ended_ns) if self.ended_ns else None,
             **shown,
         )
+
+
+def _as_bound(bound: dict[str, Any], decided: dict[str, Any]) -> dict[str, Any]:
+    from agenttool_otel.records.values import to_json_value
+
+    plain = to_json_value({name: value for name, value in bound.items() if name in decided})
+    return plain if isinstance(plain, dict) else {}
 
 
 def policy_ref(verdict: Verdict) -> str:

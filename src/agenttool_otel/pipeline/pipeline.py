@@ -15,12 +15,24 @@ from opentelemetry.trace import Link
 from agenttool_otel.context import AgentContext
 from agenttool_otel.delivery import Delivery
 from agenttool_otel.drivers import Steps
-from agenttool_otel.effects import Decide
+from agenttool_otel.effects import Attempt, Decide, FinishClaim
 from agenttool_otel.facts.environment import FactEnvironment
 from agenttool_otel.hooks import Hooks
 from agenttool_otel.invocation import Invocation
-from agenttool_otel.names import ErrorClass, Event, InvocationStatus, Lifecycle, Outcome, ResultStatus
+from agenttool_otel.names import (
+    AbortReason,
+    ApprovalStatus,
+    Attr,
+    ErrorClass,
+    Event,
+    InvocationStatus,
+    Lifecycle,
+    Outcome,
+    Ownership,
+    ResultStatus,
+)
 from agenttool_otel.pipeline.body import Body
+from agenttool_otel.pipeline.custom import RequiredActions
 from agenttool_otel.pipeline.endings import Endings, Refused
 from agenttool_otel.pipeline.hooking import HookRunner
 from agenttool_otel.pipeline.inputs import Inputs
@@ -61,9 +73,10 @@ class Pipeline:
 
     Attributes:
         paused: the calls of this process that wait for an answer.
+        required: the calls of custom tools that wait for a result.
     """
 
-    __slots__ = ("_body", "_endings", "_inputs", "_permission", "_recorder", "_sessions", "paused")
+    __slots__ = ("_body", "_endings", "_inputs", "_permission", "_recorder", "_sessions", "paused", "required")
 
     def __init__(
         self,
@@ -87,6 +100,7 @@ class Pipeline:
             self._endings, self._inputs, recorder, questions, environment, runner, known_tools
         )
         self.paused = PausedCalls()
+        self.required = RequiredActions()
         self._body = Body(self._endings, recorder, delivery, errors, runner)
 
     def run(self, call: Invocation, target: Target, links: tuple[Link, ...] = ()) -> Steps:
@@ -104,7 +118,10 @@ class Pipeline:
         self._recorder.begin(call, links)
         try:
             if (yield from self._admitted(call, target, session)):
-                yield from self._body.run(call, target, session)
+                if call.spec.ownership == Ownership.CUSTOM:
+                    yield from self._hand_over(call)
+                else:
+                    yield from self._body.run(call, target, session)
         except GeneratorExit as signal:
             self._endings.cancel(call, signal)
             raise
@@ -113,6 +130,66 @@ class Pipeline:
             call.exception = signal
         finally:
             self._recorder.end(call)
+        return call
+
+    def _hand_over(self, call: Invocation) -> Generator[Any, Any, None]:
+        """Let a permitted call of a custom tool wait for its result: a pause, no error."""
+        call.enter(InvocationStatus.NEEDS_INPUT)
+        call.outcome = Outcome.PENDING
+        call.result_status = ResultStatus.PENDING
+        self._recorder.arguments(call)
+        if self.required.keep(call):
+            return
+        call.outcome = Outcome.NOT_EXECUTED
+        call.fail(
+            ErrorClass.RATE_LIMITED, "too many calls wait for results", InvocationStatus.BLOCKED, ResultStatus.FAILED
+        )
+        if call.claim is not None:
+            yield FinishClaim(call.claim, ResultStatus.FAILED)
+
+    def complete(self, call: Invocation, attempt: Attempt, links: tuple[Link, ...] = ()) -> Steps:
+        """Settle a call that ran elsewhere: post hooks, redaction, persistence and a terminal span.
+
+        Args:
+            call: the call in its second part.
+            attempt: what its executor reports.
+            links: the span of its first part.
+        """
+        session = self._sessions.of(call.context)
+        self._recorder.begin(call, links)
+        try:
+            yield from self._body.complete(call, session, attempt)
+        except GeneratorExit as signal:
+            self._endings.cancel(call, signal)
+            raise
+        except BaseException as signal:
+            self._endings.cancel(call, signal)
+            call.exception = signal
+        finally:
+            self._recorder.end(call)
+        return call
+
+    def interrupt(self, call: Invocation, reason: str, links: tuple[Link, ...] = ()) -> Steps:
+        """End a call that waits, as canceled.
+
+        Args:
+            call: the call, taken out of its waiting.
+            reason: why, redacted.
+            links: the span of its first part.
+        """
+        recorder = self._recorder
+        recorder.begin(call, links)
+        try:
+            call.outcome = Outcome.NOT_EXECUTED
+            call.abort_reason = AbortReason.USER_INTERRUPTION.value
+            recorder.emit(call, Event.CANCEL_REQUESTED, {Attr.ABORT_REASON: call.abort_reason})
+            if call.approval_status == ApprovalStatus.CANCELED:
+                recorder.pending(-1)
+            call.fail(ErrorClass.CANCELED, f"interrupted: {reason}", InvocationStatus.CANCELED, ResultStatus.CANCELED)
+            if call.claim is not None:
+                yield FinishClaim(call.claim, ResultStatus.CANCELED)
+        finally:
+            recorder.end(call)
         return call
 
     def preflight(self, call: Invocation, target: Target) -> Steps:

@@ -31,6 +31,7 @@ _PAUSES: Final = frozenset(
         ("mcp", "UrlElicitationRequiredError"),
         ("mcp", "InputRequiredError"),
         ("agenttool_otel", "ApprovalRequired"),
+        ("agenttool_otel", "ResultRequired"),
     }
 )
 _MCP_ERRORS: Final = frozenset({("mcp", "McpError"), ("mcp", "MCPError")})
