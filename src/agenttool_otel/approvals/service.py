@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -41,13 +42,18 @@ class Approvals:
         self.approver = approver
         self._open_store = open_store
         self._store: ApprovalStore | None = None
+        self._lock = threading.Lock()
 
     @property
     def store(self) -> ApprovalStore:
         """The approval store, opened at first use."""
-        if self._store is None:
-            self._store = self._open_store()
-        return self._store
+        store = self._store
+        if store is None:
+            with self._lock:  # of two stores in memory, one would lose its requests
+                store = self._store
+                if store is None:
+                    store = self._store = self._open_store()
+        return store
 
     def close(self) -> None:
         """Close the store, if it was opened."""
