@@ -1,7 +1,7 @@
 """The registry in ``semconv/`` as Python objects, and the page that is generated from it.
 
-Usage: ``python tools/semconv.py`` (or ``docs``) writes docs/semconv.md; ``python tools/semconv.py check`` fails when the page is
-not what the registry gives.
+Usage: ``python tools/semconv.py`` (or ``docs``) writes docs/semconv.md; ``python tools/semconv.py check`` fails when
+the page is not what the registry gives.
 """
 
 from __future__ import annotations
