@@ -535,6 +535,10 @@ class TestRealOpa:
             stop.set()
             for future in futures:
                 future.result()
+        recovered = time.monotonic() + 20
+        while decider.decide(good).behavior is not Behavior.ALLOW:
+            assert time.monotonic() < recovered, "it did not recover by itself"
+            time.sleep(0.05)
         server.kill()
         allowed = sum(verdict.behavior is Behavior.ALLOW for _, verdict in seen)
         failed = [verdict for _, verdict in seen if verdict.fail_closed is not None]
@@ -545,7 +549,6 @@ class TestRealOpa:
             assert not (destructive and verdict.behavior is Behavior.ALLOW)
             if verdict.fail_closed is not None:
                 assert verdict.behavior is Behavior.DENY
-        assert not any(verdict.fail_closed for _, verdict in seen[-6:])
 
     @pytest.mark.slow
     def test_the_hot_path_is_within_reach_of_a_bare_round_trip(self, stock: OpaServer) -> None:

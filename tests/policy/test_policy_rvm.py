@@ -163,7 +163,8 @@ def test_both_forms_of_the_stock_bundle_agree(document: Any) -> None:
 FAST, SLOW = both(
     'default decision := "allow"\n\n'
     f'decision := "deny" if count(denials) > 0\n\ndenials contains 1 if startswith({X}, "a")\n\n'
-    f'denials contains 2 if count({X}) > 3\n\ndenials contains 3 if {{\n\tis_array({X})\n\tsome item in {X}\n\tlower(item) == "b"\n}}'
+    f"denials contains 2 if count({X}) > 3\n\n"
+    f'denials contains 3 if {{\n\tis_array({X})\n\tsome item in {X}\n\tlower(item) == "b"\n}}'
 )
 
 
