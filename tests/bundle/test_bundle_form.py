@@ -131,6 +131,13 @@ def test_no_negation_stands_inside_every() -> None:
             assert not re.search(r"\bnot\b", block[1]), (file, block[0])
 
 
+def test_no_index_stands_inside_every() -> None:
+    """The regorus machine reads ``every x in xs { y[x] == 1 }`` as a loop of its own and finds it always true."""
+    for file, text in modules():
+        for block in re.finditer(r"\bevery [^{]+\{([^}]*)\}", _code(text)):
+            assert "[" not in block[1], (file, block[0])
+
+
 def test_rules_use_only_builtins_that_all_engines_answer_alike() -> None:
     agreed = {
         *("array.concat", "concat", "count", "endswith", "glob.match", "is_array", "is_boolean", "is_number"),

@@ -5,12 +5,40 @@ package agenttool.permission
 all_clear(c) if {
 	data.agenttool.rules.declared.clear(c)
 	data.agenttool.rules.approval.clear(c)
+	data.agenttool.rules.destructive.clear(c)
+	facts_clear(c)
+	limits_clear(c)
+}
+
+# METADATA
+# title: Every concern that reads facts is clear
+# description: |
+#   Shortcuts for the common calls, without facts or with paths alone; they say no more than the concerns would.
+facts_clear(c) if {
+	input.facts.urls == []
+	input.facts.shell == []
+	input.facts.sql == []
+	input.facts.provenance == {}
+	data.agenttool.rules.paths.clear(c)
+} else if {
 	data.agenttool.rules.paths.clear(c)
 	data.agenttool.rules.shell.clear(c)
 	data.agenttool.rules.network.clear(c)
 	data.agenttool.rules.sql.clear(c)
 	data.agenttool.rules.dataflow.clear(c)
-	data.agenttool.rules.destructive.clear(c)
+}
+
+# METADATA
+# title: Every concern that limits actors and sessions is clear
+# description: A shortcut where the configuration sets no limits; it says no more than the concerns would.
+limits_clear(c) if {
+	c.roles.enforce == false
+	c.budgets.session == {}
+	c.budgets.tools == {}
+	c.evaluation.gates == []
+	input.tool.capability_refs == []
+	data.agenttool.rules.tenancy.clear(c)
+} else if {
 	data.agenttool.rules.evaluation.clear(c)
 	data.agenttool.rules.roles.clear(c)
 	data.agenttool.rules.tenancy.clear(c)
@@ -139,50 +167,52 @@ denials contains finding if some finding in data.agenttool.extension.deny
 
 # METADATA
 # title: What is asked about
-questions contains finding if {
+asks contains finding if {
 	"approval" in unclear
 	some finding in data.agenttool.rules.approval.ask
 }
 
-questions contains finding if {
+asks contains finding if {
 	"dataflow" in unclear
 	some finding in data.agenttool.rules.dataflow.ask
 }
 
-questions contains finding if {
+asks contains finding if {
 	"declared" in unclear
 	some finding in data.agenttool.rules.declared.ask
 }
 
-questions contains finding if {
+asks contains finding if {
 	"destructive" in unclear
 	some finding in data.agenttool.rules.destructive.ask
 }
 
-questions contains finding if {
+asks contains finding if {
 	"network" in unclear
 	some finding in data.agenttool.rules.network.ask
 }
 
-questions contains finding if {
+asks contains finding if {
 	"paths" in unclear
 	some finding in data.agenttool.rules.paths.ask
 }
 
-questions contains finding if {
+asks contains finding if {
 	"roles" in unclear
 	some finding in data.agenttool.rules.roles.ask
 }
 
-questions contains finding if {
+asks contains finding if {
 	"shell" in unclear
 	some finding in data.agenttool.rules.shell.ask
 }
 
-questions contains finding if {
+asks contains finding if {
 	"sql" in unclear
 	some finding in data.agenttool.rules.sql.ask
 }
+
+questions contains finding if some finding in asks
 
 questions contains finding if some finding in data.agenttool.extension.ask
 
@@ -195,43 +225,11 @@ questions contains {
 	"type": "policy",
 } if {
 	some concern in unclear
-	not concern in explained
+	not explained(concern)
 }
 
-explained contains "approval" if count(data.agenttool.rules.approval.deny) > 0
-
-explained contains "approval" if count(data.agenttool.rules.approval.ask) > 0
-
-explained contains "budgets" if count(data.agenttool.rules.budgets.deny) > 0
-
-explained contains "dataflow" if count(data.agenttool.rules.dataflow.ask) > 0
-
-explained contains "declared" if count(data.agenttool.rules.declared.deny) > 0
-
-explained contains "declared" if count(data.agenttool.rules.declared.ask) > 0
-
-explained contains "destructive" if count(data.agenttool.rules.destructive.deny) > 0
-
-explained contains "destructive" if count(data.agenttool.rules.destructive.ask) > 0
-
-explained contains "evaluation" if count(data.agenttool.rules.evaluation.deny) > 0
-
-explained contains "network" if count(data.agenttool.rules.network.deny) > 0
-
-explained contains "network" if count(data.agenttool.rules.network.ask) > 0
-
-explained contains "paths" if count(data.agenttool.rules.paths.deny) > 0
-
-explained contains "paths" if count(data.agenttool.rules.paths.ask) > 0
-
-explained contains "roles" if count(data.agenttool.rules.roles.ask) > 0
-
-explained contains "shell" if count(data.agenttool.rules.shell.deny) > 0
-
-explained contains "shell" if count(data.agenttool.rules.shell.ask) > 0
-
-explained contains "sql" if count(data.agenttool.rules.sql.deny) > 0
-
-explained contains "sql" if count(data.agenttool.rules.sql.ask) > 0
-
-explained contains "tenancy" if count(data.agenttool.rules.tenancy.deny) > 0
+explained(concern) if {
+	prefix := concat("", ["agenttool.rules.", concern, "."])
+	some finding in (asks | denials)
+	startswith(finding.rule, prefix)
+}

@@ -10,10 +10,17 @@ package agenttool.permission
 
 # METADATA
 # title: The decision
-# description: Always defined. The clear call is the common case, and reads no more than it has to.
+# description: |
+#   Always defined. The clear call is the common case: it reads no more than it has to, and its answer lies ready in
+#   the data, because building it would cost as much as deciding.
 # entrypoint: true
 decision := plain_answer("deny", unusable) if {
 	not data.agenttool.config.effective
+} else := data.agenttool.defaults.permission.clear_answers[concern] if {
+	all_clear(data.agenttool.config.effective)
+	data.agenttool.extension.quiet
+	data.agenttool.redaction.nothing(data.agenttool.config.effective)
+	concern := decisive
 } else := plain_answer("allow", grounds) if {
 	all_clear(data.agenttool.config.effective)
 	data.agenttool.extension.quiet
@@ -32,16 +39,28 @@ decision := plain_answer("deny", unusable) if {
 } else := answer("deny", {undecided})
 
 # METADATA
-# title: Why a clear call is allowed
-# description: The most specific of the concerns that had something to prove.
-grounds := data.agenttool.rules.shell.allowed if {
+# title: The concern that allows a clear call
+# description: The most specific of those that had something to prove.
+decisive := "shell" if {
 	input.facts.shell != []
-} else := data.agenttool.rules.sql.allowed if {
+} else := "sql" if {
 	input.facts.sql != []
-} else := data.agenttool.rules.network.allowed if {
+} else := "network" if {
 	input.facts.urls != []
-} else := data.agenttool.rules.paths.allowed if {
+} else := "paths" if {
 	input.facts.paths != []
+} else := "declared"
+
+# METADATA
+# title: Why a clear call is allowed
+grounds := data.agenttool.rules.shell.allowed if {
+	decisive == "shell"
+} else := data.agenttool.rules.sql.allowed if {
+	decisive == "sql"
+} else := data.agenttool.rules.network.allowed if {
+	decisive == "network"
+} else := data.agenttool.rules.paths.allowed if {
+	decisive == "paths"
 } else := data.agenttool.rules.declared.allowed
 
 # METADATA

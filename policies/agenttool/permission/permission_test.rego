@@ -35,6 +35,33 @@ test_the_reason_is_the_most_specific_one if {
 	rule == "agenttool.rules.sql.read_only" with input as f.with_sql({})
 }
 
+test_the_ready_answers_are_those_that_would_be_built[concern] if {
+	some concern, allowed in {
+		"declared": data.agenttool.rules.declared.allowed,
+		"paths": data.agenttool.rules.paths.allowed,
+		"network": data.agenttool.rules.network.allowed,
+		"shell": data.agenttool.rules.shell.allowed,
+		"sql": data.agenttool.rules.sql.allowed,
+	}
+	built := data.agenttool.permission.plain_answer("allow", allowed) with input as f.base
+	built == data.agenttool.defaults.permission.clear_answers[concern]
+}
+
+test_a_clear_call_with_obligations_carries_them[index] if {
+	some index, pair in [
+		[f.changed({"facts": {"paths": []}}), "agenttool.rules.declared.read_only"],
+		[f.base, "agenttool.rules.paths.read_inside"],
+		[f.with_url({}), "agenttool.rules.network.reachable"],
+		[f.with_shell({}), "agenttool.rules.shell.read_only"],
+		[f.with_sql({}), "agenttool.rules.sql.read_only"],
+	]
+	document := object.union(pair[0], {"permission_profile": {"redaction_required": true}})
+	answer := decision with input as document
+	answer.behavior == "allow"
+	answer.reason.rule_ref == pair[1]
+	answer.obligations.redact_result == ["*"]
+}
+
 test_a_sensitive_place_is_denied_with_its_path if {
 	document := f.with_path({"sensitive": "credential", "inside": false, "lexical": "/etc/shadow"})
 	decision == {
