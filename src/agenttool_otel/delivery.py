@@ -10,14 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from agenttool_otel.echoes import Echoes, echoes_of, plain
 from agenttool_otel.invocation import Invocation
-from agenttool_otel.names import PersistenceStrategy, RedactionState, ResultStatus
+from agenttool_otel.names import Attr, Event, PersistenceStrategy, RedactionState, ResultStatus
 from agenttool_otel.recorder import Recorder
-from agenttool_otel.records.values import to_json_value
 from agenttool_otel.redaction import Redactor
+from agenttool_otel.redaction.types import Redaction
+from agenttool_otel.results.items import ItemCleaner
 from agenttool_otel.results.persistence import ResultKeeper
 from agenttool_otel.results.size import size_of
-from agenttool_otel.results.transform import Transform
+from agenttool_otel.results.stream import StreamOutcome
+from agenttool_otel.results.transform import RedactionFailed, Transform
+from agenttool_otel.stream_tap import StreamTap, aguard, collected, guard
 
 __all__ = ["Delivery"]
 
@@ -111,16 +115,16 @@ class Delivery:
                 invocation_id=call.id,
                 result_id=call.result_id,
                 size=call.size,
-                transform=self._transform,
+                transform=self._transform_of(call),
                 owner={"session_id": context.session_id or "", "tenant": context.tenant or ""},
             )
+            call.kept = kept
             call.persistence = kept.decision
             if choice.strategy is not PersistenceStrategy.INLINE or kept.decision.strategy != choice.strategy:
                 call.preview = kept.preview
                 if binding:
                     call.delivered = kept.preview
-            if kept.decision.strategy is PersistenceStrategy.DROP_WITH_REASON:
-                call.result_status = ResultStatus.TOO_LARGE
+            _mark_dropped(call)
             recorder.persisted(call, failure=kept.failure, store=self._store_name())
 
         return store
@@ -132,10 +136,185 @@ class Delivery:
             return "none"
 
     def _redact(self, call: Invocation, recorder: Recorder) -> None:
+        value, redactions, state = self._redacted(call, call.delivered, self._pointers(call))
+        recorder.redacted(call, "result", redactions, state)
+        if redactions or state is not RedactionState.NONE:
+            call.delivered = value
+
+    def _pointers(self, call: Invocation) -> tuple[str, ...]:
+        verdict = call.verdict
+        return (*call.spec.redact_result, *(verdict.redact_result if verdict is not None else ()))
+
+    def _redacted(
+        self, call: Invocation, value: Any, pointers: tuple[str, ...]
+    ) -> tuple[Any, tuple[Redaction, ...], RedactionState]:
+        data = plain(value)
+        echoes = echoes_of(call, self._redactor)
+        masked = data if echoes is None else echoes.value(data)
+        redacted = self._redactor.redact(masked, pointers=pointers)
+        if echoes is None or masked == data:
+            return redacted
+        state = RedactionState.REDACTED if redacted.state is RedactionState.NONE else redacted.state
+        return redacted.value, (*redacted.redactions, echoes.found), state
+
+    def _transform_of(self, call: Invocation) -> Transform | None:
+        if self._transform is None:
+            return None
+        echoes = echoes_of(call, self._redactor)
+        return self._transform if echoes is None else _masking(self._transform, echoes)
+
+    # --- streams -----------------------------------------------------------------------------------------------------
+
+    def tapped(
+        self, call: Invocation, function: Callable[..., Any], recorder: Recorder, *, is_async: bool
+    ) -> Callable[..., Any]:
+        """Return a generator function behind a tap, or as it is when nobody has to see its items: the usual case.
+
+        Args:
+            call: the call, decided.
+            function: the generator function.
+            recorder: telemetry.
+            is_async: whether it is asynchronous.
+        """
         spec, verdict = call.spec, call.verdict
-        pointers = (*spec.redact_result, *(verdict.redact_result if verdict is not None else ()))
-        plain = call.delivered if type(call.delivered) is str else to_json_value(call.delivered)
-        redacted = self._redactor.redact(plain, pointers=pointers)
-        recorder.redacted(call, "result", redacted.redactions, redacted.state)
-        if redacted.redactions or redacted.state is not RedactionState.NONE:
-            call.delivered = redacted.value
+        wanted = spec.persistence is not None or spec.max_inline_chars is not None
+        if not (wanted or self.obliged(call) or recorder.telemetry.events.verbose):
+            return function
+        binding = verdict is not None and (verdict.persistence is not None or verdict.max_inline_chars is not None)
+        tap = call.tap = self._tap(call, recorder, keep=wanted or binding, binding=binding)
+        wrap: Any = aguard if is_async else guard
+        return lambda *args, **kwargs: wrap(tap, function(*args, **kwargs))
+
+    def gathered(
+        self, call: Invocation, function: Callable[..., Any], recorder: Recorder, *, is_async: bool
+    ) -> Callable[..., Any]:
+        """Return a generator function as one that returns its items, within bounded memory.
+
+        Args:
+            call: the call, decided.
+            function: the generator function.
+            recorder: telemetry.
+            is_async: whether it is asynchronous.
+        """
+
+        def open_tap() -> StreamTap:
+            tap = call.tap = self._tap(call, recorder, keep=True, binding=False)
+            return tap
+
+        return collected(open_tap, function, is_async)
+
+    def streamed(self, call: Invocation, recorder: Recorder) -> bool:
+        """Take over what the tap of a stream found; tell whether the result needs no further keeping.
+
+        Args:
+            call: the call, settled, with the outcome of its stream in ``kept``.
+            recorder: telemetry.
+        """
+        call.items = call.tap.items
+        outcome: StreamOutcome | None = call.kept
+        if outcome is None:
+            return False
+        if call.size is None:
+            call.size = outcome.total_bytes
+        if outcome.decision is None and outcome.failure is None:
+            call.kept = None
+            return False
+        if outcome.decision is not None:
+            outcome.decision.result_id = call.result_id
+            call.persistence = outcome.decision
+        if call.ran and outcome.truncated:
+            call.preview = outcome.preview
+            verdict = call.verdict
+            if verdict is not None and (verdict.persistence is not None or verdict.max_inline_chars is not None):
+                call.delivered = call.preview
+            _mark_dropped(call)
+        recorder.persisted(call, failure=outcome.failure, store=self._store_name())
+        return True
+
+    def _tap(self, call: Invocation, recorder: Recorder, *, keep: bool, binding: bool) -> StreamTap:
+        spec, verdict, context = call.spec, call.verdict, call.context
+        collector, limit = None, None
+        if keep:
+            collector, choice = self.keeper.collector(
+                invocation_id=call.id,
+                obliged_limit=verdict.max_inline_chars if verdict is not None else None,
+                contract_limit=spec.max_inline_chars,
+                strategy=verdict.persistence if verdict is not None else None,
+                contract_strategy=spec.persistence,
+                sensitivity=spec.permission.data_sensitivity,
+                supports_persistence=spec.execution.supports_persistence,
+                exempt=spec.exempt,
+                transform=self._transform_of(call),
+                owner={"session_id": context.session_id or "", "tenant": context.tenant or ""},
+            )
+            if binding:
+                hidden = (PersistenceStrategy.REF_ONLY, PersistenceStrategy.DROP_WITH_REASON)
+                limit = 0 if choice.strategy in hidden else choice.max_inline_chars
+        cleaner, found = None, list[Redaction]()
+        if self._must_redact(call):
+            cleaner = ItemCleaner(self._item_cleaner(call, found))
+
+        def partial(sequence: int, size: int | None) -> None:
+            attributes: dict[str, Any] = {Attr.PROGRESS_SEQUENCE: sequence}
+            if size is not None:
+                attributes[Attr.RESULT_SIZE_BYTES] = size
+            recorder.emit(call, Event.INVOCATION_PARTIAL_RESULT, attributes)
+
+        def cleaned(failed: bool) -> None:
+            state = RedactionState.REDACTED if found else RedactionState.NONE
+            recorder.redacted(call, "result", _summed(found), RedactionState.FAILED if failed else state)
+
+        verbose = recorder.telemetry.events.verbose
+        return StreamTap(
+            call,
+            collector=collector,
+            cleaner=cleaner,
+            limit=limit,
+            partial=partial if verbose else None,
+            cleaned=cleaned,
+        )
+
+    def _item_cleaner(self, call: Invocation, found: list[Redaction]) -> Callable[[Any], Any]:
+        pointers = _item_pointers(self._pointers(call))
+
+        def clean(item: Any) -> Any:
+            value, redactions, state = self._redacted(call, item, pointers)
+            if state is RedactionState.FAILED:
+                raise RedactionFailed("redaction failed")
+            found.extend(redactions)
+            return value if redactions else item
+
+        return clean
+
+
+def _mark_dropped(call: Invocation) -> None:
+    decision = call.persistence
+    if decision is not None and decision.strategy is PersistenceStrategy.DROP_WITH_REASON and call.ran:
+        failed = decision.redaction_state is RedactionState.FAILED
+        call.result_status = ResultStatus.REDACTED if failed else ResultStatus.TOO_LARGE
+        if failed:
+            call.redaction_state = RedactionState.FAILED
+
+
+def _masking(transform: Transform, echoes: Echoes) -> Transform:
+    return Transform(
+        lambda text: transform.text(echoes.text(text)),
+        lambda value, pointer: transform.value(echoes.value(value), pointer),
+    )
+
+
+def _item_pointers(pointers: tuple[str, ...]) -> tuple[str, ...]:
+    """Return pointers into a list of items as pointers into one item, beside those that mean the item already."""
+    inner = []
+    for pointer in pointers:
+        first, slash, rest = pointer.removeprefix("#").removeprefix("/").partition("/")
+        if pointer.startswith(("/", "#/")) and (first == "*" or first.isdecimal()):
+            inner.append(f"/{rest}" if slash else "*")
+    return (*pointers, *inner)
+
+
+def _summed(redactions: list[Redaction]) -> tuple[Redaction, ...]:
+    counts: dict[tuple[str, str, str], int] = {}
+    for kind, pointer, rule, count in redactions:
+        counts[kind, pointer, rule] = counts.get((kind, pointer, rule), 0) + count
+    return tuple(Redaction(*key, count) for key, count in counts.items())

@@ -17,9 +17,12 @@ from agenttool_otel.errors import (
 )
 from agenttool_otel.invocation import Invocation, policy_ref
 from agenttool_otel.names import ErrorClass, InvocationStatus, Outcome, ResultStatus
-from agenttool_otel.records import ToolResult
+from agenttool_otel.records import ToolError, ToolResult
+from agenttool_otel.records.values import to_json_value
 
 __all__ = ["deliver", "outcome_of", "to_result"]
+
+_MAX_CHECKED_BYTES = 4 << 20
 
 _OUTCOMES: dict[ErrorClass, type[GovernedOutcome]] = {
     ErrorClass.SCHEMA_VALIDATION_FAILED: ToolInputInvalid,
@@ -90,14 +93,41 @@ def to_result(call: Invocation) -> ToolResult:
     from agenttool_otel.results.content import map_content  # only an envelope needs it, and it is large
 
     mapped = map_content(call.model_value)
+    kept = call.kept
+    if kept is not None and kept.model_facing:
+        mapped.content, mapped.model_facing = kept.content, kept.model_facing
     result.content = mapped.content
     result.structured_content = mapped.structured_content
     result.model_facing_content = mapped.model_facing
     result.ui_facing_summary = mapped.ui_summary
     result.transcript_search_text = mapped.transcript_text
-    if call.persistence is not None and call.persistence.persisted_ref is not None:
-        result.resource_refs = [call.persistence.persisted_ref]
+    result.resource_refs = mapped.resource_refs
+    result.artifact_refs = mapped.artifact_refs
+    result.is_error = result.is_error or mapped.is_error
+    if call.persistence is not None:
+        result.persistence = call.persistence.to_json_object()  # type: ignore[attr-defined]
+        if call.persistence.persisted_ref is not None:
+            result.resource_refs = [call.persistence.persisted_ref, *result.resource_refs]
+    problems = [*mapped.schema_errors, *_output_problems(call, mapped.structured_content)]
+    if problems:
+        result.schema_errors = problems  # type: ignore[attr-defined]
+        if result.error is None:
+            # a fact for whoever reads the envelope; the tool ran, and its caller has the value
+            told = f"the output does not fit the output schema: {', '.join(problems)}"
+            result.error = ToolError.of(ErrorClass.RESULT_MAPPING_FAILED, told)
     return result.with_value(call.delivered)
+
+
+def _output_problems(call: Invocation, structured: Any) -> list[str]:
+    """Check the native output against the output schema: places and keywords, never values."""
+    check = call.spec.output_check
+    if check is None or call.error is not None or (call.size or 0) > _MAX_CHECKED_BYTES:
+        return []
+    try:
+        data = structured if structured is not None else to_json_value(call.value)
+        return [f"{pointer or '/'} fails {keyword!r}" for pointer, keyword in check.problems(data)]
+    except Exception as error:
+        return [f"/ {type(error).__name__}"]
 
 
 def _summary(call: Invocation) -> str:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from typing import Any
 
 from agenttool_otel.approvals.types import ApprovalRequest
+from agenttool_otel.echoes import echoes_of
 from agenttool_otel.invocation import Invocation
 from agenttool_otel.policy.types import Verdict
 from agenttool_otel.records import utc_now
@@ -35,7 +38,16 @@ class Questions:
         """
         spec, context = call.spec, call.context
         now = utc_now()
-        preview = self._redactor.redact(call.permission_input, pointers=(*spec.sensitive, *verdict.redact_input))
+        pointers = (*spec.sensitive, *verdict.redact_input)
+        preview = self._redactor.redact(call.permission_input, pointers=pointers)
+        echoes = echoes_of(call, self._redactor)
+
+        def shown(offers: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+            # safer calls and changes repeat the arguments, and the request is kept
+            masked = [dict(offer) for offer in offers] if echoes is None else echoes.value([dict(o) for o in offers])
+            value = self._redactor.redact(masked, pointers=pointers).value
+            return value if isinstance(value, list) else []
+
         return ApprovalRequest(
             invocation_id=call.id,
             tool_id=spec.tool_id,
@@ -50,8 +62,8 @@ class Questions:
             message=verdict.message or spec.permission.approval_reason or "",
             arguments_preview=preview.value if isinstance(preview.value, dict) else {"arguments": "[redacted]"},
             input_schema=spec.check.schema,
-            alternatives=list(verdict.alternatives),
-            suggested_updates=list(verdict.suggested_updates),
+            alternatives=shown(verdict.alternatives),
+            suggested_updates=shown(verdict.suggested_updates),
             approver_roles=list(verdict.extra.get("approver_roles", ())),
             created_at=now,
             expires_at=now + timedelta(seconds=self._ttl),

@@ -7,16 +7,20 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 from opentelemetry.trace import Link
 
+from agenttool_otel.echoes import cleaner_of, echoes_of, plain
 from agenttool_otel.hooks.registry import BEFORE
 from agenttool_otel.invocation import Invocation
 from agenttool_otel.names import (
     ApprovalStatus,
     Attr,
+    Behavior,
     Event,
     Exc,
     GenAI,
@@ -56,7 +60,7 @@ class Recorder:
         redactor: cleans whatever content is captured.
     """
 
-    __slots__ = ("_capture_event", "_capture_span", "_labels", "_max_chars", "_redactor", "telemetry")
+    __slots__ = ("_capture_event", "_capture_span", "_clean_reason", "_labels", "_max_chars", "_redactor", "telemetry")
 
     def __init__(self, telemetry: Telemetry, redactor: Redactor) -> None:
         self.telemetry = telemetry
@@ -64,6 +68,8 @@ class Recorder:
         capture = telemetry.settings.capture
         self._capture_span = capture in ("SPAN_ONLY", "SPAN_AND_EVENT")
         self._capture_event = capture in ("EVENT_ONLY", "SPAN_AND_EVENT")
+        # rules say the same few sentences over and over
+        self._clean_reason = lru_cache(maxsize=2048)(self._cleaned_reason)
         self._labels: dict[tuple[Any, ...], dict[str, Any]] = {}
         self._max_chars = telemetry.settings.max_attribute_chars
 
@@ -244,14 +250,59 @@ class Recorder:
 
     def _captured(self, call: Invocation, target: str, value: Any, pointers: tuple[str, ...]) -> str:
         try:
+            echoes = echoes_of(call, self._redactor)
+            masked = 0
+            if echoes is not None and target != "arguments":
+                data = plain(value)
+                value = echoes.value(data)
+                masked = value != data
             redacted = self._redactor.redact(value, pointers=pointers, budget_bytes=self._max_chars)
+            if masked and echoes is not None:
+                redacted = redacted._replace(redactions=(*redacted.redactions, echoes.found))
             self.redacted(call, target, redacted.redactions, redacted.state)
-            if isinstance(redacted.value, str):
-                return redacted.value
-            return json.dumps(redacted.value, ensure_ascii=False, default=lambda _: "[unserializable]")
+            shown = redacted.value
+            if echoes is not None and target == "arguments":
+                shown = echoes.value(shown)  # one argument may repeat another
+            if isinstance(shown, str):
+                return shown
+            return json.dumps(shown, ensure_ascii=False, default=lambda _: "[unserializable]")
         except Exception as error:
             self.telemetry.losses.note("capture", error)
             return "[redaction failed]"
+
+    def cleaner(self, call: Invocation, clean: Callable[[str], str]) -> Callable[[str], str]:
+        """Return what cleans a text of this call: from the call's own secrets, then from those that detectors know.
+
+        Args:
+            call: the call.
+            clean: redacts a text.
+        """
+        return cleaner_of(call, self._redactor, clean)
+
+    def _cleaned_reason(self, text: str) -> str:
+        try:
+            value = self._redactor.redact_text(text).value
+        except Exception as error:
+            self.telemetry.losses.note("capture", error)
+            return ""  # a broken redactor costs the words, not the decision
+        return value if type(value) is str else ""
+
+    def cleaned(self, call: Invocation, verdict: Verdict) -> Verdict:
+        """Redact the reason of a verdict, which a policy may have made of the arguments.
+
+        Args:
+            call: the call.
+            verdict: the verdict; not changed, it may be the cache's.
+        """
+        message = verdict.message
+        if not message:
+            return verdict
+        text = self._clean_reason(message)
+        if verdict.behavior is not Behavior.ALLOW or call.spec.sensitive:
+            echoes = echoes_of(call, self._redactor)
+            if echoes is not None:
+                text = self._clean_reason(echoes.text(message))
+        return verdict if text == message else replace(verdict, message=text)
 
     def redacted(self, call: Invocation, target: str, redactions: Any, state: RedactionState) -> None:
         """Remember and tell what was redacted: kinds, pointers and counts, never a value.

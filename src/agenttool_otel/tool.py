@@ -215,7 +215,7 @@ class GovernedTool:
         call = self.plan({**(arguments or {}), **named})
         governor, target = self.governor, self.json_target()
         if not target.is_async:
-            target = Target(_in_thread(target.function), bind_json, rebind_python, is_async=True)
+            target.is_async = target.in_thread = True
         await arun(call, governor.pipeline.run(call, target), governor)
         if isinstance(call.exception, asyncio.CancelledError):
             raise call.exception  # cancelling the caller is not an outcome of the call
@@ -263,33 +263,10 @@ class GovernedTool:
 
     def json_target(self) -> Target:
         """Return what a JSON call of this tool runs."""
-        function = _collected(self.function, self.is_async) if self.streams else self.function
-        return Target(function, bind_json, rebind_python, is_async=self.is_async)
+        return Target(self.function, bind_json, rebind_python, is_async=self.is_async, collects=self.streams)
 
     def __repr__(self) -> str:
         return f"<GovernedTool {self.spec.tool_id}>"
-
-
-def _in_thread(function: Callable[..., Any]) -> Callable[..., Any]:
-    async def off_the_loop(*args: Any, **kwargs: Any) -> Any:
-        return await asyncio.to_thread(function, *args, **kwargs)
-
-    return off_the_loop
-
-
-def _collected(function: Callable[..., Any], is_async: bool) -> Callable[..., Any]:
-    """Turn a generator function into one that returns the list of its items."""
-    if is_async:
-
-        async def acollect(*args: Any, **kwargs: Any) -> list[Any]:
-            return [item async for item in function(*args, **kwargs)]
-
-        return acollect
-
-    def collect(*args: Any, **kwargs: Any) -> list[Any]:
-        return list(function(*args, **kwargs))
-
-    return collect
 
 
 def shape_of(function: Any) -> tuple[bool, bool]:

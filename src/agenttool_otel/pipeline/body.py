@@ -6,8 +6,10 @@ persistence.
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
+from functools import partial
 from typing import Any
 
 from agenttool_otel.delivery import Delivery
@@ -18,6 +20,7 @@ from agenttool_otel.names import (
     Attr,
     ErrorClass,
     Event,
+    GenAI,
     InvocationStatus,
     Outcome,
     ResultStatus,
@@ -28,10 +31,19 @@ from agenttool_otel.pipeline.target import Target
 from agenttool_otel.recorder import Recorder
 from agenttool_otel.results.control_flow import cancellation, control_flow
 from agenttool_otel.results.errors import ErrorMapper
+from agenttool_otel.results.native_failure import native_failure
 from agenttool_otel.results.retry import RetryPolicy
 from agenttool_otel.sessions import Session
 
 __all__ = ["Body"]
+
+
+def _unused(*args: Any) -> None:
+    raise TypeError("this call runs elsewhere")
+
+
+_ELSEWHERE = Target(_unused, _unused, _unused)
+"""What a call runs whose executor is not in this process."""
 
 
 class Body:
@@ -68,7 +80,8 @@ class Body:
         self._recorder.arguments(call)
         self._recorder.verbose(call, Event.INVOCATION_QUEUED)
         timeout = execution.timeout_ms / 1000 if execution.timeout_ms else None
-        effect = Execute(target.function, call.call_args, call.call_kwargs, target.is_async, timeout)
+        function = self._function(call, target)
+        effect = Execute(function, call.call_args, call.call_kwargs, target.is_async, timeout)
         call.outcome = Outcome.EXECUTED
         call.started_ns = time.time_ns()
         call.enter(InvocationStatus.RUNNING)
@@ -78,14 +91,36 @@ class Body:
         call.attempts = 1
         if execution.supports_retries and attempt.exception is not None and not target.streams:
             attempt = yield from self._retry(call, effect, attempt)
+        yield from self._conclude(call, target, session, attempt)
+
+    def complete(self, call: Invocation, session: Session, attempt: Attempt) -> Generator[Any, Any, None]:
+        """Settle a call that ran elsewhere, as if it had run here.
+
+        Args:
+            call: the call, permitted, in its second part.
+            session: its session.
+            attempt: what its executor reports.
+        """
+        call.outcome = Outcome.EXECUTED
+        call.attempts = 1
+        call.enter(InvocationStatus.RUNNING)
+        yield from self._conclude(call, _ELSEWHERE, session, attempt)
+
+    def _conclude(
+        self, call: Invocation, target: Target, session: Session, attempt: Attempt
+    ) -> Generator[Any, Any, None]:
         try:
+            if call.tap is not None:
+                yield RunBlocking(partial(self._end_stream, call, attempt))
             self._settle(call, target, attempt)
             session.ran(call.spec.declaration.tool_id, call.size)
             if call.ran and call.context.session_id and call.spec.safety.open_world is not False:
                 session.saw(call.spec.declaration.tool_id, attempt.value, open_world=True)
             if self._hooks is not None:
                 yield from self._hooks.after(call)
-            if call.ran and not target.streams:
+            if call.tap is not None and self._delivery.streamed(call, self._recorder):
+                pass
+            elif call.ran and not target.streams:
                 store = self._delivery.prepare(call, self._recorder)
                 if store is not None:
                     yield RunBlocking(store)
@@ -99,6 +134,26 @@ class Body:
         if call.claim is not None:
             yield FinishClaim(call.claim, call.result_status)
 
+    def _function(self, call: Invocation, target: Target) -> Callable[..., Any]:
+        """Return what runs: the tool itself, or the tool behind what watches or gathers its items."""
+        function = target.function
+        if target.streams:
+            function = self._delivery.tapped(call, function, self._recorder, is_async=target.is_async)
+        elif target.collects:
+            is_async = target.is_async and not target.in_thread
+            function = self._delivery.gathered(call, function, self._recorder, is_async=is_async)
+        return _in_thread(function) if target.in_thread else function
+
+    def _end_stream(self, call: Invocation, attempt: Attempt) -> None:
+        reason = None
+        if attempt.abandoned:
+            reason = AbortReason.ABANDONED
+        elif attempt.timed_out:
+            reason = AbortReason.TIMEOUT
+        elif attempt.exception is not None and cancellation(attempt.exception) is not None:
+            reason = AbortReason.USER_INTERRUPTION
+        call.kept = call.tap.finish(abort_reason=reason, failed=attempt.exception is not None)
+
     def _retry(self, call: Invocation, effect: Execute, attempt: Attempt) -> Generator[Any, Any, Attempt]:
         """Run again what may be run again, within the decision it had, and let each attempt be seen."""
         policy = RetryPolicy.from_profile(call.spec.execution)
@@ -106,10 +161,15 @@ class Body:
             error = attempt.exception
             if control_flow(error) or cancellation(error) is not None:
                 break
-            delay = policy.next_delay(call.attempts, self._errors.classify(error))
+            failure = self._errors.classify(error, redact=_silent)
+            delay = policy.next_delay(call.attempts, failure)
             if delay is None:
                 break
-            attributes = {Attr.ATTEMPT_NUMBER: call.attempts, Attr.ATTEMPT_DELAY: delay}
+            attributes = {
+                Attr.ATTEMPT_NUMBER: call.attempts,
+                Attr.ATTEMPT_DELAY: delay,
+                GenAI.ERROR_TYPE: failure.error_class.value,
+            }
             self._recorder.emit(call, Event.INVOCATION_RETRIED, attributes)
             yield Sleep(delay)
             call.attempts += 1
@@ -128,7 +188,18 @@ class Body:
         if attempt.abandoned:
             call.result_status = ResultStatus.PARTIAL_SUCCEEDED
             call.abort_reason = AbortReason.ABANDONED.value
-        call.enter(InvocationStatus.SUCCEEDED)
+        failure = native_failure(attempt.value)
+        if failure is None:
+            call.enter(InvocationStatus.SUCCEEDED)
+        else:
+            # the tool returned, so its caller gets the value; that it failed is what the value itself says
+            call.fail(
+                ErrorClass.EXECUTION_FAILED,
+                "the result says that the call failed",
+                InvocationStatus.FAILED,
+                ResultStatus.FAILED,
+                native_error_ref=failure,
+            )
 
     def _failed(self, call: Invocation, attempt: Attempt) -> None:
         error = call.exception = attempt.exception
@@ -148,8 +219,20 @@ class Body:
             call.abort_reason = AbortReason.USER_INTERRUPTION.value
             self._endings.cancel(call, error)
         else:
-            call.error = self._errors.classify(error)
+            call.error = self._errors.classify(error, redact=self._recorder.cleaner(call, self._endings.redact))
             timed_out = call.error.error_class is ErrorClass.TIMEOUT
             call.result_status = ResultStatus.TIMED_OUT if timed_out else ResultStatus.FAILED
             call.enter(InvocationStatus.TIMED_OUT if timed_out else InvocationStatus.FAILED)
             self._recorder.exception(call)
+
+
+def _silent(text: str) -> str:
+    """Stand for a redactor where nobody reads the message."""
+    return ""
+
+
+def _in_thread(function: Callable[..., Any]) -> Callable[..., Any]:
+    async def off_the_loop(*args: Any, **kwargs: Any) -> Any:
+        return await asyncio.to_thread(function, *args, **kwargs)
+
+    return off_the_loop

@@ -219,13 +219,14 @@ class Endings:
         """
         return self._clean(text)
 
-    def message_of(self, error: BaseException) -> str:
+    def message_of(self, error: BaseException, call: Invocation) -> str:
         """Return an exception's redacted message; a ``__str__`` that raises costs the message, nothing else.
 
         Args:
             error: the exception.
+            call: the call, whose own secrets the message may quote.
         """
         try:
-            return self.redact(str(error)) or type(error).__name__
+            return self._recorder.cleaner(call, self._clean)(str(error)) or type(error).__name__
         except Exception:
             return type(error).__name__

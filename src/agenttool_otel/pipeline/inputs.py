@@ -90,7 +90,7 @@ class Inputs:
         try:
             check(call.permission_input)
         except Exception as error:
-            message = self._endings.message_of(error)
+            message = self._endings.message_of(error, call)
             self._endings.refuse(
                 call,
                 ErrorClass.INVALID_ARGUMENTS,

@@ -107,6 +107,7 @@ class Permission:
             self.suggest(call, verdict)
             if self._hooks is not None:
                 verdict = yield from self._hooks.decided(call, target, verdict)
+            verdict = self._recorder.cleaned(call, verdict)
             call.decide(verdict)
             self._recorder.decided(call, verdict)
             if verdict.mode is PolicyMode.SHADOW:

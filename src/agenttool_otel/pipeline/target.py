@@ -21,6 +21,8 @@ class Target:
         rebind: puts a changed JSON input into the call; raises ValueError when it can't be used.
         is_async: whether the callable returns an awaitable.
         streams: whether it returns an iterator whose items are the result.
+        collects: whether the callable is a generator function whose items are gathered into one result.
+        in_thread: whether a plain callable runs off the event loop; then ``is_async`` is set, and it is none itself.
         unwrap: takes what a model would see out of the return value; the whole value where not given.
     """
 
@@ -29,4 +31,6 @@ class Target:
     rebind: Callable[[Invocation, dict[str, Any], dict[str, Any]], None]
     is_async: bool = False
     streams: bool = False
+    collects: bool = False
+    in_thread: bool = False
     unwrap: Callable[[Any], Any] | None = None

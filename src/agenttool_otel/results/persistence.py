@@ -21,6 +21,7 @@ from agenttool_otel.results.size import measure, text_bytes
 from agenttool_otel.results.source import Source, source_of
 from agenttool_otel.results.stores.types import PayloadStore, PersistedRef
 from agenttool_otel.results.strategy import SENSITIVE, StrategyChoice, choose_strategy
+from agenttool_otel.results.stream import StreamCollector
 from agenttool_otel.results.transform import RedactionFailed, Transform
 from agenttool_otel.results.upload import StoreTimeout, Upload
 
@@ -154,6 +155,60 @@ class ResultKeeper:
             exempt=exempt,
         )
         return None if choice.is_plain else choice
+
+    def collector(
+        self,
+        *,
+        invocation_id: str,
+        obliged_limit: Any = None,
+        contract_limit: Any = None,
+        strategy: str | None = None,
+        contract_strategy: str | None = None,
+        sensitivity: str | None = None,
+        supports_persistence: bool = True,
+        exempt: bool = False,
+        transform: Transform | None = None,
+        owner: dict[str, str] | None = None,
+    ) -> tuple[StreamCollector, StrategyChoice]:
+        """Make the collector of a stream, of whose size nothing is known yet, and say what was chosen.
+
+        Args:
+            invocation_id: the call.
+            obliged_limit: see ``choose``, as all up to ``exempt``.
+            contract_limit: the contract's limit.
+            strategy: the policy's strategy.
+            contract_strategy: the contract's.
+            sensitivity: the permission profile's ``data_sensitivity``.
+            supports_persistence: what the execution profile says.
+            exempt: the tool reads persisted results itself.
+            transform: redaction of what is stored and previewed.
+            owner: ``session_id`` and ``tenant``.
+        """
+        choice = choose_strategy(
+            size=0,
+            default_limit=self.max_inline_chars,
+            contract_limit=contract_limit,
+            obliged_limit=obliged_limit,
+            contract_strategy=contract_strategy,
+            obliged_strategy=strategy,
+            sensitivity=sensitivity,
+            supports_persistence=supports_persistence,
+            has_store=self._store is not None,
+            exempt=exempt,
+        )
+        may_store = supports_persistence and not exempt and self._store is not None
+        may_store = may_store and strategy != _S.INLINE.value  # the policy says that nothing is stored
+        collector = StreamCollector(
+            invocation_id,
+            choice,
+            (lambda: self.store) if may_store else None,
+            preview_chars=self.preview_chars,
+            deadline_s=self.deadline_s,
+            transform=transform,
+            owner=owner,
+            ttl_s=self.ttl_s,
+        )
+        return collector, choice
 
     def keep(
         self,

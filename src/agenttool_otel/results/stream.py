@@ -132,6 +132,16 @@ class StreamCollector:
         self._redaction_failed = False
         self._closed = False
 
+    @property
+    def uploading(self) -> bool:
+        """Whether the stream is on its way to the store, so that the next item may have to wait for it."""
+        return self._upload is not None
+
+    @property
+    def total_bytes(self) -> int:
+        """Bytes of the stream so far, as they are written."""
+        return self._total
+
     def add(self, item: Any) -> Partial:
         """Take the next item; never raises.
 
