@@ -267,11 +267,10 @@ class Invocation:
         from agenttool_otel.records.values import to_json_value
 
         parameters = self.spec.parameters
-        if parameters is not None:
-            plain = to_json_value(parameters.flatten(self.bound))
-            return plain if isinstance(plain, dict) else {}
-        # a framework's door binds what it injects as well; a model's arguments are those that were decided
-        return {**self.permission_input, **_as_bound(self.bound, self.permission_input)}
+        # what nobody gave, a default, was decided as well; a framework's door binds what it injects too
+        bound = self.bound if parameters is None else parameters.flatten(self.bound)
+        given = to_json_value({name: value for name, value in bound.items() if name in self.permission_input})
+        return {**self.permission_input, **(given if isinstance(given, dict) else {})}
 
     def record(self, *, inputs: bool = False) -> InvocationRecord:
         """Build the tool_invocation record.
@@ -320,13 +319,6 @@ class Invocation:
             ended_at=_time(self.ended_ns) if self.ended_ns else None,
             **shown,
         )
-
-
-def _as_bound(bound: dict[str, Any], decided: dict[str, Any]) -> dict[str, Any]:
-    from agenttool_otel.records.values import to_json_value
-
-    plain = to_json_value({name: value for name, value in bound.items() if name in decided})
-    return plain if isinstance(plain, dict) else {}
 
 
 def policy_ref(verdict: Verdict) -> str:

@@ -24,6 +24,10 @@ __all__ = ["HookRun", "arun_hook", "run_hook"]
 _MAX_OUTPUTS = 64
 
 
+class _Expired(Exception):
+    """The time of a hook is over; a TimeoutError of its own is not that."""
+
+
 @dataclass(slots=True)
 class HookRun:
     """What one run of a hook came to.
@@ -94,6 +98,8 @@ def _start(hook: Hook, context: HookContext, tell: Callable[[HookRun], None]) ->
         try:
             answer = variables.run(_call, hook, context)
             run = HookRun(outputs_of(answer))
+        except _Expired:
+            run = HookRun(timed_out=True)
         except BaseException as error:
             run = HookRun(exception=error)
         tell(run)
@@ -114,8 +120,14 @@ def _call(hook: Hook, context: HookContext) -> Any:
 
 async def _bounded(answer: Any, timeout: float) -> Any:
     """Cancel an asynchronous hook that nobody waits for any more, so that its thread ends."""
-    async with asyncio.timeout(timeout):
-        return await _collected(answer)
+    deadline: asyncio.Timeout | None = None
+    try:
+        async with asyncio.timeout(timeout) as deadline:
+            return await _collected(answer)
+    except TimeoutError:
+        if deadline is not None and deadline.expired():
+            raise _Expired from None
+        raise
 
 
 async def _collected(answer: Any) -> Any:
