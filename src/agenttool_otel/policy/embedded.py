@@ -78,7 +78,8 @@ class CompiledBundle:
         for entry_point in self.entry_points:
             instance.warm(entry_point)
         self.reads: dict[str, ReadSet | None] = {
-            entry_point: read_set(self.program, entry_path(entry_point)) for entry_point in self.entry_points
+            entry_point: read_set(self.program, entry_path(entry_point), instance.holds)
+            for entry_point in self.entry_points
         }
         if fast:
             self.compiled = self._checked_program(instance)
@@ -183,6 +184,13 @@ class Instance:
                 # stopping costs more than it saves
                 self._machine = None
         return self.interpret(entry_point, text)
+
+    def holds(self, path: tuple[str, ...]) -> bool:
+        """Tell whether a rule that reads no input is defined and not false; an error counts as alive."""
+        try:
+            return self.interpret(".".join(("data", *path)), "{}") is not False
+        except PolicyEvaluationError as error:
+            return error.cause is not FailClosedCause.UNDEFINED
 
     def interpret(self, entry_point: str, text: str) -> Any:
         """Evaluate an entry point on an input with the interpreter.

@@ -4,14 +4,19 @@ Every access to the input starts at the word ``input`` (or an import of a part o
 after that word, over all rules that the entry point can reach, covers whatever is read: a value that is passed on,
 iterated or indexed with a computed key lies below its prefix. Nothing is claimed for ``with``, for builtins whose
 answer depends on more than their arguments, and where the input is used as a whole.
+
+One kind of rule is left out although it reads: a rule whose first statement is a rule that depends on the bundle's data
+alone and does not hold. As long as the bundle is the same, such a rule can't succeed, so nothing depends on what comes
+after. That is how a policy that knows budgets, but has none configured, stays independent of the session's counters.
 """
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
 
 from agenttool_otel.policy.builtins import NONDETERMINISTIC
-from agenttool_otel.policy.rego import Path, Program
+from agenttool_otel.policy.rego import Path, Program, Rule
 
 __all__ = ["VOLATILE", "ReadSet", "read_set"]
 
@@ -36,18 +41,19 @@ class ReadSet(NamedTuple):
         return self.typed + self.arguments
 
 
-def read_set(program: Program, entry: Path) -> ReadSet | None:
+def read_set(program: Program, entry: Path, holds: Callable[[Path], bool] | None = None) -> ReadSet | None:
     """Find the input paths that an entry point can read.
 
     Args:
         program: all modules of the bundle.
         entry: path of the entry point below ``data``.
+        holds: tells whether a rule that reads no input is defined and not false; ``None`` takes every rule for alive.
 
     Returns:
         ``None`` when the answer may depend on anything else.
     """
     paths: set[Path] = set()
-    for rule in program.reachable(entry):
+    for rule in _alive(program, entry, holds):
         if rule.has_with or any(call.name in NONDETERMINISTIC for call in rule.calls):
             return None
         for reference in rule.references:
@@ -63,3 +69,50 @@ def read_set(program: Program, entry: Path) -> ReadSet | None:
         typed=tuple(path for path in minimal if path[0] != "input"),
         arguments=tuple(path for path in minimal if path[0] == "input"),
     )
+
+
+def _alive(program: Program, entry: Path, holds: Callable[[Path], bool] | None) -> list[Rule]:
+    """Return the rules that a query can evaluate, transitively, without those that can't succeed in this bundle."""
+    if holds is None:
+        return program.reachable(entry)
+    seen: dict[int, Rule] = {}
+    pending = program.matching(entry)
+    while pending:
+        rule = pending.pop()
+        if id(rule) in seen:
+            continue
+        guard = _guard(program, rule)
+        if guard is not None and not holds(guard):
+            continue
+        seen[id(rule)] = rule
+        for reference in rule.references:
+            if reference.base == "data":
+                pending.extend(program.matching(reference.path))
+        for path, _ in rule.functions:
+            pending.extend(program.matching(path))
+    return list(seen.values())
+
+
+def _guard(program: Program, rule: Rule) -> Path | None:
+    """Return the data-only rule that is the whole first statement of a rule's one body, if there is such a one."""
+    spec: dict[str, Any] = rule.node.get("Spec") or {}
+    bodies = spec.get("bodies") or []
+    if len(bodies) != 1 or rule.has_with:
+        return None
+    statements = bodies[0]["query"]["stmts"]
+    expression = statements[0]["literal"].get("Expr") if statements else None
+    if expression is None or next(iter(expression["expr"])) not in ("Var", "RefDot"):
+        return None
+    start = statements[0]["span"]["start"]
+    found = [r for r in rule.references if r.start == start and r.base == "data" and r.whole]
+    if len(found) != 1:
+        return None
+    path = found[0].path
+    if not any(other.path == path for other in program.rules):
+        return None
+    for other in program.reachable(path):
+        if other.has_with or any(call.name in NONDETERMINISTIC for call in other.calls):
+            return None
+        if any(reference.base == "input" for reference in other.references):
+            return None
+    return path

@@ -1,0 +1,57 @@
+"""A rule that can't succeed in this bundle is not read: only where that is certain."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from agenttool_otel.names import EntryPoint
+from agenttool_otel.policy.embedded import EmbeddedEngine
+
+POLICY = """package agenttool.permission
+
+decision := {"behavior": "deny", "reason": {"type": "rule", "message": "used up"}} if over
+else := {"behavior": "allow", "reason": {"type": "rule", "message": "fine"}} if input.tool.name
+
+over if {
+	%s
+	input.session.counters.calls > data.agenttool.limits.calls
+}
+
+configured if data.agenttool.limits.calls
+depends_on_input if input.session.mode == "strict"
+guessed if rand.intn("x", 2) == 1
+"""
+
+
+def reads(tmp_path: Path, first: str, data: dict[str, object]) -> set[str]:
+    (tmp_path / "policy.rego").write_text(POLICY % first, encoding="utf-8")
+    (tmp_path / "data.json").write_text(json.dumps({"agenttool": data}), encoding="utf-8")
+    found = EmbeddedEngine(tmp_path).reads(EntryPoint.DECISION)
+    if found is None:
+        return {"not provable"}
+    return {".".join(path) for path in found[1].paths}
+
+
+def test_a_rule_behind_a_data_only_guard_that_does_not_hold_is_not_read(tmp_path: Path) -> None:
+    assert reads(tmp_path, "configured", {}) == {"tool.name"}
+    assert reads(tmp_path, "data.agenttool.permission.configured", {}) == {"tool.name"}
+
+
+def test_it_is_read_once_the_guard_holds(tmp_path: Path) -> None:
+    assert reads(tmp_path, "configured", {"limits": {"calls": 3}}) == {"tool.name", "session.counters.calls"}
+
+
+@pytest.mark.parametrize(
+    ("first", "expected"),
+    [
+        ("not configured", {"tool.name", "session.counters.calls"}),
+        ("depends_on_input", {"tool.name", "session.counters.calls", "session.mode"}),
+        ("configured == true", {"tool.name", "session.counters.calls"}),
+        ("input.session.interactive; configured", {"tool.name", "session.counters.calls", "session.interactive"}),
+    ],
+)
+def test_anything_else_counts_as_read(tmp_path: Path, first: str, expected: set[str]) -> None:
+    assert reads(tmp_path, first, {}) == expected
