@@ -83,17 +83,19 @@ def run_call(call: Invocation, target: Target, governor: Governor) -> str | None
     if door is None:
         run(call, governor.pipeline.run(call, target), governor)
         return None
-    task = door.task
-    if task.answered and not task.state.settled:
-        try:
-            task.look()
-            task.strike()
-        except Exception as error:
-            door.unread(error)
-        door.settle()
-    if not door.find():
-        run(call, governor.pipeline.run(call, door.target, door.links), door)
-        door.leave()
+    with door.task.inside():
+        if door.unsettled:
+            try:
+                door.task.look()
+                door.task.strike()
+            except Exception as error:
+                door.unread(error)
+            door.settle()
+        if not door.find():
+            run(call, governor.pipeline.run(call, door.target, door.links), door)
+            if door.pauses:
+                door.task.wait()
+            door.leave()
     return door.said
 
 
@@ -112,17 +114,19 @@ async def arun_call(call: Invocation, target: Target, governor: Governor) -> str
     if door is None:
         await arun(call, governor.pipeline.run(call, target), governor)
         return None
-    task = door.task
-    if task.answered and not task.state.settled:
-        try:
-            await task.alook()
-            await task.astrike()
-        except Exception as error:
-            door.unread(error)
-        await asyncio.to_thread(door.settle)
-    if not await asyncio.to_thread(door.find):
-        await arun(call, governor.pipeline.run(call, door.target, door.links), door)
-        door.leave()
+    with door.task.inside():
+        if door.unsettled:
+            try:
+                await door.task.alook()
+                await door.task.astrike()
+            except Exception as error:
+                door.unread(error)
+            await asyncio.to_thread(door.settle)
+        if not await asyncio.to_thread(door.find):
+            await arun(call, governor.pipeline.run(call, door.target, door.links), door)
+            if door.pauses:
+                await door.task.await_others()
+            door.leave()
     return door.said
 
 
@@ -183,6 +187,11 @@ class _Door:
         return cls(call, target, governor, task)
 
     # --- the answer --------------------------------------------------------------------------------------------------
+
+    @property
+    def unsettled(self) -> bool:
+        """Whether an answer may have come with the resume that nobody has looked at."""
+        return not self.task.state.settled and self.task.answered
 
     def unread(self, error: Exception) -> None:
         """Leave a resume value alone when it can't be told whose it is: what was asked is asked again."""
@@ -275,10 +284,16 @@ class _Door:
 
     # --- the end -----------------------------------------------------------------------------------------------------
 
+    @property
+    def pauses(self) -> bool:
+        """Whether the call waits for an answer, and not for one of the tool's own."""
+        call = self.call
+        return call.outcome is Outcome.PENDING and call.exception is None and call.request is not None
+
     def leave(self) -> None:
         """Pause the graph if the call waits; keep the result of an approved run for a repetition of its task."""
         call = self.call
-        if call.outcome is Outcome.PENDING and call.exception is None and call.request is not None:
+        if self.pauses and call.request is not None:
             call.exception = self.task.pause(_question(call, call.request))
         elif call.claim is not None and call.ran:
             self.kept.put(call.id, (call.value, call.delivered, call.preview, call.verdict))

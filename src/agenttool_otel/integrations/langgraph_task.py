@@ -12,9 +12,13 @@ nothing is taken and nothing can be waited for, which ends in a denial.
 
 from __future__ import annotations
 
+import asyncio
+import contextvars
 import dataclasses
 import threading
 from collections import Counter, OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 from langchain_core.runnables import RunnableConfig
@@ -36,22 +40,32 @@ _RESUME: Final = "__resume__"
 _INTERRUPT: Final = "__interrupt__"
 _NULL_TASK: Final = "00000000-0000-0000-0000-000000000000"
 _MAX_TASKS: Final = 1024
+_POLL: Final = 0.005
 
 
 class _State:
     """What the calls of one execution of a task share."""
 
-    __slots__ = ("count", "lock", "pad", "raised", "settled", "shown")
+    __slots__ = ("active", "changed", "count", "lock", "pad", "raised", "settled", "shown", "waiting")
 
     def __init__(self, pad: Any) -> None:
         self.pad = pad
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()
+        self.changed = threading.Condition(self.lock)
+        self.active: set[object] = set()
+        self.waiting: Counter[object] = Counter()
         self.count: Counter[str] = Counter()
         self.settled = False
         self.shown: Interrupt | None = None
         self.raised: tuple[Interrupt, ...] | None = None
 
+    @property
+    def quiet(self) -> bool:
+        """Whether every call of this execution has ended or waits for an answer."""
+        return all(self.waiting[token] > 0 for token in self.active)
 
+
+_open_calls: contextvars.ContextVar[tuple[object, ...]] = contextvars.ContextVar("agenttool_graph_calls", default=())
 _states: OrderedDict[int, _State] = OrderedDict()
 _states_lock = threading.Lock()
 
@@ -120,6 +134,52 @@ class GraphTask:
         with self.state.lock:
             self.state.count[key] += 1
             return self.state.count[key] - 1
+
+    # --- the calls of one execution ----------------------------------------------------------------------------------
+
+    @contextmanager
+    def inside(self) -> Iterator[None]:
+        """Count a call as being in progress.
+
+        Raises:
+            GraphInterrupt: this execution has been paused meanwhile; whatever it still runs would be lost.
+        """
+        state, token = self.state, object()
+        with state.lock:
+            if state.raised is not None:
+                raise GraphInterrupt(state.raised)
+            state.active.add(token)
+        opened = _open_calls.set((*_open_calls.get(), token))
+        try:
+            yield
+        finally:
+            _open_calls.reset(opened)
+            with state.lock:
+                state.active.discard(token)
+                del state.waiting[token]
+                state.changed.notify_all()
+
+    def wait(self) -> None:
+        """Wait until no other call of this execution runs: LangGraph drops what still runs at the first pause."""
+        state = self.state
+        with state.changed:
+            # whoever called this call waits too
+            state.waiting.update(token for token in _open_calls.get() if token in state.active)
+            state.changed.notify_all()
+            while not state.quiet:
+                state.changed.wait()
+
+    async def await_others(self) -> None:
+        """The same without blocking the event loop."""
+        state = self.state
+        with state.lock:
+            state.waiting.update(token for token in _open_calls.get() if token in state.active)
+            state.changed.notify_all()
+        while True:
+            with state.lock:
+                if state.quiet:
+                    return
+            await asyncio.sleep(_POLL)
 
     # --- the answer --------------------------------------------------------------------------------------------------
 
