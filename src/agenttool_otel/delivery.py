@@ -15,6 +15,7 @@ from agenttool_otel.invocation import Invocation
 from agenttool_otel.names import Attr, Event, PersistenceStrategy, RedactionState, ResultStatus
 from agenttool_otel.recorder import Recorder
 from agenttool_otel.redaction import Redactor
+from agenttool_otel.redaction.pointers import targets
 from agenttool_otel.redaction.types import Redaction
 from agenttool_otel.results.items import ItemCleaner
 from agenttool_otel.results.persistence import ResultKeeper
@@ -252,7 +253,9 @@ class Delivery:
                 limit = 0 if choice.strategy in hidden else choice.max_inline_chars
         cleaner, found = None, list[Redaction]()
         if self._must_redact(call):
-            cleaner = ItemCleaner(self._item_cleaner(call, found))
+            pointers = _item_pointers(self._pointers(call))
+            apart = targets(pointers).everything
+            cleaner = ItemCleaner(self._item_cleaner(call, pointers, found), apart=apart)
 
         def partial(sequence: int, size: int | None) -> None:
             attributes: dict[str, Any] = {Attr.PROGRESS_SEQUENCE: sequence}
@@ -274,9 +277,9 @@ class Delivery:
             cleaned=cleaned,
         )
 
-    def _item_cleaner(self, call: Invocation, found: list[Redaction]) -> Callable[[Any], Any]:
-        pointers = _item_pointers(self._pointers(call))
-
+    def _item_cleaner(
+        self, call: Invocation, pointers: tuple[str, ...], found: list[Redaction]
+    ) -> Callable[[Any], Any]:
         def clean(item: Any) -> Any:
             value, redactions, state = self._redacted(call, item, pointers)
             if state is RedactionState.FAILED:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, Final, Unpack, cast
 
 from agenttool_otel.approvals.service import Approvals
 from agenttool_otel.approvals.store import ApprovalStore
@@ -17,10 +17,10 @@ from agenttool_otel.approvals.types import Approver, AsyncApprover
 from agenttool_otel.catalog import GovernOptions, Registry
 from agenttool_otel.completion import NOTHING, acomplete_call, ainterrupt_call, complete_call, interrupt_call
 from agenttool_otel.config import Settings
-from agenttool_otel.context import AgentContext
+from agenttool_otel.context import AgentContext, current_context
 from agenttool_otel.defaults import build_with, default_governor, is_default, replace_default
 from agenttool_otel.delivery import Delivery
-from agenttool_otel.errors import ConfigurationError, PolicyError, PolicyLoadError
+from agenttool_otel.errors import ConfigurationError, PersistenceError, PolicyError, PolicyLoadError
 from agenttool_otel.facts.environment import FactEnvironment
 from agenttool_otel.hooks import Hooks
 from agenttool_otel.invocation import Invocation
@@ -40,10 +40,12 @@ from agenttool_otel.questions import Questions
 from agenttool_otel.recorder import Recorder
 from agenttool_otel.records import ToolResult
 from agenttool_otel.redaction import RedactionSettings, Redactor
-from agenttool_otel.results.errors import ErrorMapper
+from agenttool_otel.results.errors import ErrorMapper, MappingTarget
 from agenttool_otel.results.persistence import ResultKeeper
+from agenttool_otel.results.read_result import MAX_PAGE, make_read_result
 from agenttool_otel.results.stores.local import LocalBackend
 from agenttool_otel.results.stores.store import ResultStore
+from agenttool_otel.results.stores.types import PayloadStore
 from agenttool_otel.results.transform import Transform
 from agenttool_otel.resume import aresume_call, resume_call
 from agenttool_otel.sessions import Session, SessionBook
@@ -51,6 +53,10 @@ from agenttool_otel.telemetry import Telemetry, TelemetrySettings
 from agenttool_otel.tool import DEFAULT_TOOLS, GovernedTool
 
 __all__ = ["Governor", "aresume", "configure", "default_governor", "resume"]
+
+
+READ_RESULT_ID: Final = "agenttool.results.read_result"
+"""Tool id of the tool that pages through persisted results."""
 
 
 class Governor:
@@ -69,6 +75,7 @@ class Governor:
         redactor: the redactor.
         telemetry: telemetry settings; made of ``settings`` where not given.
         hooks: the hook registry.
+        errors: what your own exceptions are to the standard, by class or qualified name; see ``ErrorMapper.register``.
         shadow_engines: engines whose decisions are recorded beside the real one.
         shadow_packages: rule packages whose denials and asks are recorded and not acted on.
         options: further settings by name (see Settings); they win over the environment.
@@ -91,6 +98,7 @@ class Governor:
         redactor: Redactor | None = None,
         telemetry: TelemetrySettings | None = None,
         hooks: Hooks | None = None,
+        errors: Mapping[type[BaseException] | str, MappingTarget] | None = None,
         shadow_engines: Sequence[PolicyEngine] = (),
         shadow_packages: Sequence[str] = (),
         **options: Any,
@@ -111,6 +119,8 @@ class Governor:
         self.approvals = Approvals(approver, self._store_opener(approvals))
         self.results = results or ResultKeeper(self._open_results, max_inline_chars=self.settings.max_inline_chars)
         self.errors = ErrorMapper(redact=self.clean)
+        for exception, error in (errors or {}).items():
+            self.errors.register(exception, error)
         self.hooks = hooks
         self.pipeline = Pipeline(
             recorder=Recorder(self.telemetry, self.redactor),
@@ -124,6 +134,7 @@ class Governor:
             known_tools=self._known_tools,
         )
         self._defaults: AgentContext | None = None
+        self._read_result: Callable[..., dict[str, Any]] | None = None
         self._effective: OrderedDict[int, tuple[AgentContext, AgentContext]] = OrderedDict()
 
     # --- governing ---------------------------------------------------------------------------------------------------
@@ -152,6 +163,49 @@ class Governor:
             name: what is looked for.
         """
         return self.registry.resolve(name) or (DEFAULT_TOOLS.resolve(name) if is_default(self) else None)
+
+    def read_result_tool(self, *, max_page: int = MAX_PAGE) -> Callable[..., dict[str, Any]]:
+        """Return the governed tool ``read_result``, with which an agent pages through what was too large to show.
+
+        It is decided like every other call; its own output is never persisted again, and a payload is shown to the
+        tenant and session that it belongs to alone. Give it to an agent beside the other tools.
+
+        Args:
+            max_page: most bytes of a page.
+
+        Returns:
+            The governed function ``read_result(uri, offset=0, limit=8192)``; the same one each time.
+        """
+        if self._read_result is not None:
+            return self._read_result
+        function = make_read_result(
+            self._result_store, self._identity, max_page=max_page, deadline_s=self.results.deadline_s
+        )
+        governed = self.govern(
+            function,
+            tool_id=READ_RESULT_ID,
+            namespace="agenttool.results",
+            name="read_result",
+            search_hint="page through a large tool result",
+            read_only=True,
+            destructive=False,
+            open_world=False,
+            concurrency_safe=True,
+            risk_level="low",
+        )
+        governed.tool.spec.exempt = True
+        self._read_result = cast(Callable[..., dict[str, Any]], governed)
+        return self._read_result
+
+    def _result_store(self) -> PayloadStore:
+        store = self.results.store
+        if store is None:
+            raise PersistenceError("no store is configured")
+        return store
+
+    def _identity(self) -> dict[str, str]:
+        context = self.effective(current_context())
+        return {"tenant": context.tenant or "", "session_id": context.session_id or ""}
 
     def resume(self, invocation_id: str) -> ToolResult:
         """Continue a paused call; see ``agenttool_otel.resume``.

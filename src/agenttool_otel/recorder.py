@@ -357,7 +357,9 @@ class Recorder:
             pointers = call.spec.redact_result
             if call.verdict is not None and call.verdict.redact_result:
                 pointers = (*pointers, *call.verdict.redact_result)
-            text = self._captured(call, "result", call.delivered, pointers)
+            # a stream has nothing to show but what a tap kept of it
+            shown = call.model_value if call.items is not None and call.kept is not None else call.delivered
+            text = self._captured(call, "result", shown, pointers)
             if self._capture_span:
                 call.span.set_attribute(GenAI.TOOL_CALL_RESULT, text)
             if self._capture_event:
