@@ -64,6 +64,7 @@ class Invocation:
         hints: hooks' permission hints.
         mutations: changes between the inputs.
         hook_records: what hooks did.
+        internal: internal-only arguments that hooks gave; ``None`` where none did.
         hook_state: the hook runner's own notes on this call; ``None`` where no hook ran.
         status: current state.
         outcome: what became of the call.
@@ -107,6 +108,7 @@ class Invocation:
     hook_context: list[dict[str, Any]]
     hook_records: list[HookRecord]
     hook_state: Any = None
+    internal: dict[str, Any] | None = None
     mutations: list[InputMutation]
     status: InvocationStatus = InvocationStatus.PLANNED
     outcome: Outcome = Outcome.NOT_EXECUTED

@@ -169,6 +169,8 @@ def _declare(
     tool_id = options.get("tool_id", f"{namespace}.{name}")
     kind = str(options.get("tool_kind", ToolKind.FUNCTION))
     model_schema = dict(options.get("model_input_schema", schema))
+    internal = sorted({*options.get("internal_only_fields", ()), *(parameters.internal if parameters else ())})
+    model_schema = _without(model_schema, internal)
     out_schema = options.get("output_schema", output_schema)
     access = [str(kind_) for kind_ in options.get("access_kinds", ())]
     safety = _safety(options, kind, access)
@@ -178,7 +180,6 @@ def _declare(
     if not effects and safety.read_only is True:
         effects = [WriteEffect.NONE.value]
     ownership = str(Ownership(options.get("ownership", Ownership.MANAGED)))
-    internal = sorted({*options.get("internal_only_fields", ()), *(parameters.internal if parameters else ())})
 
     declaration = ToolDeclaration(
         tool_id=tool_id,
@@ -332,6 +333,17 @@ def _declare(
         policy_tool=policy_tool,
         policy_profile=policy_profile,
     )
+
+
+def _without(schema: dict[str, Any], internal: list[str]) -> dict[str, Any]:
+    """Take internal-only arguments out of a model-facing schema, whoever wrote it."""
+    properties = schema.get("properties")
+    if not isinstance(properties, dict) or properties.keys().isdisjoint(internal):
+        return schema
+    kept = {**schema, "properties": {name: value for name, value in properties.items() if name not in internal}}
+    if isinstance(schema.get("required"), list):
+        kept["required"] = [name for name in schema["required"] if name not in internal]
+    return kept
 
 
 def _safety(options: GovernOptions, kind: str, access: list[str]) -> Safety:

@@ -124,8 +124,8 @@ class Body:
                 store = self._delivery.prepare(call, self._recorder)
                 if store is not None:
                     yield RunBlocking(store)
-                    if self._hooks is not None:
-                        yield from self._hooks.persisted(call)
+            if self._hooks is not None:
+                yield from self._hooks.persisted(call)
             self._recorder.result(call)
         except Exception as bug:
             self._recorder.telemetry.losses.note("result", bug)

@@ -291,10 +291,10 @@ class HookRunner:
         Args:
             call: the call, settled.
         """
-        if call.ran:
+        if call.error is not None and call.result_status in (ResultStatus.FAILED, ResultStatus.TIMED_OUT):
+            event = HookEvent.POST_TOOL_USE_FAILURE  # also of a tool that returned its failure as a value
+        elif call.ran:
             event = HookEvent.POST_TOOL_USE
-        elif call.error is not None and call.result_status in (ResultStatus.FAILED, ResultStatus.TIMED_OUT):
-            event = HookEvent.POST_TOOL_USE_FAILURE
         else:
             return
         hooks = self._of(event, call)
@@ -330,8 +330,8 @@ class HookRunner:
     def _replace(self, call: Invocation, hook: Hook, output: UpdatedOutput, entry: dict[str, Any]) -> None:
         spec = call.spec
         remote = spec.ownership == Ownership.MCP or spec.declaration.tool_kind in _REMOTE_KINDS
-        if not call.ran or call.items is not None:
-            entry["ignored"] = "there is no output to replace"
+        if not call.ran or call.error is not None or call.items is not None or call.tap is not None:
+            entry["ignored"] = "there is no output that could still be replaced"
         elif not remote and not hook.owns_output:
             entry["ignored"] = "the hook does not own this tool's output"
         else:
@@ -428,7 +428,7 @@ class HookRunner:
                 case UpdatedOutput():
                     entry.update(applied=False, reason=clean(output.reason))
                     if hook.event is not HookEvent.POST_TOOL_USE:
-                        entry["ignored"] = "there is no output to replace"
+                        entry["ignored"] = "there is no output that could still be replaced"
                     record.updated_output = self._recorder.shown(output.value, call.spec.redact_result)
 
 

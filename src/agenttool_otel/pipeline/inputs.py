@@ -62,8 +62,10 @@ class Inputs:
             defaults = spec.parameters.defaults if spec.parameters is not None else None
             call.observable_input = {**defaults, **call.model_input} if defaults else call.model_input
         internal = spec.declaration.input_contract.internal_only_fields
-        if internal and not call.model_input.keys().isdisjoint(internal):
-            self._endings.invalid(call, "an internal argument was given")
+        if internal:
+            if not call.model_input.keys().isdisjoint(internal):
+                self._endings.invalid(call, "an internal argument was given")
+            call.observable_input = {n: value for n, value in call.observable_input.items() if n not in internal}
         call.permission_input = call.observable_input
         if spec.validate is not None:
             self.validate(call)
@@ -142,6 +144,8 @@ class Inputs:
             target.rebind(call, before, after)
         except ValueError as error:
             self._endings.mutation_failed(call, f"the changed input can't be used: {type(error).__name__}")
+        if call.internal:
+            self._give(call, call.internal)  # a framework's door starts from what it was given
         self.validate(call)
 
     def split(self, call: Invocation, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -184,6 +188,10 @@ class Inputs:
             ],
         )
         self._mutated(call, mutation)
+        call.internal = {**(call.internal or {}), **new}
+        self._give(call, new)
+
+    def _give(self, call: Invocation, new: Mapping[str, Any]) -> None:
         parameters = call.spec.parameters
         if parameters is not None and new.keys() <= parameters.arguments.keys():
             call.bound = {**call.bound, **new}
