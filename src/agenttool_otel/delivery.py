@@ -200,6 +200,7 @@ class Delivery:
 
         def open_tap() -> StreamTap:
             tap = call.tap = self._tap(call, recorder, keep=True, binding=False)
+            tap.gathers = True
             return tap
 
         return collected(open_tap, function, is_async)
@@ -223,12 +224,14 @@ class Delivery:
         if outcome.decision is not None:
             outcome.decision.result_id = call.result_id
             call.persistence = outcome.decision
+        verdict = call.verdict
+        binding = verdict is not None and (verdict.persistence is not None or verdict.max_inline_chars is not None)
         if call.ran and outcome.truncated:
             call.preview = outcome.preview
-            verdict = call.verdict
-            if verdict is not None and (verdict.persistence is not None or verdict.max_inline_chars is not None):
+            if binding and call.tap.gathers:
                 call.delivered = call.preview
-            _mark_dropped(call)
+            if binding or call.tap.gathers:
+                _mark_dropped(call)
         recorder.persisted(call, failure=outcome.failure, store=self._store_name())
         return True
 

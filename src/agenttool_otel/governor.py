@@ -174,7 +174,7 @@ class Governor:
             max_page: most bytes of a page.
 
         Returns:
-            The governed function ``read_result(uri, offset=0, limit=8192)``; the same one each time.
+            The governed function ``read_result(reference, offset=0, limit=8192)``; the same one each time.
         """
         if self._read_result is not None:
             return self._read_result
@@ -189,7 +189,7 @@ class Governor:
             search_hint="page through a large tool result",
             read_only=True,
             destructive=False,
-            open_world=False,
+            open_world=True,  # what it shows may have come from anywhere, and provenance has to know
             concurrency_safe=True,
             risk_level="low",
         )

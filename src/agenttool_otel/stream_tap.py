@@ -38,6 +38,7 @@ class StreamTap:
 
     Attributes:
         items: how many items the body gave, as the consumer sees them.
+        gathers: whether the items become one result, so that nobody has seen them yet.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class StreamTap:
         self._outcome: StreamOutcome | None = None
         self._finished = False
         self.items = 0
+        self.gathers = False
 
     @property
     def may_block(self) -> bool:

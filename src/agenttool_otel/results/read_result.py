@@ -43,17 +43,17 @@ def make_read_result(
         deadline_s: seconds that a page may take.
     """
 
-    def read_result(uri: str, offset: int = 0, limit: int = DEFAULT_PAGE) -> JsonObject:
+    def read_result(reference: str, offset: int = 0, limit: int = DEFAULT_PAGE) -> JsonObject:
         """Read one page of a result that was too large to show.
 
         Args:
-            uri: the reference, ``agent-runtime://session/tool-results/...``.
+            reference: where the full output was saved, ``agent-runtime://session/tool-results/...``.
             offset: first byte of the page; take ``next_offset`` of the page before.
             limit: most bytes of the page.
         """
         return read_page(
             store() if not isinstance(store, PayloadStore) else store,
-            uri,
+            reference,
             offset,
             min(limit, max_page),
             identity=identity(),
