@@ -36,13 +36,21 @@ tool_left(c) if {
 	}
 }
 
-within(pattern, limit) if {
-	data.agenttool.lib.is_not_called(pattern)
-} else if {
+within(pattern, _) if data.agenttool.lib.is_not_called(pattern)
+
+within(_, limit) if tool_calls_left(limit)
+
+# METADATA
+# title: The tool's own counter is below the limit
+tool_calls_left(limit) if {
+	configured
 	left(limit, input.session.counters.tool_calls)
 }
 
-counter_left(name, limit) if left(limit, input.session.counters[name])
+counter_left(name, limit) if {
+	configured
+	left(limit, input.session.counters[name])
+}
 
 left(limit, used) if {
 	is_number(limit)
@@ -50,6 +58,17 @@ left(limit, used) if {
 	used >= 0
 	used < limit
 }
+
+# METADATA
+# title: Some budget is configured
+# description: |
+#   Reads the bundle's data and the session's mode alone, and is the first statement of whatever reads the session's
+#   counters: without any budget a decision does not depend on them, and can be cached.
+configured if not nothing_configured
+
+# METADATA
+# title: No budget in the configuration in force
+nothing_configured if data.agenttool.config.effective.budgets == {"asks": null, "session": {}, "tools": {}}
 
 # METADATA
 # title: The session has used up what it may use
@@ -78,4 +97,7 @@ deny contains {
 # description: Beyond this many questions in a session, a question is a denial, so that nobody learns to click yes.
 may_ask(c) if c.budgets.asks == null
 
-may_ask(c) if left(c.budgets.asks, input.session.counters.asks)
+may_ask(c) if {
+	configured
+	left(c.budgets.asks, input.session.counters.asks)
+}

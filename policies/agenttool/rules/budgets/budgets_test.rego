@@ -84,3 +84,23 @@ test_a_mistyped_counter_is_used_up if {
 test_extra_members_change_nothing if {
 	clear with input as f.extended with data.agenttool.settings as limited({"calls": 100}, {})
 }
+
+configured if data.agenttool.rules.budgets.configured
+
+test_without_a_budget_counters_are_not_read if {
+	not configured with input as f.base
+	not configured with input as f.changed({"session": {"mode": "plan"}})
+}
+
+test_a_budget_in_settings_or_in_a_preset_is_one if {
+	configured with input as f.base with data.agenttool.settings as {"budgets": {"asks": 5}}
+	configured with input as f.changed({"session": {"mode": "strict"}})
+	configured with input as f.base with data.agenttool.settings as {"preset": "strict"}
+}
+
+test_a_budget_of_a_preset_binds if {
+	settings := {"presets": {"strict": {"budgets": {"session": {"calls": 3}}}}}
+	document := f.changed({"session": {"mode": "strict"}})
+	denied == {name("session")} with input as document with data.agenttool.settings as settings
+	denied == set() with input as f.base with data.agenttool.settings as settings
+}
