@@ -54,7 +54,7 @@ def _count(text: str) -> int:
 
 
 def _paths(text: str) -> tuple[str, ...]:
-    return tuple(part for part in text.split(os.pathsep) if part)
+    return tuple(os.path.abspath(part) for part in text.split(os.pathsep) if part)
 
 
 def _list(text: str) -> tuple[str, ...]:

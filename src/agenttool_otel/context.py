@@ -7,6 +7,7 @@ current span) into a thread pool, which copies no context of its own.
 from __future__ import annotations
 
 import contextvars
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -132,7 +133,7 @@ def agent_context(
         agent_name: name of the agent.
         mode: permission mode.
         interactive: whether an ask can be answered now.
-        roots: directories.
+        roots: directories; relative ones are taken from the process's own directory as it is now.
         cwd: where relative paths start.
         user_text: the user's words; added to those of the outer context.
         surface: surface id.
@@ -152,7 +153,7 @@ def agent_context(
         agent_name=outer.agent_name if agent_name is None else agent_name,
         mode=outer.mode if mode is None else mode,
         interactive=outer.interactive if interactive is None else interactive,
-        roots=outer.roots if roots is None else tuple(str(root) for root in roots),
+        roots=outer.roots if roots is None else tuple(os.path.abspath(root) for root in roots),
         cwd=outer.cwd if cwd is None else str(cwd),
         user_text=outer.user_text + texts,
         surface=outer.surface if surface is None else surface,

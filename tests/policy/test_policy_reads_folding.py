@@ -21,15 +21,16 @@ over if {
 }
 
 configured if data.agenttool.limits.calls
-depends_on_input if input.session.mode == "strict"
+depends_on_mode if input.session.mode == "strict"
+depends_on_arguments if input.input.n == 3
 guessed if rand.intn("x", 2) == 1
 """
 
 
-def reads(tmp_path: Path, first: str, data: dict[str, object]) -> set[str]:
+def reads(tmp_path: Path, first: str, data: dict[str, object], mode: str = "default") -> set[str]:
     (tmp_path / "policy.rego").write_text(POLICY % first, encoding="utf-8")
     (tmp_path / "data.json").write_text(json.dumps({"agenttool": data}), encoding="utf-8")
-    found = EmbeddedEngine(tmp_path).reads(EntryPoint.DECISION)
+    found = EmbeddedEngine(tmp_path).reads(EntryPoint.DECISION, mode)
     if found is None:
         return {"not provable"}
     return {".".join(path) for path in found[1].paths}
@@ -41,16 +42,27 @@ def test_a_rule_behind_a_data_only_guard_that_does_not_hold_is_not_read(tmp_path
 
 
 def test_it_is_read_once_the_guard_holds(tmp_path: Path) -> None:
-    assert reads(tmp_path, "configured", {"limits": {"calls": 3}}) == {"tool.name", "session.counters.calls"}
+    assert reads(tmp_path, "configured", {"limits": {"calls": 3}}) == {
+        "tool.name",
+        "session.counters.calls",
+    }
+
+
+def test_a_guard_may_depend_on_the_mode_which_then_belongs_to_what_is_read(tmp_path: Path) -> None:
+    assert reads(tmp_path, "depends_on_mode", {}, "default") == {"tool.name", "session.mode"}
+    assert reads(tmp_path, "depends_on_mode", {}, "strict") == {"tool.name", "session.mode", "session.counters.calls"}
 
 
 @pytest.mark.parametrize(
     ("first", "expected"),
     [
         ("not configured", {"tool.name", "session.counters.calls"}),
-        ("depends_on_input", {"tool.name", "session.counters.calls", "session.mode"}),
+        ("depends_on_arguments", {"tool.name", "session.counters.calls", "input.n"}),
         ("configured == true", {"tool.name", "session.counters.calls"}),
-        ("input.session.interactive; configured", {"tool.name", "session.counters.calls", "session.interactive"}),
+        (
+            "input.session.interactive; configured",
+            {"tool.name", "session.counters.calls", "session.interactive"},
+        ),
     ],
 )
 def test_anything_else_counts_as_read(tmp_path: Path, first: str, expected: set[str]) -> None:

@@ -34,8 +34,8 @@ _fields: Final = operator.attrgetter(*(item.name for item in dataclasses.fields(
 class CacheableEngine(Protocol):
     """An engine that can prove what its answers depend on."""
 
-    def reads(self, entry_point: str) -> tuple[int, ReadSet] | None:
-        """Return the generation of its compiled bundle and the input paths that the entry point can read."""
+    def reads(self, entry_point: str, mode: str = "") -> tuple[int, ReadSet] | None:
+        """Return the generation of its compiled bundle and the input paths that the entry point can read in a mode."""
 
 
 class CacheKey(NamedTuple):
@@ -44,11 +44,13 @@ class CacheKey(NamedTuple):
     Attributes:
         generation: number of the compiled bundle, unique in this process.
         entry_point: the rule.
+        mode: the session's mode; another mode may read other parts of the input.
         projection: what the rule can read, or its digest.
     """
 
     generation: int
     entry_point: str
+    mode: str
     projection: bytes
 
 
@@ -73,7 +75,7 @@ class DecisionCache:
             raise ValueError("a decision cache holds at least one entry")
         self._max_entries = max_entries
         self._entries: OrderedDict[CacheKey, Verdict] = OrderedDict()
-        self._projectors: dict[tuple[int, str], _Projector] = {}
+        self._projectors: dict[tuple[int, str, str], _Projector] = {}
         self._lock = threading.Lock()
         self._hits = self._misses = self._uncacheable = 0
 
@@ -89,14 +91,15 @@ class DecisionCache:
             PolicyEvaluationError: the arguments have no exact JSON form.
         """
         reads = getattr(engine, "reads", None)
-        proven: tuple[int, ReadSet] | None = None if reads is None else reads(entry_point)
+        mode = document["session"]["mode"]
+        proven: tuple[int, ReadSet] | None = None if reads is None else reads(entry_point, mode)
         if proven is None:
             self._uncacheable += 1
             return None
         generation, read_set = proven
-        projector = self._projectors.get((generation, entry_point))
+        projector = self._projectors.get((generation, entry_point, mode))
         if projector is None:
-            projector = self._projectors[generation, entry_point] = _Projector(read_set)
+            projector = self._projectors[generation, entry_point, mode] = _Projector(read_set)
             while len(self._projectors) > _MAX_PROJECTORS:
                 self._projectors.pop(next(iter(self._projectors)), None)
         # the parts that are not tool arguments are typed by the schema, so orjson can't write them ambiguously
@@ -105,7 +108,7 @@ class DecisionCache:
             projection += encode_arguments([_value(document, path) for path in read_set.arguments])
         if len(projection) > _SHORT:
             projection = hashlib.sha256(projection).digest()
-        return CacheKey(generation, entry_point, projection)
+        return CacheKey(generation, entry_point, mode, projection)
 
     def get(self, key: CacheKey) -> Verdict | None:
         """Return a copy of the verdict of an earlier, equal decision, marked as cached.
@@ -135,7 +138,7 @@ class DecisionCache:
         if verdict.expires_at is not None or verdict.fail_closed is not None:
             return
         reads = getattr(engine, "reads", None)
-        proven = None if reads is None else reads(key.entry_point)
+        proven = None if reads is None else reads(key.entry_point, key.mode)
         if proven is None or proven[0] != key.generation:
             return
         kept = _copy(verdict)

@@ -46,6 +46,7 @@ _UNDEFINED: Final = "<undefined>"
 _generations = itertools.count(1)
 _SELF_CHECKS: Final = 24
 _TRIAL_RUNS: Final = 64
+_MAX_MODES: Final = 64
 
 
 class CompiledBundle:
@@ -61,7 +62,7 @@ class CompiledBundle:
         PolicyUnsupported: it needs a builtin that the engine lacks.
     """
 
-    __slots__ = ("__weakref__", "bundle", "compiled", "entry_points", "generation", "program", "reads")
+    __slots__ = ("__weakref__", "_reads", "bundle", "compiled", "entry_points", "generation", "program")
 
     def __init__(self, bundle: Bundle, entry_points: Iterable[str], *, fast: bool = True) -> None:
         self.bundle = bundle
@@ -77,12 +78,24 @@ class CompiledBundle:
         instance = Instance(self)
         for entry_point in self.entry_points:
             instance.warm(entry_point)
-        self.reads: dict[str, ReadSet | None] = {
-            entry_point: read_set(self.program, entry_path(entry_point), instance.holds)
-            for entry_point in self.entry_points
-        }
+        self._reads: dict[tuple[str, str], ReadSet | None] = {}
         if fast:
             self.compiled = self._checked_program(instance)
+
+    def reads(self, entry_point: str, mode: str) -> ReadSet | None:
+        """Return what an entry point can read in a mode of the session; worked out once for each of few modes.
+
+        Args:
+            entry_point: full name of a rule.
+            mode: the session's mode.
+        """
+        key = (entry_point, mode)
+        if key not in self._reads:
+            if entry_point not in self.entry_points or len(self._reads) >= _MAX_MODES:
+                return None
+            found = read_set(self.program, entry_path(entry_point), lambda path: _instance(self).holds(path, mode))
+            self._reads[key] = found
+        return self._reads[key]
 
     def _checked_program(self, interpreter: Instance) -> CompiledProgram:
         """Compile, and keep the result only if it never contradicts the interpreter on made-up inputs."""
@@ -185,10 +198,11 @@ class Instance:
                 self._machine = None
         return self.interpret(entry_point, text)
 
-    def holds(self, path: tuple[str, ...]) -> bool:
-        """Tell whether a rule that reads no input is defined and not false; an error counts as alive."""
+    def holds(self, path: tuple[str, ...], mode: str) -> bool:
+        """Tell whether a rule that reads nothing but the mode is defined and not false; an error counts as alive."""
         try:
-            return self.interpret(".".join(("data", *path)), "{}") is not False
+            text = orjson.dumps({"session": {"mode": mode}}).decode("utf-8")
+            return self.interpret(".".join(("data", *path)), text) is not False
         except PolicyEvaluationError as error:
             return error.cause is not FailClosedCause.UNDEFINED
 
@@ -306,17 +320,18 @@ class EmbeddedEngine:
         """Builtins that give OPA's answers; coverage by rule."""
         return EngineCapabilities(builtins=EMBEDDED_BUILTINS, coverage=True)
 
-    def reads(self, entry_point: str) -> tuple[int, ReadSet] | None:
+    def reads(self, entry_point: str, mode: str = "") -> tuple[int, ReadSet] | None:
         """Return which parts of the input an entry point can read, with the generation of the compiled bundle.
 
         Args:
             entry_point: full name of a rule.
+            mode: the session's mode.
 
         Returns:
             ``None`` when that can't be proven, or when the answer depends on more than the input.
         """
         compiled = self._compiled
-        reads = compiled.reads.get(entry_point)
+        reads = compiled.reads(entry_point, mode)
         return None if reads is None else (compiled.generation, reads)
 
     def swap(self, bundle: Bundle) -> None:

@@ -6,8 +6,9 @@ iterated or indexed with a computed key lies below its prefix. Nothing is claime
 answer depends on more than their arguments, and where the input is used as a whole.
 
 One kind of rule is left out although it reads: a rule whose first statement is a rule that depends on the bundle's data
-alone and does not hold. As long as the bundle is the same, such a rule can't succeed, so nothing depends on what comes
-after. That is how a policy that knows budgets, but has none configured, stays independent of the session's counters.
+and the session's mode alone, and does not hold. For that bundle and mode such a rule can't succeed, so nothing depends
+on what comes after. That is how a policy that knows budgets, but has none configured, stays independent of the
+session's counters. A read set is therefore one of a mode, and the mode belongs to it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ from typing import Any, Final, NamedTuple
 from agenttool_otel.policy.builtins import NONDETERMINISTIC
 from agenttool_otel.policy.rego import Path, Program, Rule
 
-__all__ = ["VOLATILE", "ReadSet", "read_set"]
+__all__ = ["MODE", "VOLATILE", "ReadSet", "read_set"]
+
+MODE: Final[Path] = ("session", "mode")
+"""The one input path that a guard may read: hosts have few modes, so read sets can be kept for each."""
 
 VOLATILE: Final[tuple[Path, ...]] = (("time",), ("invocation", "id"), ("invocation", "native_call_id"))
 """Input paths that differ in every call: a policy that reads one is not cached."""
@@ -47,13 +51,14 @@ def read_set(program: Program, entry: Path, holds: Callable[[Path], bool] | None
     Args:
         program: all modules of the bundle.
         entry: path of the entry point below ``data``.
-        holds: tells whether a rule that reads no input is defined and not false; ``None`` takes every rule for alive.
+        holds: tells whether a rule that reads nothing but the mode is defined and not false; ``None`` takes every rule
+            for alive.
 
     Returns:
         ``None`` when the answer may depend on anything else.
     """
     paths: set[Path] = set()
-    for rule in _alive(program, entry, holds):
+    for rule in _alive(program, entry, holds, paths):
         if rule.has_with or any(call.name in NONDETERMINISTIC for call in rule.calls):
             return None
         for reference in rule.references:
@@ -71,8 +76,8 @@ def read_set(program: Program, entry: Path, holds: Callable[[Path], bool] | None
     )
 
 
-def _alive(program: Program, entry: Path, holds: Callable[[Path], bool] | None) -> list[Rule]:
-    """Return the rules that a query can evaluate, transitively, without those that can't succeed in this bundle."""
+def _alive(program: Program, entry: Path, holds: Callable[[Path], bool] | None, paths: set[Path]) -> list[Rule]:
+    """Return the rules that a query can evaluate, without those that can't succeed; adds what guards read to paths."""
     if holds is None:
         return program.reachable(entry)
     seen: dict[int, Rule] = {}
@@ -83,6 +88,8 @@ def _alive(program: Program, entry: Path, holds: Callable[[Path], bool] | None) 
             continue
         guard = _guard(program, rule)
         if guard is not None and not holds(guard):
+            references = (ref for other in program.reachable(guard) for ref in other.references)
+            paths.update(ref.path for ref in references if ref.base == "input")
             continue
         seen[id(rule)] = rule
         for reference in rule.references:
@@ -94,7 +101,7 @@ def _alive(program: Program, entry: Path, holds: Callable[[Path], bool] | None) 
 
 
 def _guard(program: Program, rule: Rule) -> Path | None:
-    """Return the data-only rule that is the whole first statement of a rule's one body, if there is such a one."""
+    """Return the rule of data and mode that is the whole first statement of a rule's one body, if there is one."""
     spec: dict[str, Any] = rule.node.get("Spec") or {}
     bodies = spec.get("bodies") or []
     if len(bodies) != 1 or rule.has_with:
@@ -113,6 +120,6 @@ def _guard(program: Program, rule: Rule) -> Path | None:
     for other in program.reachable(path):
         if other.has_with or any(call.name in NONDETERMINISTIC for call in other.calls):
             return None
-        if any(reference.base == "input" for reference in other.references):
+        if any(reference.base == "input" and reference.path != MODE for reference in other.references):
             return None
     return path
