@@ -296,3 +296,31 @@ def test_a_generator_is_blocked_before_its_first_item() -> None:
     with capture(policy=StaticEngine("allow"), hooks=hooks) as captured, pytest.raises(ToolDenied):
         list(captured.governor.govern(items)())
     assert ran == []
+
+
+def test_a_pause_that_a_hook_raises_after_the_tool_is_a_failure_of_the_hook_and_not_of_the_call() -> None:
+    """Passed on, it would make a framework run the node, and so the tool, a second time."""
+    errors = pytest.importorskip("langgraph.errors")
+    hooks, tool = Hooks(), Tool()
+
+    def pause(ctx: HookContext) -> None:
+        raise errors.GraphInterrupt(())
+
+    hooks.add(pause, "post_tool_use")
+    with capture(policy=StaticEngine("allow"), hooks=hooks) as captured:
+        assert captured.governor.govern(tool, name="t")() == "ran"
+    assert tool.ran == 1
+
+
+def test_a_hook_that_is_left_behind_keeps_nobody_waiting() -> None:
+    released = threading.Event()
+    hooks = Hooks()
+    hooks.add(lambda ctx: released.wait(20), "post_tool_use", timeout=0.05)
+    with capture(policy=StaticEngine("allow"), hooks=hooks) as captured:
+        governed = captured.governor.govern(Tool(), name="t")
+        began = time.monotonic()
+        assert [governed() for _ in range(5)] == ["ran"] * 5
+        assert time.monotonic() - began < 3
+    left = [thread for thread in threading.enumerate() if thread.name.startswith("agenttool-hook")]
+    assert all(thread.daemon for thread in left)
+    released.set()
