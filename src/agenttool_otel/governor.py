@@ -24,7 +24,7 @@ from agenttool_otel.errors import ConfigurationError, PersistenceError, PolicyEr
 from agenttool_otel.facts.environment import FactEnvironment
 from agenttool_otel.hooks import Hooks
 from agenttool_otel.invocation import Invocation
-from agenttool_otel.names import Behavior, EngineName
+from agenttool_otel.names import Behavior, EngineName, ToolKind
 from agenttool_otel.pipeline import Pipeline
 from agenttool_otel.pipeline.custom import RequiredAction
 from agenttool_otel.policy.bundle import Bundle, default_bundle_path
@@ -36,6 +36,7 @@ from agenttool_otel.policy.overlay import overlay
 from agenttool_otel.policy.preflight import Preflight
 from agenttool_otel.policy.refusing import RefusingEngine
 from agenttool_otel.policy.types import PolicyEngine
+from agenttool_otel.posture import PERMISSION_TOOLS, Posture, describe, permission_functions, write_posture
 from agenttool_otel.questions import Questions
 from agenttool_otel.recorder import Recorder
 from agenttool_otel.records import ToolResult
@@ -135,6 +136,7 @@ class Governor:
         )
         self._defaults: AgentContext | None = None
         self._read_result: Callable[..., dict[str, Any]] | None = None
+        self._permission_tools: tuple[Callable[..., dict[str, Any]], Callable[..., dict[str, Any]]] | None = None
         self._effective: OrderedDict[int, tuple[AgentContext, AgentContext]] = OrderedDict()
 
     # --- governing ---------------------------------------------------------------------------------------------------
@@ -286,6 +288,61 @@ class Governor:
     def required_actions(self) -> Sequence[RequiredAction]:
         """The calls of custom tools that wait for a result in this process, oldest first."""
         return self.pipeline.required.list()
+
+    # --- preflight ---------------------------------------------------------------------------------------------------
+
+    def describe(self) -> Posture:
+        """Describe the permission posture of the context in force: what waits, what is always asked about or blocked.
+
+        Every tool is put before the policy with plain arguments; nothing is run, asked or counted.
+        """
+        return describe(self)
+
+    def write_posture(self, folder: str | Path) -> list[Path]:
+        """Write the posture for agents that read files; see ``agenttool_otel.posture.write_posture``.
+
+        Args:
+            folder: where ``permission-posture.json``, ``permission-posture.md`` and ``managed-tools.json`` go.
+
+        Returns:
+            The files.
+
+        Raises:
+            OSError: a file can't be written.
+        """
+        return write_posture(self, folder)
+
+    def permission_tools(self) -> tuple[Callable[..., dict[str, Any]], Callable[..., dict[str, Any]]]:
+        """Return the governed tools ``permissions_check`` and ``permissions_describe``, for a model to call.
+
+        They are decided and recorded like every call, but spend no budget: asking what one may do must not be dear.
+
+        Returns:
+            The governed functions ``permissions_check(tool, arguments=None)`` and ``permissions_describe()``; the same
+            ones each time.
+        """
+        if self._permission_tools is None:
+            check, posture = (
+                self.govern(
+                    function,
+                    tool_id=tool_id,
+                    namespace="agenttool.permissions",
+                    tool_kind=ToolKind.POLICY_CHECK.value,
+                    search_hint="may I call this tool",
+                    read_only=True,
+                    destructive=False,
+                    open_world=False,
+                    concurrency_safe=True,
+                    risk_level="low",
+                    access_kinds=[],
+                    write_effects=[],
+                )
+                for tool_id, function in zip(PERMISSION_TOOLS, permission_functions(self), strict=True)
+            )
+            check.tool.spec.facts = None  # the arguments of a call that is only planned touch nothing
+            self.sessions.exempt.update(PERMISSION_TOOLS)
+            self._permission_tools = (check, posture)
+        return self._permission_tools
 
     def told(self, call: Invocation) -> Preflight:
         """Make the preflight answer of a call that was only decided.

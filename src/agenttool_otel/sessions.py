@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Container
 from typing import Any
 
 from agenttool_otel.context import AgentContext
@@ -15,9 +16,10 @@ __all__ = ["Session", "SessionBook"]
 class Session:
     """One session's counters and ledger; preflight never touches them."""
 
-    __slots__ = ("_heard", "_lock", "_tools", "asks", "calls", "denials", "ledger", "result_bytes")
+    __slots__ = ("_exempt", "_heard", "_lock", "_tools", "asks", "calls", "denials", "ledger", "result_bytes")
 
-    def __init__(self) -> None:
+    def __init__(self, exempt: Container[str] = ()) -> None:
+        self._exempt = exempt
         self._lock = threading.Lock()
         self._tools: dict[str, int] = {}
         self._heard: set[str] = set()
@@ -48,6 +50,8 @@ class Session:
             tool_id: the tool.
             size: bytes of its result, when known.
         """
+        if tool_id in self._exempt:
+            return
         with self._lock:
             self.calls += 1
             self._tools[tool_id] = self._tools.get(tool_id, 0) + 1
@@ -105,9 +109,13 @@ class SessionBook:
 
     Args:
         limit: how many sessions are kept.
+
+    Attributes:
+        exempt: ids of the tools whose calls spend no budget, because they only tell what others would.
     """
 
     def __init__(self, limit: int = 10_000) -> None:
+        self.exempt: set[str] = set()
         self._sessions: OrderedDict[str, Session] = OrderedDict()
         self._limit = limit
         self._lock = threading.Lock()
@@ -122,7 +130,7 @@ class SessionBook:
         with self._lock:
             session = self._sessions.get(key)
             if session is None:
-                session = self._sessions[key] = Session()
+                session = self._sessions[key] = Session(self.exempt)
                 if len(self._sessions) > self._limit:
                     self._sessions.popitem(last=False)
             else:
