@@ -293,3 +293,27 @@ def test_an_unsampled_call_runs_its_hooks_all_the_same() -> None:
     hooks.add(lambda ctx: PermissionResult("deny"), "pre_tool_use")
     with capture(policy=StaticEngine("allow"), hooks=hooks, sampler=ALWAYS_OFF) as captured:
         assert captured.governor.govern(echo).tool.invoke().status == "denied"
+
+
+def test_all_that_hooks_and_custom_tools_tell_is_in_the_registry() -> None:
+    import semconv_check
+
+    hooks = Hooks()
+    hooks.add(
+        lambda ctx: [Progress("p", 10), UpdatedInput({"text": "b", "_internal": 1}), Message("m")], "pre_tool_use"
+    )
+    hooks.add(lambda ctx: 1 / 0, "post_tool_use")
+    hooks.add(lambda ctx: PermissionResult("deny", "no"), "permission_decision", tool="denied")
+
+    def tool(text: str, _internal: int = 0) -> str:
+        return text
+
+    with capture(policy=StaticEngine("allow"), hooks=hooks, capture="SPAN_AND_EVENT", verbose=True) as captured:
+        governor = captured.governor
+        assert governor.govern(tool)("a") == "b"
+        governor.govern(tool, name="denied").tool.invoke(text="a")
+        for end in (lambda i: governor.complete(i, "x"), lambda i: governor.interrupt(i, "why")):
+            end(governor.govern(tool, name="custom", ownership="custom").tool.invoke(text="a").invocation_id)
+        assert len(captured.spans) == 6
+        problems = [problem for problem in semconv_check.check_spans(captured.spans) if "'static'" not in problem]
+        assert problems == []  # the test's own engine has no entry

@@ -73,10 +73,12 @@ async def arun_hook(hook: Hook, context: HookContext) -> HookRun:
     done: asyncio.Future[HookRun] = loop.create_future()
 
     def settle(run: HookRun) -> None:
+        """Give the run to whoever still waits."""
         if not done.done():
             done.set_result(run)
 
     def tell(run: HookRun) -> None:
+        """Pass the run from the hook's thread to the loop."""
         try:
             loop.call_soon_threadsafe(settle, run)
         except RuntimeError:  # the loop is gone, and with it whoever waited
