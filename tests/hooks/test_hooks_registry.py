@@ -155,6 +155,11 @@ def test_asynchronous_hooks_are_known_as_such_in_every_form(function: Any, is_as
     assert Hooks().add(function, "pre_tool_use").is_async is is_async
 
 
+def test_what_is_no_registry_is_refused_when_the_governor_is_made() -> None:
+    with pytest.raises(ConfigurationError, match="list"), capture(policy=StaticEngine("allow"), hooks=[print]):
+        pass
+
+
 def test_registering_while_calls_run_neither_loses_a_hook_nor_breaks_a_call() -> None:
     hooks, errors = Hooks(), []
     with capture(policy=StaticEngine("allow"), hooks=hooks) as captured:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from agenttool_otel.effects import RunHook
+from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.hooks import (
     AdditionalContext,
     Hook,
@@ -94,11 +95,16 @@ class HookRunner:
         recorder: telemetry.
         endings: how a call ends that a hook blocks.
         inputs: changes inputs.
+
+    Raises:
+        ConfigurationError: the registry is none.
     """
 
     __slots__ = ("_endings", "_hooks", "_inputs", "_recorder")
 
     def __init__(self, hooks: Hooks, recorder: Recorder, endings: Endings, inputs: Inputs) -> None:
+        if not isinstance(hooks, Hooks):  # found out at the first call, it would be a denial of every call
+            raise ConfigurationError(f"hooks is a Hooks registry, not {type(hooks).__name__}")
         self._hooks = hooks
         self._recorder = recorder
         self._endings = endings
