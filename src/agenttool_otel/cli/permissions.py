@@ -1,0 +1,193 @@
+"""``agenttool permissions``: what would the policy say to a call, and how do all tools stand. Runs no tool.
+
+Importing ``--module`` runs that module's own top level, as every import does.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+from rich.console import Console
+from rich.markdown import Markdown
+from rich.table import Table
+from rich.text import Text
+
+from agenttool_otel.context import agent_context
+from agenttool_otel.errors import AgentToolError
+from agenttool_otel.governor import Governor, default_governor
+from agenttool_otel.posture import check_tool, posture_markdown
+
+__all__ = ["EXIT_CODES", "app"]
+
+EXIT_CODES: Final = {"allow": 0, "failed": 1, "usage": 2, "ask": 3, "deny": 4, "unknown_tool": 5}
+"""What the exit codes of these commands mean; ``check`` tells its answer by them."""
+
+app = typer.Typer(
+    name="permissions",
+    help="Ask the policy what it would say, without running anything.",
+    no_args_is_help=True,
+    pretty_exceptions_show_locals=False,
+)
+
+Module = Annotated[
+    str,
+    typer.Option(
+        "--module", "-m", help="Module with the governed tools, or module:name of a Governor in it.", show_default=False
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Actor = Annotated[str | None, typer.Option("--actor", help="Who would call.", show_default=False)]
+Tenant = Annotated[str | None, typer.Option("--tenant", help="For which tenant.", show_default=False)]
+Roles = Annotated[list[str] | None, typer.Option("--role", help="A role of the actor; may be repeated.")]
+SessionId = Annotated[str | None, typer.Option("--session", help="In which session.", show_default=False)]
+Roots = Annotated[
+    list[str] | None, typer.Option("--root", help="A directory that file tools stay in; may be repeated.")
+]
+Evaluation = Annotated[str, typer.Option("--evaluation", help="Verdict of an evaluator as JSON.", show_default=False)]
+
+
+@app.command()
+def check(
+    tool: Annotated[str, typer.Argument(help="Id, name or alias of the tool.")],
+    module: Module,
+    args: Annotated[str, typer.Option("--args", "-a", help="Planned arguments as a JSON object.")] = "",
+    actor: Actor = None,
+    tenant: Tenant = None,
+    role: Roles = None,
+    session: SessionId = None,
+    root: Roots = None,
+    evaluation: Evaluation = "",
+    as_json: AsJson = False,
+) -> None:
+    """Tell whether a call would be allowed (exit 0), asked about (3) or denied (4), by which rule, and what instead."""
+    arguments = _object(args, "--args") if args else None
+    with _context(actor, tenant, role, session, root, evaluation):
+        governor = _governor(module)
+        told = _guarded(lambda: check_tool(governor, tool, arguments))
+        known = governor.find(tool) is not None
+    if as_json:
+        _print_json(told)
+    else:
+        _show(told)
+    raise typer.Exit(EXIT_CODES[told["behavior"]] if known else EXIT_CODES["unknown_tool"])
+
+
+@app.command()
+def describe(
+    module: Module,
+    actor: Actor = None,
+    tenant: Tenant = None,
+    role: Roles = None,
+    session: SessionId = None,
+    root: Roots = None,
+    evaluation: Evaluation = "",
+    as_json: AsJson = False,
+) -> None:
+    """Show what waits, which tools are always asked about, gated or blocked, and what to do next."""
+    with _context(actor, tenant, role, session, root, evaluation):
+        governor = _governor(module)
+        posture = _guarded(governor.describe)
+    if as_json:
+        _print_json(posture.to_json_object())
+    else:
+        Console().print(Markdown(posture_markdown(posture)))
+
+
+@app.command()
+def write(
+    folder: Annotated[Path, typer.Argument(help="Where the files go.")],
+    module: Module,
+    actor: Actor = None,
+    tenant: Tenant = None,
+    role: Roles = None,
+    session: SessionId = None,
+    root: Roots = None,
+    evaluation: Evaluation = "",
+) -> None:
+    """Write permission-posture.json, permission-posture.md and managed-tools.json for agents that read files."""
+    with _context(actor, tenant, role, session, root, evaluation):
+        governor = _governor(module)
+        files = _guarded(lambda: governor.write_posture(folder))
+    for file in files:
+        typer.echo(str(file))
+
+
+@contextmanager
+def _context(
+    actor: str | None,
+    tenant: str | None,
+    roles: list[str] | None,
+    session: str | None,
+    roots: list[str] | None,
+    evaluation: str,
+) -> Iterator[None]:
+    verdict = _object(evaluation, "--evaluation") if evaluation else None
+    with agent_context(
+        actor=actor, tenant=tenant, roles=roles or None, session_id=session, roots=roots or None, evaluation=verdict
+    ):
+        yield
+
+
+def _governor(module: str) -> Governor:
+    """Import the module that governs the tools, from where the command is run as ``python -m`` would."""
+    name, _, attribute = module.partition(":")
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    try:
+        imported = importlib.import_module(name)
+        governor = getattr(imported, attribute) if attribute else default_governor()
+    except (ImportError, AttributeError, ValueError) as error:
+        raise _fail(f"{module} can't be used: {error}", "usage") from None
+    if not isinstance(governor, Governor):
+        raise _fail(f"{module} is no Governor", "usage")
+    return governor
+
+
+def _guarded(work: Any) -> Any:
+    try:
+        return work()
+    except (AgentToolError, OSError) as error:
+        raise _fail(f"{type(error).__name__}: {error}", "failed") from None
+
+
+def _object(text: str, option: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        raise _fail(f"{option} is not JSON", "usage") from None
+    if not isinstance(value, dict):
+        raise _fail(f"{option} is not a JSON object", "usage")
+    return value
+
+
+def _show(told: dict[str, Any]) -> None:
+    table = Table(show_header=False, box=None, pad_edge=False)
+    colours = {"allow": "green", "ask": "yellow", "deny": "red"}
+    table.add_row("tool", Text(str(told["tool"])))
+    table.add_row("behavior", Text(told["behavior"], style=f"bold {colours.get(told['behavior'], '')}"))
+    for name in ("rule", "reason", "permission_policy"):
+        if told.get(name):
+            table.add_row(name.replace("_", " "), Text(str(told[name])))
+    if told.get("evaluator_gated"):
+        table.add_row("evaluator", Text("stops it now" if told["evaluator_blocked"] else "lets it pass now"))
+    for alternative in told.get("alternatives", ()):
+        shown = json.dumps(alternative.get("arguments"), ensure_ascii=True)
+        table.add_row("instead", Text(f"{alternative.get('tool')} {shown}: {alternative.get('reason', '')}"))
+    table.add_row("next step", Text(str(told["next_step"])))
+    Console().print(table)
+
+
+def _print_json(value: Any) -> None:
+    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=True) + "\n")
+
+
+def _fail(message: str, code: str) -> typer.Exit:
+    Console(stderr=True).print(Text(message, style="red"))
+    return typer.Exit(EXIT_CODES[code])
