@@ -65,9 +65,7 @@ def _parts() -> Table:
 
 
 def _peers() -> Table:
-    table = Table(
-        title="Peers that only trace a tool, against hand-written code in the same process"
-    )
+    table = Table(title="Peers that only trace a tool, against hand-written code in the same process")
     for heading in ("peer", "ratio", "µs"):
         table.add_column(heading, justify="left" if heading == "peer" else "right")
     for name in PEERS:

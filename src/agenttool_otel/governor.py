@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -10,6 +9,8 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final, Unpack, cast
+
+from opentelemetry.trace import INVALID_SPAN
 
 from agenttool_otel.approvals.service import Approvals
 from agenttool_otel.approvals.store import ApprovalStore
@@ -24,17 +25,16 @@ from agenttool_otel.errors import ConfigurationError, PersistenceError, PolicyEr
 from agenttool_otel.facts.environment import FactEnvironment
 from agenttool_otel.hooks import Hooks
 from agenttool_otel.invocation import Invocation
-from agenttool_otel.names import Behavior, EngineName, ToolKind
+from agenttool_otel.names import Attr, Behavior, Event, Label, ToolKind
+from agenttool_otel.opening import Policy, open_engines
 from agenttool_otel.pipeline import Pipeline
 from agenttool_otel.pipeline.custom import RequiredAction
-from agenttool_otel.policy.bundle import Bundle, default_bundle_path
+from agenttool_otel.policy.bundle import default_bundle_path
 from agenttool_otel.policy.cache import DecisionCache
 from agenttool_otel.policy.decider import Decider
-from agenttool_otel.policy.embedded import EmbeddedEngine
-from agenttool_otel.policy.load import load_bundle
-from agenttool_otel.policy.overlay import overlay
 from agenttool_otel.policy.preflight import Preflight
 from agenttool_otel.policy.refusing import RefusingEngine
+from agenttool_otel.policy.source import ReloadResult
 from agenttool_otel.policy.types import PolicyEngine
 from agenttool_otel.posture import PERMISSION_TOOLS, Posture, describe, permission_functions, write_posture
 from agenttool_otel.questions import Questions
@@ -88,7 +88,7 @@ class Governor:
 
     def __init__(
         self,
-        policy: str | Path | Bundle | PolicyEngine | Sequence[PolicyEngine] | None = None,
+        policy: Policy | None = None,
         *,
         policy_data: Mapping[str, Any] | None = None,
         extension: str | Path | None = None,
@@ -109,11 +109,15 @@ class Governor:
         self.redactor = redactor or Redactor(RedactionSettings(pii=self.settings.redact_pii))
         self.telemetry = Telemetry(telemetry or telemetry_settings(self.settings))
         self.sessions = SessionBook()
+        self._cache = DecisionCache(self.settings.policy_cache) if self.settings.policy_cache else None
+        engines, self._source = open_engines(
+            self.settings, policy, data=policy_data, extension=extension, on_reload=self._reloaded
+        )
         self.decider = Decider(
-            self._engines(policy, policy_data, extension),
+            engines,
             mode=self.settings.policy_mode,
             timeout=self.settings.policy_timeout,
-            cache=DecisionCache(self.settings.policy_cache) if self.settings.policy_cache else None,
+            cache=self._cache,
             shadow_engines=shadow_engines,
             shadow_packages=shadow_packages,
         )
@@ -134,7 +138,8 @@ class Governor:
             clean=self.clean,
             known_tools=self._known_tools,
         )
-        self._defaults: AgentContext | None = None
+        self._protected = self._protected_places()
+        self.telemetry.instruments.observe_cache(self._cache_counts)
         self._read_result: Callable[..., dict[str, Any]] | None = None
         self._permission_tools: tuple[Callable[..., dict[str, Any]], Callable[..., dict[str, Any]]] | None = None
         self._effective: OrderedDict[int, tuple[AgentContext, AgentContext]] = OrderedDict()
@@ -423,7 +428,7 @@ class Governor:
         return FactEnvironment(
             roots=context.roots,
             cwd=context.cwd,
-            protected=self._protected(),
+            protected=self._protected,
             allowed_hosts=self.settings.allowed_hosts,
             resolve_dns=self.settings.resolve_dns,
             ledger=session.ledger,
@@ -431,72 +436,35 @@ class Governor:
 
     def close(self) -> None:
         """Release engines, stores and connections."""
+        if self._source is not None:
+            self._source.close()
         self.decider.close()
         self.approvals.close()
 
-    def _protected(self) -> tuple[tuple[str, str], ...]:
+    def _protected_places(self) -> tuple[tuple[str, str], ...]:
         settings = self.settings
-        places = [(settings.policy_bundle, "policy"), (settings.policy_data, "policy")]
+        places = [(settings.policy_bundle or str(default_bundle_path()), "policy"), (settings.policy_data, "policy")]
+        places.append((settings.tools_file, "policy"))
         if settings.approvals_url.startswith("sqlite:///"):
             places.append((settings.approvals_url.removeprefix("sqlite:///"), "approval"))
-        if not settings.policy_bundle:
-            places.append((str(default_bundle_path()), "policy"))
         return tuple((str(Path(place).absolute()), kind) for place, kind in places if place and "://" not in place)
 
+    def _reloaded(self, result: ReloadResult) -> None:
+        """Tell in telemetry that a new bundle came into use, or was refused."""
+        done = "succeeded" if result.status == "activated" else "failed"
+        telemetry = self.telemetry
+        telemetry.count(telemetry.instruments.policy_reloads, 1, {Label.RELOAD_RESULT: done})
+        attributes = {Label.RELOAD_RESULT: done, Attr.POLICY_REVISION: result.revision}
+        telemetry.events.emit(INVALID_SPAN, Event.POLICY_RELOADED, attributes)
+
+    def _cache_counts(self) -> list[tuple[int, dict[str, str]]]:
+        if self._cache is None:
+            return []
+        stats = self._cache.stats()
+        counts = (("hit", stats.hits), ("miss", stats.misses), ("bypass", stats.uncacheable))
+        return [(count, {Label.CACHE_RESULT: result}) for result, count in counts]
+
     # --- opening -----------------------------------------------------------------------------------------------------
-
-    def _engines(
-        self,
-        policy: str | Path | Bundle | PolicyEngine | Sequence[PolicyEngine] | None,
-        data: Mapping[str, Any] | None,
-        extension: str | Path | None,
-    ) -> Sequence[PolicyEngine]:
-        settings = self.settings
-        if isinstance(policy, PolicyEngine):
-            return (policy,)
-        if policy is not None and not isinstance(policy, (str, Path, Bundle)):
-            return tuple(policy)
-        if policy is None and settings.policy_engine == EngineName.OPA_SERVER:
-            return (self._opa_server(),)
-        bundle = (
-            policy
-            if isinstance(policy, Bundle)
-            else load_bundle(policy or settings.policy_bundle or default_bundle_path())
-        )
-        bundle = overlay(
-            bundle, data=self._data(data), extension=load_bundle(extension) if extension is not None else None
-        )
-        if settings.policy_engine == EngineName.OPA_INPROCESS:
-            from agenttool_otel.policy.opa_inprocess import OpaInProcessEngine
-
-            return (OpaInProcessEngine(bundle),)
-        return (EmbeddedEngine(bundle),)
-
-    def _opa_server(self) -> PolicyEngine:
-        from agenttool_otel.policy.opa_server import OpaServerEngine
-
-        settings = self.settings
-        if not settings.opa_url:
-            raise ConfigurationError("the opa_server engine needs AGENTTOOL_OPA_URL")
-        return OpaServerEngine(
-            settings.opa_url, token_file=settings.opa_token_file or None, ca_file=settings.opa_ca_file or None
-        )
-
-    def _data(self, given: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-        settings = self.settings
-        document: dict[str, Any] = {}
-        if settings.policy_data:
-            try:
-                document = json.loads(Path(settings.policy_data).read_text(encoding="utf-8"))
-            except (OSError, ValueError) as error:
-                raise ConfigurationError(f"policy_data can't be read: {type(error).__name__}") from None
-            if not isinstance(document, dict):
-                raise ConfigurationError("policy_data is not an object")
-        if settings.policy_preset:
-            document.setdefault("agenttool", {}).setdefault("settings", {})["preset"] = settings.policy_preset
-        if given is not None:
-            document = {**document, **given}
-        return document or None
 
     def _open_results(self) -> ResultStore:
         place = self.settings.results_dir or tempfile.mkdtemp(prefix="agenttool-results-")

@@ -14,7 +14,7 @@ from typing import Any
 
 from opentelemetry.trace import Link
 
-from agenttool_otel.echoes import cleaner_of, echoes_of, plain
+from agenttool_otel.echoes import cleaner_of, echoes_of, plain, quotes
 from agenttool_otel.hooks.registry import BEFORE
 from agenttool_otel.invocation import Invocation
 from agenttool_otel.names import (
@@ -298,7 +298,8 @@ class Recorder:
         if not message:
             return verdict
         text = self._clean_reason(message)
-        if verdict.behavior is not Behavior.ALLOW or call.spec.sensitive:
+        allowed = verdict.behavior is Behavior.ALLOW
+        if not allowed or (self.telemetry.events.wanted(call.span) and quotes(message, call.permission_input)):
             echoes = echoes_of(call, self._redactor)
             if echoes is not None:
                 text = self._clean_reason(echoes.text(message))
@@ -451,6 +452,7 @@ class Recorder:
             attributes[Attr.POLICY_ENGINE] = str(verdict.engine)
             attributes[Attr.POLICY_REVISION] = verdict.revision
             attributes[Attr.POLICY_CACHED] = verdict.cached
+            attributes[Attr.PERMISSION_DURATION] = verdict.duration
             if verdict.fail_closed is not None:
                 attributes[Attr.PERMISSION_FAIL_CLOSED] = verdict.fail_closed.value
             if verdict.opa_decision_id:

@@ -193,6 +193,7 @@ def check_span(
     assert span.status.status_code is status
     assert span.status.description == error
     attributes = dict(span.attributes or {})
+    assert type(attributes.pop("agenttool.permission.duration_s")) is float
     for name, prefix in IDS.items():
         if name in attributes:
             value = attributes.pop(name)

@@ -239,8 +239,6 @@ class Run:
         telemetry = self.governors["plain"].telemetry
         for result, count in (("succeeded", 2), ("failed", 1)):
             telemetry.count(telemetry.instruments.policy_reloads, count, {Label.RELOAD_RESULT: result})
-        for result, count in (("hit", 5), ("miss", 2)):
-            telemetry.count(telemetry.instruments.cache_lookups, count, {Label.CACHE_RESULT: result})
         self.losses.lost("spans", "export_failed", 1)
 
     def flush(self) -> None:

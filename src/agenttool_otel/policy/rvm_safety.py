@@ -128,6 +128,9 @@ class Safety:
                     yield "joins values that are not proven to be sets"
             if "UnaryExpr" in node:
                 yield "negates a value"
+            if "Every" in node and any(_is_computed(inner) for inner in walk(node["Every"].get("query"))):
+                # the compiled form takes a bracketed index there for an iteration, and lets everything pass
+                yield "looks something up by a computed index inside every"
 
     @staticmethod
     def _unique_keys(node: dict[str, Any]) -> bool:
@@ -243,6 +246,11 @@ def walk(node: Any) -> Iterator[dict[str, Any]]:
             pending.extend(item.values())
         elif isinstance(item, list):
             pending.extend(item)
+
+
+def _is_computed(node: dict[str, Any]) -> bool:
+    bracket = node.get("RefBrack")
+    return bracket is not None and only(bracket["index"])[0] not in ("String", "RawString", "Number")
 
 
 def _head_span(node: Any) -> int:

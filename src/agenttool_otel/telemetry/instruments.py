@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 
-from opentelemetry.metrics import Meter
+from opentelemetry.metrics import CallbackOptions, Meter, Observation
 
 from agenttool_otel.names import Metric
 
@@ -25,9 +25,9 @@ class Instruments:
     """
 
     __slots__ = (
+        "_meter",
         "approval_wait",
         "approvals_pending",
-        "cache_lookups",
         "decision_duration",
         "decisions",
         "dropped",
@@ -77,8 +77,21 @@ class Instruments:
             Metric.PERSISTENCE_FAILURES, "{failure}", "Results that a store could not keep."
         )
         self.policy_reloads = counter(Metric.POLICY_RELOADS, "{reload}", "Attempts to load a new policy bundle.")
-        self.cache_lookups = counter(Metric.CACHE_LOOKUPS, "{lookup}", "Look-ups in the decision cache.")
+        self._meter = meter
         self.dropped = counter(Metric.TELEMETRY_DROPPED, "{item}", "Telemetry that was lost.")
+
+    def observe_cache(self, counts: Callable[[], Iterable[tuple[int, Mapping[str, str]]]]) -> None:
+        """Report the look-ups of a decision cache when metrics are collected, so that a call pays nothing for them.
+
+        Args:
+            counts: gives totals with their labels.
+        """
+
+        def observe(options: CallbackOptions) -> Iterable[Observation]:
+            return [Observation(count, labels) for count, labels in counts()]
+
+        description = "Look-ups in the decision cache."
+        self._meter.create_observable_counter(Metric.CACHE_LOOKUPS, [observe], "{lookup}", description)
 
 
 Labels = Mapping[str, str | bool]

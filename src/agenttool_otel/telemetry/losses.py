@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
+from collections.abc import Callable
 
 __all__ = ["Losses"]
 
@@ -11,9 +13,14 @@ _logger = logging.getLogger("agenttool_otel.telemetry")
 
 
 class Losses:
-    """Counts telemetry that was lost, and logs the first loss of each kind by its exception's type alone."""
+    """Counts telemetry that was lost, and logs the first loss of each kind by its exception's type alone.
+
+    Attributes:
+        on_loss: told about each loss; counts it in a metric.
+    """
 
     def __init__(self) -> None:
+        self.on_loss: Callable[[str], None] | None = None
         self._counts: dict[tuple[str, str], int] = {}
         self._lock = threading.Lock()
 
@@ -28,6 +35,10 @@ class Losses:
         with self._lock:
             count = self._counts.get(key, 0)
             self._counts[key] = count + 1
+        if self.on_loss is not None:
+            # a loss of the loss counter itself is no further loss
+            with contextlib.suppress(Exception):
+                self.on_loss(where)
         if count == 0:
             _logger.warning("telemetry lost in %s: %s (told once, counted on)", *key)
 

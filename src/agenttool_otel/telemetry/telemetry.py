@@ -11,7 +11,7 @@ from opentelemetry import context as otel_context
 from opentelemetry import metrics, trace
 from opentelemetry.trace import INVALID_SPAN, Link, Span, SpanKind, Status, StatusCode
 
-from agenttool_otel.names import INSTRUMENTATION_NAME, OPERATION_EXECUTE_TOOL, GenAI
+from agenttool_otel.names import INSTRUMENTATION_NAME, OPERATION_EXECUTE_TOOL, GenAI, Label
 from agenttool_otel.telemetry.events import EventSeam
 from agenttool_otel.telemetry.instruments import Instruments
 from agenttool_otel.telemetry.losses import Losses
@@ -41,6 +41,11 @@ class Telemetry:
         self._enrich = settings.span_mode == "enrich"
         self._tracer = trace.get_tracer(INSTRUMENTATION_NAME, _VERSION, settings.tracer_provider)
         self.instruments = Instruments(metrics.get_meter(INSTRUMENTATION_NAME, _VERSION, settings.meter_provider))
+        self.losses.on_loss = self._lost
+
+    def _lost(self, where: str) -> None:
+        signal = "metrics" if where in ("counter", "histogram") else "spans"
+        self.instruments.dropped.add(1, {Label.SIGNAL: signal, Label.DROP_REASON: "internal"})
 
     def start(self, name: str, attributes: Mapping[str, Any], *, links: tuple[Link, ...] = ()) -> tuple[Span, bool]:
         """Start the span of a call under the current one; it is not made current.

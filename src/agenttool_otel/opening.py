@@ -1,0 +1,118 @@
+"""From settings to policy engines: which bundle, with whose data and rules on top, watched or not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from agenttool_otel.config import Settings
+from agenttool_otel.errors import ConfigurationError
+from agenttool_otel.names import EngineName
+from agenttool_otel.policy.bundle import Bundle, default_bundle_path
+from agenttool_otel.policy.embedded import EmbeddedEngine
+from agenttool_otel.policy.load import load_bundle
+from agenttool_otel.policy.overlay import overlay
+from agenttool_otel.policy.source import BundleSource, ReloadResult
+from agenttool_otel.policy.types import PolicyEngine
+
+__all__ = ["Policy", "open_engines"]
+
+Policy = str | Path | Bundle | PolicyEngine | Sequence[PolicyEngine]
+"""What a Governor takes as its policy."""
+
+
+def open_engines(
+    settings: Settings,
+    policy: Policy | None,
+    *,
+    data: Mapping[str, Any] | None,
+    extension: str | Path | None,
+    on_reload: Callable[[ReloadResult], None],
+) -> tuple[tuple[PolicyEngine, ...], BundleSource | None]:
+    """Open the engines of a Governor.
+
+    Args:
+        settings: which engine, bundle, preset and data, and how often to look for a new bundle.
+        policy: what the code gave; it wins over the settings.
+        data: data merged over the bundle's, from the root.
+        extension: path of a bundle that joins it.
+        on_reload: told about each new bundle, used or refused.
+
+    Returns:
+        The chain of engines, and the source that is watched, if one is.
+
+    Raises:
+        PolicyLoadError: the policy can't be used.
+        ConfigurationError: a setting can't be used.
+    """
+    if isinstance(policy, PolicyEngine):
+        return (policy,), None
+    if policy is not None and not isinstance(policy, (str, Path, Bundle)):
+        return tuple(policy), None
+    if policy is None and settings.policy_engine == EngineName.OPA_SERVER:
+        return (_opa_server(settings),), None
+    place = _policy_data(settings, data), load_bundle(extension) if extension is not None else None
+
+    def laid_over(bundle: Bundle) -> Bundle:
+        return overlay(bundle, data=place[0], extension=place[1])
+
+    source: BundleSource | None = None
+    if isinstance(policy, Bundle):
+        bundle = policy
+    else:
+        path = policy or settings.policy_bundle or default_bundle_path()
+        if settings.policy_reload > 0:
+            source = BundleSource(path, on_reload=on_reload)
+            bundle = source.bundle
+        else:
+            bundle = load_bundle(path)
+    if settings.policy_engine == EngineName.OPA_INPROCESS:
+        from agenttool_otel.policy.opa_inprocess import OpaInProcessEngine
+
+        engine: Any = OpaInProcessEngine(laid_over(bundle))
+    else:
+        engine = EmbeddedEngine(laid_over(bundle))
+    if source is not None:
+        source.attach(_Laid(engine, laid_over))
+        source.watch(settings.policy_reload)
+    return (engine,), source
+
+
+class _Laid:
+    """Lets an engine follow a source with the same data and rules on top of each new bundle."""
+
+    def __init__(self, engine: Any, laid_over: Callable[[Bundle], Bundle]) -> None:
+        self._engine = engine
+        self._laid_over = laid_over
+
+    def swap(self, bundle: Bundle) -> None:
+        """Use a new bundle."""
+        self._engine.swap(self._laid_over(bundle))
+
+
+def _opa_server(settings: Settings) -> PolicyEngine:
+    from agenttool_otel.policy.opa_server import OpaServerEngine
+
+    if not settings.opa_url:
+        raise ConfigurationError("the opa_server engine needs AGENTTOOL_OPA_URL")
+    return OpaServerEngine(
+        settings.opa_url, token_file=settings.opa_token_file or None, ca_file=settings.opa_ca_file or None
+    )
+
+
+def _policy_data(settings: Settings, given: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    document: dict[str, Any] = {}
+    if settings.policy_data:
+        try:
+            document = json.loads(Path(settings.policy_data).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise ConfigurationError(f"policy_data can't be read: {type(error).__name__}") from None
+        if not isinstance(document, dict):
+            raise ConfigurationError("policy_data is not an object")
+    if settings.policy_preset:
+        document.setdefault("agenttool", {}).setdefault("settings", {})["preset"] = settings.policy_preset
+    if given is not None:
+        document = {**document, **given}
+    return document or None
