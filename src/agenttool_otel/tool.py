@@ -14,6 +14,7 @@ from agenttool_otel.drivers import arun, run
 from agenttool_otel.envelope import to_result
 from agenttool_otel.invocation import Invocation
 from agenttool_otel.pipeline import Target
+from agenttool_otel.pipeline.inputs import differs
 from agenttool_otel.policy.preflight import Preflight
 from agenttool_otel.records import (
     ExecutionProfile,
@@ -100,14 +101,14 @@ def rebind_python(call: Invocation, before: dict[str, Any], after: dict[str, Any
     """
     parameters = call.spec.parameters
     if parameters is None:
-        call.bound = snapshot(after)
+        call.bound = call.call_kwargs = snapshot(after)
         return
     bound = dict(call.bound)
     for name in parameters.flatten(bound):
         if name not in after:
             bound.pop(name, None)
     for name, value in parameters.spread(after).items():
-        if name not in before or before[name] != value:
+        if name not in before or differs(before[name], value):
             bound[name] = parameters.coerce(name, value)
     call.bound = bound
     call.call_args, call.call_kwargs = parameters.unbind(bound)

@@ -16,7 +16,7 @@ from agenttool_otel import ApprovalAnswer, ApprovalRequired, ToolDenied, ToolInp
 from agenttool_otel.drivers import arun, run
 from agenttool_otel.hooks import HookContext, Hooks, PermissionResult, UpdatedInput
 from agenttool_otel.invocation import Invocation
-from agenttool_otel.testing import Capture, FixedApprover, StaticEngine, capture
+from agenttool_otel.testing import Capture, FixedApprover, StaticEngine, capture, decision
 
 SCHEMAS = Path(__file__).parent.parent / "spec_schemas"
 
@@ -390,3 +390,23 @@ def test_denials_by_mutation_are_typed_for_plain_callers() -> None:
             captured.governor.govern(trim, name="bad")("a")
         with pytest.raises(ToolDenied):
             captured.governor.govern(trim, name="no")("a")
+
+
+@pytest.mark.parametrize("author", ["pre_tool_use", "permission_decision", "policy", "approver"])
+def test_a_change_that_python_takes_for_equal_is_a_change(author: str) -> None:
+    """``1 == True`` in Python; in JSON, and for a tool, they are different values."""
+
+    def show(x: Any, deep: Any) -> str:
+        return repr([x, deep])
+
+    given_, wanted = {"x": 1, "deep": {"y": [0]}}, {"x": True, "deep": {"y": [False]}}
+    hooks, policy = Hooks(), decision("ask" if author == "approver" else "allow")
+    if author == "policy":
+        policy = decision("allow", updated_input=wanted)
+    elif author != "approver":
+        hooks.add(lambda ctx: UpdatedInput(wanted), author)
+    edit = FixedApprover(ApprovalAnswer(True, answered_by="user:eve", edited_input=wanted))
+    with capture(policy=StaticEngine(policy), hooks=hooks, approver=edit) as captured:
+        call = called(captured, show, given=given_)
+        assert call.value == "[True, {'y': [False]}]"
+        assert call.mutations[0].changed_fields == ["/x", "/deep/y/0"]

@@ -21,7 +21,7 @@ from agenttool_otel.recorder import Recorder
 from agenttool_otel.records import InputMutation
 from agenttool_otel.records.values import changed_pointers, digest, escape_token, to_json_value
 
-__all__ = ["Inputs", "is_partial"]
+__all__ = ["Inputs", "differs", "is_partial"]
 
 _MAX_FIELDS = 64
 _ATOMS = frozenset({str, int, float, bool, bytes})
@@ -229,6 +229,16 @@ _ALLOWED = {
     MutationSource.RUNTIME: {"allow"},
 }
 """Which ``mutation_policy`` of an input contract lets whom replace the input."""
+
+
+def differs(a: Any, b: Any) -> bool:
+    """Tell whether two JSON values are different as JSON: to Python ``1`` is ``True``, to a tool it may not be.
+
+    Args:
+        a: a value.
+        b: another.
+    """
+    return bool(a != b) or digest(a) != digest(b)
 
 
 def is_partial(document: dict[str, Any]) -> bool:

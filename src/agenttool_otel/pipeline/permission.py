@@ -29,7 +29,7 @@ from agenttool_otel.names import (
 )
 from agenttool_otel.pipeline.endings import Endings, fail_closed
 from agenttool_otel.pipeline.hooking import HookRunner
-from agenttool_otel.pipeline.inputs import Inputs
+from agenttool_otel.pipeline.inputs import Inputs, differs
 from agenttool_otel.pipeline.target import Target
 from agenttool_otel.policy.types import PolicyInput, Verdict
 from agenttool_otel.questions import Questions
@@ -114,7 +114,7 @@ class Permission:
                 return
             if verdict.behavior is Behavior.DENY:
                 self._endings.deny(call, verdict, session)
-            if verdict.updated_input is not None and verdict.updated_input != call.permission_input:
+            if verdict.updated_input is not None and differs(verdict.updated_input, call.permission_input):
                 author = (MutationSource.RUNTIME, verdict.rule_ref, "policy")
                 if self._hooks is not None:
                     author = self._hooks.author(call, verdict)
@@ -195,7 +195,7 @@ class Permission:
         self._recorder.answered(call, status, waited)
         if not answer.approved:
             self._endings.reject(call, answer, session)
-        if answer.edited_input is not None and answer.edited_input != call.permission_input:
+        if answer.edited_input is not None and differs(answer.edited_input, call.permission_input):
             self._inputs.mutate(
                 call,
                 target,
