@@ -25,10 +25,10 @@ demo: $(STAMP)
 	$(BIN)/agenttool demo
 
 test: $(STAMP) lint
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile
 
 test-all: $(STAMP) servers
-	$(BIN)/python -m pytest -m "slow"
+	$(BIN)/python -m pytest -m "slow" -n 2 --dist loadfile
 
 lint: $(STAMP)
 	$(BIN)/ruff check
