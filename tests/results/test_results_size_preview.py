@@ -197,12 +197,26 @@ def test_head_and_tail_are_the_texts_own_and_the_count_is_right(text, limit):
         return
     head, _, rest = found.text.partition("[... ")
     note, _, tail = rest.partition("omitted ...]\n")
-    # the line break before the note is the text's own or the note's: where the text has one there, it may be either
-    kept = [start for start in {head, head.removesuffix("\n")} if text.startswith(start)]
-    assert kept
+    # the line break before the note is the text's own where the text has one there, and else the note's
+    kept = head if text.startswith(head) else head.removesuffix("\n")
+    assert text.startswith(kept)
     assert text.endswith(tail)
-    assert found.omitted_chars in {len(text) - len(start) - len(tail) for start in kept}
-    assert str(found.omitted_chars) in note
+    assert found.omitted_chars == len(text) - len(kept) - len(tail)
+    assert found.omitted_lines == text.count("\n") - kept.count("\n") - tail.count("\n")
+    assert f"{found.omitted_chars} characters, {found.omitted_lines} lines" in note
+
+
+@pytest.mark.parametrize("after", ["0" * 240, "\u0301" + "0" * 239], ids=["text", "combining mark"])
+@pytest.mark.parametrize("line", [58, 59, 60])
+def test_a_line_break_that_the_view_shows_is_not_counted_as_omitted(line, after):
+    text = "0" * line + "\n" + after
+    found = preview(text, 169)  # room for 59 characters of head and 30 of tail
+    head = text[: min(line + 1, 60)] if line < 60 else text[:59]
+    shown = head if head.endswith("\n") else head + "\n"
+    omitted = len(text) - len(head) - 30
+    lines = 1 - head.count("\n")
+    assert found.text == f"{shown}[... {omitted} characters, {lines} lines omitted ...]\n{'0' * 30}"
+    assert (found.omitted_chars, found.omitted_lines) == (omitted, lines)
 
 
 def test_cuts_fall_on_line_ends_where_there_are_lines():

@@ -114,7 +114,8 @@ class PreviewBuilder:
 def _cut_head(text: str, size: int) -> str:
     if size >= len(text):
         return text
-    line = text.rfind("\n", size // 2, size)
+    # a line break right behind the room costs nothing: one stands before the note in any case, and it is the text's own
+    line = text.rfind("\n", size // 2, size + 1)
     if line >= 0:
         return text[: line + 1]
     return text[: _boundary(text, size)]
@@ -151,6 +152,8 @@ def _is_boundary(text: str, position: int, *, open_start: bool = False) -> bool:
     if position <= 0 or position >= len(text):
         return True
     before, after = text[position - 1], text[position]
+    if before == "\n":
+        return True  # nothing belongs to a line break before it
     if _EXTEND.match(after) or before == _JOINER or (before == "\r" and after == "\n"):
         return False
     if _REGIONAL.match(after) and _REGIONAL.match(before):
