@@ -70,6 +70,31 @@ def test_a_secret_as_a_key_goes_and_two_of_them_do_not_swallow_each_other() -> N
     assert result.value == {"[redacted:github_token]": 1, "[redacted:github_token]#2": 2}
 
 
+_CUT_KEY = "x -----BEGIN RSA " + "PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQDAC4AWkdw"
+
+
+@pytest.mark.parametrize("placeholder", ["[redacted:{kind}]", "<gone {kind}>"])
+@pytest.mark.parametrize(
+    ("value", "beside"),
+    [
+        ([_CUT_KEY, "00"], "00"),
+        ((ghp, "ab12cd"), "ab12cd"),
+        ({"name": _CUT_KEY, "value": "00ab"}, "00ab"),
+        ({_CUT_KEY: "00ab"}, "00ab"),
+        (["run", f"--{ghp}", "abc123x9zq"], "abc123x9zq"),
+        ('{"name": "' + ghp + '", "value": "00ab"}', "00ab"),
+    ],
+    ids=["list", "tuple", "name and value", "member", "flag", "JSON in text"],
+)
+def test_a_placeholder_is_no_name_for_the_value_beside_it(value: Any, beside: str, placeholder: str) -> None:
+    redactor = Redactor(RedactionSettings(placeholder=placeholder))
+    once = redactor.redact(value)
+    assert len(once.redactions) == 1
+    assert beside in json.dumps(once.value)
+    again = redactor.redact(once.value)
+    assert (again.value, again.redactions) == (once.value, ())
+
+
 def test_two_headers_in_one_list_are_not_taken_for_a_pair() -> None:
     value = [["Accept", "text/html"], ["X-Trace", "abc"]]
     assert default_redactor().redact(value).value == value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from agenttool_otel.redaction import inert
 from agenttool_otel.redaction.keys import KeyClass, classify, kind_of_key
@@ -122,11 +122,12 @@ def short_secret(letter: bytes, spaced: bool, value: bytes, line: bytes) -> bool
     return _USER_FLAG.search(line) is not None and not value.startswith((b"/", b"./", b"~"))
 
 
-def argument_spans(items: Sequence[object]) -> dict[int, tuple[str, str, int]]:
+def argument_spans(items: Sequence[object], replaced: Callable[[str], bool]) -> dict[int, tuple[str, str, int]]:
     """Which items of an argument list are secret because of the flag before them.
 
     Args:
         items: a list as a program's ``argv``; other types are passed over.
+        replaced: whether a placeholder stands in a flag, which then is nobody's flag.
 
     Returns:
         Index to (kind, rule, characters that stay in front).
@@ -141,6 +142,8 @@ def argument_spans(items: Sequence[object]) -> dict[int, tuple[str, str, int]]:
         if len(name) > 1:
             key = classify(name)
             if key in (KeyClass.PASSWORD, KeyClass.TOKEN, KeyClass.CODE) and flag_secret(key, raw):
+                if replaced(flag):
+                    continue
                 found[index] = (kind_of_key(key), "flag:" + key.value, 0)
             elif flag in _USER_FLAGS:
                 _pair(value, index, found)

@@ -9,7 +9,7 @@ from typing import Any, Final
 from agenttool_otel.names import RedactionState
 from agenttool_otel.redaction.keys import normal_name
 from agenttool_otel.redaction.pointers import NO_TARGETS, targets
-from agenttool_otel.redaction.structure import secret_paths
+from agenttool_otel.redaction.structure import KeyRules, secret_paths
 from agenttool_otel.redaction.text import TextRedactor
 from agenttool_otel.redaction.types import Redacted, Redaction, RedactionSettings
 from agenttool_otel.redaction.walker import Walk, strings_of
@@ -29,7 +29,7 @@ class Redactor:
     found, so that redacting twice changes nothing.
     """
 
-    __slots__ = ("_extra", "_settings", "_text")
+    __slots__ = ("_names", "_settings", "_text")
 
     def __init__(self, settings: RedactionSettings | None = None) -> None:
         """Build the detectors.
@@ -41,8 +41,9 @@ class Redactor:
             ValueError: a pattern of the settings can't be compiled.
         """
         self._settings = settings or RedactionSettings()
-        self._extra = frozenset(normal_name(name) for name in self._settings.extra_keys)
         self._text = TextRedactor(self._settings, self._json_rules)
+        extra = frozenset(normal_name(name) for name in self._settings.extra_keys)
+        self._names = KeyRules(extra, self._settings.pii, self._text.placeholders.occurs_in)
 
     @property
     def settings(self) -> RedactionSettings:
@@ -77,7 +78,7 @@ class Redactor:
             if not pointers and self._clean(value, budget):
                 return Redacted(value, _NOTHING, RedactionState.NONE)
             wanted = targets(pointers) if pointers else NO_TARGETS
-            walk = Walk(self._text, self._settings, self._extra, wanted, pointer_kind, budget)
+            walk = Walk(self._text, self._settings, self._names, wanted, pointer_kind, budget)
             new = walk.run(value)
             redactions = walk.redactions
             state = (
@@ -106,7 +107,7 @@ class Redactor:
         if type(value) is str:
             strings: list[str] | None = [value]
         else:
-            strings = strings_of(value, self._settings, self._extra)
+            strings = strings_of(value, self._settings, self._names.extra)
         if strings is None:
             return False
         size = sum(map(len, strings)) + len(strings)
@@ -123,7 +124,7 @@ class Redactor:
     def _json_rules(self, parsed: Any, depth: int) -> dict[tuple[str | int, ...], tuple[str, str, int]]:
         if not self._settings.key_names:
             return {}
-        found = secret_paths(parsed, extra=self._extra, pii=self._settings.pii)
+        found = secret_paths(parsed, self._names)
         return {path: (verdict.kind, verdict.rule, verdict.start) for path, verdict in found.items()}
 
     def _dropped(self, reason: str) -> Redacted:

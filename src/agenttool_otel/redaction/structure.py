@@ -5,7 +5,7 @@ Pure functions that look at one container and say which of its items go; ``walke
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from agenttool_otel.redaction import inert
@@ -14,7 +14,17 @@ from agenttool_otel.redaction.headers import header_secret
 from agenttool_otel.redaction.keys import KeyClass, classify, is_service, kind_of_key, normal_name
 from agenttool_otel.redaction.phrases import is_word_list
 
-__all__ = ["VALUE_KEYS", "Path", "Verdict", "judge", "list_verdicts", "member_verdicts", "paired_name", "secret_paths"]
+__all__ = [
+    "VALUE_KEYS",
+    "KeyRules",
+    "Path",
+    "Verdict",
+    "judge",
+    "list_verdicts",
+    "member_verdicts",
+    "paired_name",
+    "secret_paths",
+]
 
 Path = tuple[str | int, ...]
 
@@ -39,6 +49,26 @@ class Verdict(NamedTuple):
     rule: str
     whole: bool = False
     start: int = 0
+
+
+class KeyRules(NamedTuple):
+    """How one redactor reads key names.
+
+    Attributes:
+        extra: the user's own key names, normalised.
+        pii: whether names of personal numbers count.
+        replaced: whether a placeholder stands in a name. Such a name says what was removed from it and nothing about the
+            value beside it: taken for a key, it would make a second pass remove what the first one kept.
+    """
+
+    extra: frozenset[str]
+    pii: bool
+    replaced: Callable[[str], bool]
+
+    def judge(self, name: str, value: Any) -> Verdict | None:
+        """Whether a value is secret because of its key."""
+        verdict = judge(name, value, extra=is_extra(name, self.extra), pii=self.pii)
+        return None if verdict is None or self.replaced(name) else verdict
 
 
 def judge(name: str, value: Any, *, extra: bool = False, pii: bool = True) -> Verdict | None:
@@ -155,21 +185,20 @@ def paired_name(mapping: Mapping[Any, Any]) -> tuple[str, tuple[str, ...]] | Non
     return None
 
 
-def list_verdicts(items: Sequence[Any], *, extra: frozenset[str], pii: bool) -> dict[int, Verdict]:
+def list_verdicts(items: Sequence[Any], rules: KeyRules) -> dict[int, Verdict]:
     """Items of a list that go because of the item before them: ``["Authorization", "..."]``, ``["--password", "..."]``.
 
     Args:
         items: a list or tuple of exact builtin type.
-        extra: the user's own key names, normalised.
-        pii: whether names of personal numbers count.
+        rules: how names are read.
     """
     found: dict[int, Verdict] = {}
     if len(items) == 2 and type(items[0]) is str and len(items[0]) <= 128:
-        verdict = judge(items[0], items[1], extra=is_extra(items[0], extra), pii=pii)
+        verdict = rules.judge(items[0], items[1])
         if verdict is not None and not _two_words(items[0], items[1]):
             found[1] = verdict
     if len(items) >= 2:
-        for index, (kind, rule, start) in argument_spans(items).items():
+        for index, (kind, rule, start) in argument_spans(items, rules.replaced).items():
             found.setdefault(index, Verdict(kind, rule, start=start))
         words = [item.encode("utf-8", "surrogatepass") for item in items if type(item) is str and len(item) <= 8]
         if len(words) == len(items) and is_word_list(words):
@@ -192,49 +221,47 @@ def is_extra(name: str, extra: frozenset[str]) -> bool:
     return bool(extra) and normal_name(name) in extra
 
 
-def member_verdicts(mapping: Mapping[Any, Any], *, extra: frozenset[str], pii: bool) -> dict[str, Verdict]:
+def member_verdicts(mapping: Mapping[Any, Any], rules: KeyRules) -> dict[str, Verdict]:
     """Members of a mapping that go because of their own key, or of the name beside them.
 
     Args:
         mapping: a dict of exact builtin type.
-        extra: the user's own key names, normalised.
-        pii: whether names of personal numbers count.
+        rules: how names are read.
     """
     found: dict[str, Verdict] = {}
     for key, value in mapping.items():
         if type(key) is str:
-            verdict = judge(key, value, extra=is_extra(key, extra), pii=pii)
+            verdict = rules.judge(key, value)
             if verdict is not None:
                 found[key] = verdict
     paired = paired_name(mapping)
     if paired is not None:
         name, keys = paired
         for key in keys:
-            verdict = judge(name, mapping[key], extra=is_extra(name, extra), pii=pii)
+            verdict = rules.judge(name, mapping[key])
             if verdict is not None:
                 found[key] = verdict
     return found
 
 
-def secret_paths(root: Any, *, extra: frozenset[str], pii: bool) -> dict[Path, Verdict]:
+def secret_paths(root: Any, rules: KeyRules) -> dict[Path, Verdict]:
     """Paths of all scalars in parsed JSON that key rules remove.
 
     Args:
         root: what ``json.loads`` gave.
-        extra: the user's own key names, normalised.
-        pii: whether names of personal numbers count.
+        rules: how names are read.
     """
     found: dict[Path, Verdict] = {}
     todo: list[tuple[Path, Any, Verdict | None]] = [((), root, None)]
     while todo:
         path, value, forced = todo.pop()
         if type(value) is dict:
-            members = {} if forced else member_verdicts(value, extra=extra, pii=pii)
+            members = {} if forced else member_verdicts(value, rules)
             children: list[tuple[str | int, Any, Verdict | None]] = [
                 (k, v, forced or members.get(k)) for k, v in value.items()
             ]
         else:
-            items = {} if forced else list_verdicts(value, extra=extra, pii=pii)
+            items = {} if forced else list_verdicts(value, rules)
             children = [(i, v, forced or items.get(i)) for i, v in enumerate(value)]
         for step, child, verdict in children:
             if type(child) in (dict, list):

@@ -10,6 +10,7 @@ from agenttool_otel.redaction.placeholders import omitted
 from agenttool_otel.redaction.pointers import Targets, pointer_of
 from agenttool_otel.redaction.structure import (
     VALUE_KEYS,
+    KeyRules,
     Verdict,
     is_extra,
     list_verdicts,
@@ -106,7 +107,7 @@ class Walk:
         self,
         text: TextRedactor,
         settings: RedactionSettings,
-        extra: frozenset[str],
+        names: KeyRules,
         targets: Targets,
         kind: str,
         budget: int | None,
@@ -116,7 +117,7 @@ class Walk:
         Args:
             text: redacts strings.
             settings: bounds and switches.
-            extra: the user's own key names, normalised.
+            names: how key names are read.
             targets: what contracts and policies name.
             kind: the kind that a redaction by pointer states.
             budget: bytes of text that may be scanned; None for no bound.
@@ -124,7 +125,7 @@ class Walk:
         self._text = text
         self._make = text.placeholders
         self._settings = settings
-        self._extra = extra
+        self._names = names
         self._targets = targets
         self._kind = kind
         self._left = budget
@@ -261,7 +262,7 @@ class Walk:
             return omitted("nodes")
         verdicts: dict[str, Verdict] = {}
         if self._settings.key_names and self._settings.enabled and forced is None:
-            verdicts = member_verdicts(dict(items), extra=self._extra, pii=self._settings.pii)
+            verdicts = member_verdicts(dict(items), self._names)
         out: dict[Any, Any] = {}
         for key, child in items:
             name = self._key(key)
@@ -292,7 +293,7 @@ class Walk:
             return omitted("nodes")
         verdicts: dict[int, Verdict] = {}
         if self._settings.key_names and self._settings.enabled and forced is None:
-            verdicts = list_verdicts(items, extra=self._extra, pii=self._settings.pii)
+            verdicts = list_verdicts(items, self._names)
         out = []
         for index, child in enumerate(items):
             self._path.append(index)
