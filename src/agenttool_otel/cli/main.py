@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from agenttool_otel.cli.approvals import app as approvals
+from agenttool_otel.cli.policy import app as policy
 from agenttool_otel.cli.trace import app as trace
 
 __all__ = ["app"]
@@ -18,6 +19,7 @@ app = typer.Typer(
     pretty_exceptions_show_locals=False,  # local variables may hold what must not be shown
 )
 app.add_typer(approvals, name="approvals")
+app.add_typer(policy, name="policy")
 app.add_typer(trace)
 
 

@@ -1,0 +1,196 @@
+"""The commands of ``agenttool policy`` for a project: init, check, test and build."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from rich.markup import escape
+
+from agenttool_otel.cli.policy.asking import decide, explain
+from agenttool_otel.cli.policy.common import (
+    EXIT_CODES,
+    AsJson,
+    Folder,
+    Standalone,
+    console,
+    fail,
+    failures,
+    open_project,
+    print_json,
+)
+from agenttool_otel.cli.policy.views import show_checks, show_tests
+from agenttool_otel.errors import ConfigurationError, PolicyError
+from agenttool_otel.names import EngineName
+from agenttool_otel.policy.authoring.building import ALGORITHMS, SigningKey, build_bundle
+from agenttool_otel.policy.authoring.checking import Check, CheckReport, check_project, problem_of
+from agenttool_otel.policy.authoring.project import Project
+from agenttool_otel.policy.authoring.scaffold import init_project
+from agenttool_otel.policy.authoring.testing import ENGINES, run_tests
+
+__all__ = ["EXIT_CODES", "app"]
+
+_HERE: Final = Path()
+
+app = typer.Typer(
+    name="policy",
+    help="Start, check, test, explain, build and ask a policy.",
+    no_args_is_help=True,
+    pretty_exceptions_show_locals=False,
+)
+app.command()(explain)
+app.command()(decide)
+
+
+@app.command()
+def init(
+    folder: Folder = _HERE,
+    force: Annotated[
+        bool, typer.Option("--force", help="Use a folder with something in it; files that are there stay.")
+    ] = False,
+) -> None:
+    """Start a policy project: one rule, its data, its test, an input to try it on, and the schema for editors."""
+    with failures():
+        written = init_project(folder, force=force)
+    out = console()
+    for name in written.made:
+        out.print(f"[green]made[/green] {escape(name)}")
+    for name in written.kept:
+        out.print(f"[yellow]kept[/yellow] {escape(name)}")
+    place = "" if written.root == _HERE else f" {escape(str(written.root))}"
+    out.print(f"\nNext: [bold]agenttool policy test{place}[/bold]")
+
+
+@app.command("check")
+def check_command(
+    folder: Folder = _HERE,
+    engine: Annotated[
+        str, typer.Option("--engine", help="Engine it is for: embedded, opa_inprocess or opa_server.")
+    ] = EngineName.EMBEDDED.value,
+    strict: Annotated[bool, typer.Option("--strict", help="Warnings fail too.")] = False,
+    standalone: Standalone = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check that a policy loads, uses what its engine has, is documented, and reads what the input has."""
+    if engine not in (EngineName.EMBEDDED, EngineName.OPA_INPROCESS, EngineName.OPA_SERVER):
+        raise fail("There is no such engine: embedded, opa_inprocess or opa_server.")
+    try:
+        report = check_project(open_project(folder, standalone=standalone), engine=engine, strict=strict)
+    except PolicyError as error:
+        # it can't even be read, which is the first thing that is checked
+        report = CheckReport([Check("load", "failed", "the files can't be read", [problem_of(error)])])
+    except ConfigurationError as error:
+        raise fail(str(error)) from None
+    if as_json:
+        print_json(report.to_json_object())
+    else:
+        show_checks(console(), report)
+    if not report.ok:
+        raise typer.Exit(EXIT_CODES["failed"])
+
+
+@app.command("test")
+def run_command(
+    folder: Folder = _HERE,
+    engine: Annotated[str, typer.Option("--engine", help=f"What they run on: {', '.join(ENGINES)}.")] = "auto",
+    min_coverage: Annotated[
+        float, typer.Option("--min-coverage", min=0.0, max=100.0, help="Fail below so many percent of lines.")
+    ] = 0.0,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show every test and every missed line.")] = False,
+    standalone: Standalone = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run the tests of a policy (rules named test_ in _test.rego files), with coverage."""
+    with failures():
+        report = run_tests(open_project(folder, standalone=standalone), engine=engine)
+    problem = ""
+    if report.ran == 0:
+        problem = "There are no tests: a rule named test_ in a _test.rego file is one."
+    elif report.failures:
+        problem = f"{len(report.failures)} of {report.ran} tests failed."
+    elif min_coverage > 0 and report.percent is None:
+        problem = f"Coverage is not known: {report.uncovered_because}."
+    elif min_coverage > 0 and (report.percent or 0.0) < min_coverage:
+        problem = f"Coverage is {report.percent:.1f} %, below {min_coverage:g} %."
+    if as_json:
+        print_json({"ok": not problem, "problem": problem, **report.to_json_object()})
+    else:
+        show_tests(console(), report, verbose=verbose)
+    if problem:
+        raise typer.Exit(EXIT_CODES["failed"]) if as_json else fail(problem, "failed")
+
+
+@app.command()
+def build(
+    output: Annotated[Path, typer.Option("--output", "-o", help="File to write.", show_default=False)],
+    folder: Folder = _HERE,
+    revision: Annotated[
+        str, typer.Option("--revision", "-r", help="Revision; by default the manifest's.", show_default=False)
+    ] = "",
+    with_base: Annotated[
+        bool, typer.Option("--with-base", help="Put the stock bundle in too, for an OPA that has nothing else.")
+    ] = False,
+    sign_key: Annotated[
+        Path | None, typer.Option("--sign-key", help="File with the private key or secret.", show_default=False)
+    ] = None,
+    algorithm: Annotated[str, typer.Option("--algorithm", help=f"{', '.join(ALGORITHMS)}.")] = ALGORITHMS[0],
+    key_id: Annotated[str, typer.Option("--key-id", help="How the verifier calls the key.")] = "default",
+    scope: Annotated[str, typer.Option("--scope", help="Scope that the signature states.", show_default=False)] = "",
+    engine: Annotated[str, typer.Option("--engine", help="Engine it is for, as in check.")] = EngineName.EMBEDDED.value,
+    standalone: Standalone = None,
+    as_json: AsJson = False,
+) -> None:
+    """Build a bundle: checked, without tests, the same bytes for the same files, signed on request."""
+    with failures():
+        signing = None
+        if sign_key is not None:
+            signing = SigningKey(_key(sign_key), algorithm, key_id, scope)
+        project = open_project(folder, standalone=standalone)
+        _loadable(project, engine)
+        content = build_bundle(project, revision=revision, with_base=with_base, signing=signing)
+        _write(output, content)
+    told = {
+        "file": str(output),
+        "bytes": len(content),
+        "revision": revision or str(project.own.manifest.get("revision")),
+        "signed": algorithm if signing is not None else None,
+    }
+    if as_json:
+        print_json(told)
+    else:
+        signature = f", signed with {algorithm}" if signing is not None else ""
+        console().print(escape(f"{output}: revision {told['revision']}, {len(content)} bytes{signature}"))
+
+
+def _loadable(project: Project, engine: str) -> None:
+    report = check_project(project, engine=engine)
+    for one in report.checks:
+        if one.name == "load" and one.status == "failed":
+            problem = one.problems[0]
+            raise ConfigurationError(f"{problem.place}: {problem.message}" if problem.file else problem.message)
+
+
+def _key(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8").rstrip("\r\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"the signing key can't be read from {path}: {type(error).__name__}") from None
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write beside and rename, so that nobody ever loads half a bundle."""
+    try:
+        handle, name = tempfile.mkstemp(prefix=".agenttool-", dir=path.parent)
+        try:
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(content)
+            Path(name).chmod(0o644)
+            Path(name).replace(path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise ConfigurationError(f"{path} can't be written: {error.strerror or error}") from None

@@ -1,0 +1,128 @@
+"""``agenttool policy explain`` and ``decide``: what does the policy say about one call, and why?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from agenttool_otel.cli.policy.common import (
+    EXIT_CODES,
+    AsJson,
+    Data,
+    Standalone,
+    console,
+    fail,
+    failures,
+    open_project,
+    print_json,
+    read_json,
+)
+from agenttool_otel.cli.policy.views import show_explanation
+from agenttool_otel.errors import ConfigurationError, PolicyError
+from agenttool_otel.names import Behavior
+from agenttool_otel.policy.authoring.completing import complete_input
+from agenttool_otel.policy.authoring.explaining import Explanation, verdict_object
+from agenttool_otel.policy.authoring.explaining import explain as explained
+from agenttool_otel.policy.decider import Decider
+from agenttool_otel.policy.embedded import EmbeddedEngine
+from agenttool_otel.policy.types import PolicyEngine, Verdict
+from agenttool_otel.redaction import default_redactor
+
+__all__ = ["decide", "explain"]
+
+_EXITS = {Behavior.ALLOW: EXIT_CODES["ok"], Behavior.ASK: EXIT_CODES["ask"], Behavior.DENY: EXIT_CODES["deny"]}
+
+
+def explain(
+    places: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="[DIR] INPUT", help="The project (default: here), and a JSON file with the input, or -."
+        ),
+    ],
+    stock: Annotated[bool, typer.Option("--stock", help="Explain what the stock bundle alone says.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Show the rules that did not come near, too.")] = False,
+    data: Data = None,
+    standalone: Standalone = None,
+    as_json: AsJson = False,
+) -> None:
+    """Explain one decision: which rules fired, which nearly did and what stopped them, with file and line.
+
+    The input is a policy input or a part of one, such as {"tool": {"name": "deploy"}, "input": {}}. What is missing is
+    filled in with values that permit nothing.
+    """
+    if len(places) > 2 or (stock and len(places) > 1):
+        raise fail("Give the project's folder and one input.")
+    with failures():
+        document, filled = complete_input(read_json(places[-1], "the input"))
+        root = None if stock else (places[0] if len(places) == 2 else Path())
+        found = explained(open_project(root, data, standalone), document)
+        found = Explanation(found.verdict, found.deciding, found.fired, found.nearly, found.others, tuple(filled))
+        # an input is somebody's arguments: what is secret in them is not printed
+        told = default_redactor().redact(found.to_json_object()).value
+    if as_json:
+        print_json(told)
+    else:
+        show_explanation(console(), told, every=every)
+    if found.verdict.fail_closed is not None:
+        raise typer.Exit(EXIT_CODES["error"])
+
+
+def decide(
+    source: Annotated[
+        Path | None, typer.Argument(metavar="[INPUT]", help="JSON file with the input; by default standard input.")
+    ] = None,
+    bundle: Annotated[
+        Path | None,
+        typer.Option("--bundle", "-b", help="Project folder or bundle; by default the stock one.", show_default=False),
+    ] = None,
+    engine: Annotated[str, typer.Option("--engine", help="embedded or opa_inprocess.")] = "embedded",
+    timeout: Annotated[float, typer.Option("--timeout", min=0.001, help="Seconds that it may take.")] = 2.0,
+    data: Data = None,
+    standalone: Standalone = None,
+) -> None:
+    """Decide one call and print the decision as JSON. Exits with 0 allow, 10 ask, 11 deny, 2 error.
+
+    The input has to be complete: whatever is missing or of the wrong type is an error, never an allow.
+    """
+    try:
+        document = read_json(source, "the input")
+        project = open_project(bundle, data, standalone)
+        chosen: PolicyEngine
+        if engine == "embedded":
+            chosen = EmbeddedEngine(project.whole)
+        elif engine == "opa_inprocess":
+            from agenttool_otel.policy.opa_inprocess import OpaInProcessEngine
+
+            chosen = OpaInProcessEngine(project.whole)
+        else:
+            raise ConfigurationError("there is no such engine: embedded or opa_inprocess")
+        decider = Decider([chosen], timeout=timeout)
+        try:
+            verdict = decider.decide(document)
+        finally:
+            decider.close()
+    except (PolicyError, ConfigurationError) as error:
+        _print_error(str(error))
+        raise typer.Exit(EXIT_CODES["error"]) from None
+    print_json(verdict_object(verdict))
+    raise typer.Exit(_exit_code(verdict))
+
+
+def _exit_code(verdict: Verdict) -> int:
+    if verdict.fail_closed is not None:
+        return EXIT_CODES["error"]
+    return _EXITS.get(verdict.behavior, EXIT_CODES["error"])
+
+
+def _print_error(message: str) -> None:
+    """Whoever reads only the document finds a deny in it."""
+    print_json(
+        {
+            "behavior": Behavior.DENY.value,
+            "reason": {"type": "policy", "rule_ref": "", "message": f"no decision: {message}"},
+            "error": message,
+        }
+    )

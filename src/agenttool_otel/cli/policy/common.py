@@ -1,0 +1,146 @@
+"""What the commands of ``agenttool policy`` share: exit codes, output, and how a project and an input are read."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from agenttool_otel.errors import ConfigurationError, PolicyError
+from agenttool_otel.policy.authoring.project import Project, load_project
+
+__all__ = [
+    "EXIT_CODES",
+    "AsJson",
+    "Data",
+    "Folder",
+    "Standalone",
+    "console",
+    "fail",
+    "failures",
+    "open_project",
+    "print_json",
+    "read_json",
+]
+
+EXIT_CODES: Final = {"ok": 0, "failed": 1, "error": 2, "ask": 10, "deny": 11}
+"""What the exit codes of these commands mean: ``failed`` is a check or test, ``error`` everything that prevents one."""
+
+_MAX_INPUT: Final = 8 * 1024 * 1024
+
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the policy project.", show_default=True)]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Standalone = Annotated[
+    bool | None,
+    typer.Option(
+        "--standalone/--extension",
+        help="A whole bundle, or rules on top of the stock bundle; by default, whole if it defines the decision.",
+        show_default=False,
+    ),
+]
+Data = Annotated[
+    Path | None, typer.Option("--data", help="JSON file that is merged over the policy's data.", show_default=False)
+]
+
+
+def console() -> Console:
+    """Return where people read; wide where nobody's window says how wide."""
+    out = Console()
+    return out if out.is_terminal else Console(width=160, soft_wrap=True)
+
+
+def fail(message: str, code: str = "error") -> typer.Exit:
+    """Print a message for people, and return what ends the command.
+
+    Args:
+        message: what is wrong.
+        code: one of ``EXIT_CODES``.
+    """
+    Console(stderr=True, soft_wrap=True).print(Text(message, style="red"))
+    return typer.Exit(EXIT_CODES[code])
+
+
+@contextlib.contextmanager
+def failures() -> Iterator[None]:
+    """Turn the package's errors into a line and an exit code."""
+    try:
+        yield
+    except (PolicyError, ConfigurationError) as error:
+        raise fail(str(error)) from None
+
+
+def print_json(value: Any) -> None:
+    """Print JSON that any terminal can show.
+
+    Args:
+        value: plain data.
+    """
+    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=True) + "\n")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        raise ValueError("an object has the same key twice")
+    return result
+
+
+def _refuse(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+def read_json(source: Path | None, what: str) -> Any:
+    """Read a JSON document strictly: no doubled keys, no NaN, at most 8 MB.
+
+    Args:
+        source: a file; ``None`` or ``-``: standard input.
+        what: how to call it in messages.
+
+    Raises:
+        ConfigurationError: it can't be read, or is not such a document.
+    """
+    name = "standard input" if source is None or str(source) == "-" else str(source)
+    try:
+        if name == "standard input":
+            content = sys.stdin.buffer.read(_MAX_INPUT + 1)
+        else:
+            with Path(name).open("rb") as stream:
+                content = stream.read(_MAX_INPUT + 1)
+        if len(content) > _MAX_INPUT:
+            raise ConfigurationError(f"{what} from {name} is larger than {_MAX_INPUT} bytes")
+        return json.loads(content.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_refuse)
+    except OSError as error:
+        raise ConfigurationError(f"{what} can't be read from {name}: {error.strerror or error}") from None
+    except json.JSONDecodeError as error:
+        raise ConfigurationError(f"{what}, {name}:{error.lineno}: not JSON: {error.msg}") from None
+    except RecursionError:
+        raise ConfigurationError(f"{what}, {name}: nested too deeply") from None
+    except ValueError as error:
+        raise ConfigurationError(f"{what}, {name}: not JSON: {error}") from None
+
+
+def open_project(root: Path | None, data: Path | None = None, standalone: bool | None = None) -> Project:
+    """Load a project as the options say.
+
+    Args:
+        root: its folder; ``None``: the stock bundle.
+        data: JSON file that is merged over the data.
+        standalone: as the option says.
+
+    Raises:
+        PolicyLoadError: it is broken.
+        ConfigurationError: the data file is.
+    """
+    document = None
+    if data is not None:
+        document = read_json(data, "the data")
+        if not isinstance(document, dict):
+            raise ConfigurationError(f"{data}: the data is not an object")
+    return load_project(root, data=document, standalone=standalone)

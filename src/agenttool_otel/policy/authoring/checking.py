@@ -1,0 +1,252 @@
+"""Checks a project: it loads, uses what its engine has, is documented, and reads what the input has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from agenttool_otel.errors import PolicyError, PolicyUnavailable
+from agenttool_otel.names import EngineName, EntryPoint
+from agenttool_otel.policy.authoring.explaining import title_above
+from agenttool_otel.policy.authoring.opa_program import OpaRun, find_opa, opa_errors, opa_version, unpacked
+from agenttool_otel.policy.authoring.project import Project, parse_tests
+from agenttool_otel.policy.builtins import EMBEDDED_BUILTINS, OPA_BUILTINS
+from agenttool_otel.policy.check import check_program, entry_path, load_program
+from agenttool_otel.policy.embedded import CompiledBundle
+from agenttool_otel.policy.input_schema import write_input_schema
+from agenttool_otel.policy.rego import Module
+
+__all__ = ["Check", "CheckReport", "Problem", "check_project"]
+
+_KINDS: Final = frozenset({"deny", "ask", "allow"})
+_CUSTOM: Final = ("agenttool", "custom")
+_PLACE: Final = re.compile(r"^(\S+?):(\d+): (.*)$", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong.
+
+    Attributes:
+        file: its file; empty: it is about no file.
+        line: its line, or 0.
+        message: what is wrong.
+    """
+
+    file: str
+    line: int
+    message: str
+
+    @property
+    def place(self) -> str:
+        """File and line."""
+        return f"{self.file}:{self.line}" if self.line else self.file
+
+
+@dataclass(slots=True)
+class Check:
+    """One check.
+
+    Attributes:
+        name: what was looked at.
+        status: ``passed``, ``failed``, ``warned`` or ``skipped``.
+        detail: with what, or why not.
+        problems: what was found.
+    """
+
+    name: str
+    status: str
+    detail: str = ""
+    problems: list[Problem] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class CheckReport:
+    """All checks of a project.
+
+    Attributes:
+        checks: in the order in which they ran.
+    """
+
+    checks: list[Check]
+
+    @property
+    def ok(self) -> bool:
+        """Nothing failed."""
+        return all(check.status != "failed" for check in self.checks)
+
+    def to_json_object(self) -> dict[str, Any]:
+        """Return the report as plain JSON data."""
+        return {
+            "ok": self.ok,
+            "checks": [
+                {
+                    "name": check.name,
+                    "status": check.status,
+                    "detail": check.detail,
+                    "problems": [
+                        {"file": item.file, "line": item.line, "message": item.message} for item in check.problems
+                    ],
+                }
+                for check in self.checks
+            ],
+        }
+
+
+def problem_of(error: PolicyError) -> Problem:
+    """Split the message of an error into file, line and what is wrong.
+
+    Args:
+        error: the error.
+    """
+    match = _PLACE.match(str(error))
+    return Problem(match[1], int(match[2]), match[3]) if match else Problem("", 0, str(error))
+
+
+def check_project(project: Project, *, engine: str = EngineName.EMBEDDED, strict: bool = False) -> CheckReport:
+    """Check a project.
+
+    Args:
+        project: the project, which could be parsed.
+        engine: engine that it is for; what other engines lack is a warning.
+        strict: warnings count as failures.
+    """
+    checks = [
+        _builtins(project, EngineName.EMBEDDED, EMBEDDED_BUILTINS, engine == EngineName.EMBEDDED),
+        _builtins(project, "OPA", OPA_BUILTINS, engine != EngineName.EMBEDDED),
+    ]
+    checks.append(_load(project, engine))
+    checks.append(_tests(project))
+    checks.append(_documented(project))
+    checks.append(_placed(project))
+    checks.append(_typed(project))
+    if strict:
+        for check in checks:
+            check.status = "failed" if check.status == "warned" else check.status
+    return CheckReport(checks)
+
+
+def _done(name: str, problems: list[Problem], *, detail: str = "", otherwise: str = "failed") -> Check:
+    return Check(name, otherwise if problems else "passed", detail, problems)
+
+
+def _builtins(project: Project, engine: str, known: frozenset[str], needed: bool) -> Check:
+    problems = [
+        Problem(rule.file, call.line, f"{rule.name} uses {call.name}")
+        for rule in project.program.rules
+        if project.is_own(rule.file)
+        for call in rule.calls
+        if call.name not in known
+    ]
+    detail = f"not in {engine}, or not with OPA's answers" if problems else f"all in {engine}"
+    return _done(f"builtins: {engine}", problems, detail=detail, otherwise="failed" if needed else "warned")
+
+
+def _load(project: Project, engine: str) -> Check:
+    detail = "whole bundle" if project.base is None else f"on top of {project.base.revision}"
+    try:
+        if engine == EngineName.EMBEDDED:
+            CompiledBundle(project.whole, (EntryPoint.DECISION,))
+        else:
+            check_program(
+                load_program(project.whole), builtins=OPA_BUILTINS, entry_points=(EntryPoint.DECISION,), engine="OPA"
+            )
+    except PolicyError as error:
+        problem = problem_of(error)
+        if not problem.file and EntryPoint.DECISION in problem.message:
+            problem = Problem(*_near_decision(project), problem.message)
+        return Check("load", "failed", f"{detail}, for {engine}", [problem])
+    return Check("load", "passed", f"{detail}, for {engine}")
+
+
+def _near_decision(project: Project) -> tuple[str, int]:
+    """Where the decision would be looked for."""
+    package = entry_path(EntryPoint.DECISION)[:-1]
+    for module in project.program.modules:
+        if module.package == package:
+            return module.file, module.line
+    first = project.program.modules[0]
+    return first.file, first.line
+
+
+def _tests(project: Project) -> Check:
+    try:
+        parse_tests(project)
+    except PolicyError as error:
+        return Check("tests", "failed", "they can't be read", [problem_of(error)])
+    found = len(project.own.tests)
+    if not found:
+        return Check("tests", "warned", "there are none", [Problem("", 0, "no _test.rego file")])
+    return Check("tests", "passed", f"{found} file{'s' if found > 1 else ''}, run by agenttool policy test")
+
+
+def _own_modules(project: Project) -> Iterable[Module]:
+    return (module for module in project.program.modules if project.is_own(module.file))
+
+
+def _documented(project: Project) -> Check:
+    problems = []
+    for module in _own_modules(project):
+        if not title_above(module.text, module.line):
+            problems.append(Problem(module.file, module.line, "the package has no METADATA with a title"))
+        if any(reference.base == "input" for rule in module.rules for reference in rule.references) and not re.search(
+            r"^#\s+- input: schema\.input\s*$", module.text, re.MULTILINE
+        ):
+            message = "the METADATA name no schema (schemas: - input: schema.input), so the input is not type-checked"
+            problems.append(Problem(module.file, module.line, message))
+        problems += [
+            Problem(rule.file, rule.line, f"{rule.name} has no METADATA with a title")
+            for rule in module.rules
+            if rule.path[-1] in _KINDS and len(rule.path) > len(module.package)
+            if not title_above(module.text, rule.line)
+        ]
+    return _done("METADATA", problems, otherwise="warned")
+
+
+def _placed(project: Project) -> Check:
+    if project.base is None:
+        return Check("places", "skipped", "a whole bundle has its own order")
+    problems = []
+    for module in _own_modules(project):
+        if module.package[:2] != _CUSTOM:
+            message = (
+                f"package {'.'.join(module.package)} is not under agenttool.custom, so the decision does not ask it"
+            )
+            problems.append(Problem(module.file, module.line, message))
+        elif len(module.package) > len(_CUSTOM) + 1:
+            message = (
+                f"package {'.'.join(module.package)} lies too deep: agenttool.custom and one level below are asked"
+            )
+            problems += [Problem(module.file, module.line, message)] * any(
+                rule.path[-1] in _KINDS for rule in module.rules
+            )
+    for file, text in project.own.tests.items():
+        match = re.search(r"^package\s+agenttool\.custom(\.\S+)?\s*$", text, re.MULTILINE)
+        if match and "agenttool.permission" in text:
+            line = text.count("\n", 0, match.start()) + 1
+            message = "a test below agenttool.custom is a part of the decision, so asking for it is recursive"
+            problems.append(Problem(file, line, f"{message}; use package agenttool.custom_test"))
+    return _done("places", problems, otherwise="warned")
+
+
+def _typed(project: Project) -> Check:
+    name = "input types"
+    program = find_opa()
+    if program is None:
+        return Check(name, "skipped", "no OPA program found: set AGENTTOOL_OPA, or put opa into PATH")
+    try:
+        with unpacked(project.whole, {**project.support, **project.own.tests}) as folder:
+            schemas = folder / "agenttool_schemas"
+            write_input_schema(schemas / "input.json")
+            files = sorted({*project.whole.modules, *project.support, *project.own.tests})
+            arguments = ("check", "--strict", "--format=json", "--schema", schemas.name, "data.json")
+            run = OpaRun(program, *arguments, *files, folder=folder)
+            detail = f"opa check --strict --schema, OPA {opa_version(program)}"
+    except PolicyUnavailable as error:
+        return Check(name, "failed", str(error), [Problem("", 0, str(error))])
+    if run.status == 0:
+        return Check(name, "passed", detail)
+    problems = [Problem(file.removeprefix(f"{folder}/"), line, text) for file, line, text in opa_errors(run)]
+    return Check(name, "failed", detail, problems)
