@@ -11,7 +11,7 @@ import base64
 import json
 import logging
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, Final
 from urllib.parse import quote, quote_plus
 
@@ -22,7 +22,7 @@ from agenttool_otel.redaction import Redactor
 from agenttool_otel.redaction.placeholders import Placeholders
 from agenttool_otel.redaction.types import Redaction
 
-__all__ = ["KIND", "MIN_CHARS", "Echoes", "cleaner_of", "echoes_of"]
+__all__ = ["KIND", "MIN_CHARS", "Echoes", "cleaner_of", "echoes_of", "plain", "quotes"]
 
 _logger = logging.getLogger("agenttool_otel.redaction")
 
@@ -33,6 +33,8 @@ MIN_CHARS: Final = 6
 """Shorter values are left alone: masking every ``no`` or ``1234`` of a result would destroy it and hide little."""
 
 _MIN_LINE: Final = 16
+_MAX_LOOKED: Final = 64
+_WORDS: Final = re.compile(rf"\w{{{MIN_CHARS},}}")
 _MAX_VALUES: Final = 64
 _MAX_CHARS: Final = 65_536
 _MAX_NODES: Final = 200_000
@@ -132,6 +134,31 @@ def cleaner_of(call: Invocation, redactor: Redactor, clean: Callable[[str], str]
     if echoes is None:
         return clean
     return lambda text: clean(echoes.text(text))
+
+
+def quotes(message: str, arguments: Mapping[str, Any]) -> bool:
+    """Tell at little cost whether a text may repeat something of the arguments.
+
+    Args:
+        message: the text.
+        arguments: JSON arguments.
+    """
+    stack: list[Any] = list(arguments.values())
+    for _ in range(_MAX_LOOKED):
+        if not stack:
+            return False
+        value = stack.pop()
+        cls = type(value)
+        if cls is str:
+            if len(value) >= MIN_CHARS and (value in message or any(word in message for word in _WORDS.findall(value))):
+                return True
+        elif cls is dict:
+            stack += value.values()
+        elif cls is list:
+            stack += value
+        elif cls in (int, float) and len(str(value)) >= MIN_CHARS and str(value) in message:
+            return True
+    return True
 
 
 def _secrets(call: Invocation, redactor: Redactor) -> set[str]:
