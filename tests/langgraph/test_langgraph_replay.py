@@ -173,6 +173,7 @@ def test_a_tools_own_interrupt_is_a_pause_and_no_error() -> None:
         assert span.status.status_code.name == "UNSET"
         assert "error.type" not in span.attributes
         assert span.attributes["agenttool.result.status"] == "pending"
+        assert span.attributes["agenttool.permission.outcome"] == "pending"
 
 
 def test_a_jump_to_another_node_passes_through_and_uses_the_approval_up() -> None:
@@ -195,6 +196,7 @@ def test_a_jump_to_another_node_passes_through_and_uses_the_approval_up() -> Non
         request = captured.governor.approvals.store.get(asked.value["request_id"])
         assert request.status is ApprovalStatus.CONSUMED
         assert request.outcome is not None
+        assert captured.spans[-1].attributes["agenttool.permission.outcome"] == "executed"
 
 
 @pytest.mark.parametrize("door", DOORS)

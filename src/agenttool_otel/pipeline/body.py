@@ -29,7 +29,7 @@ from agenttool_otel.pipeline.endings import Endings
 from agenttool_otel.pipeline.hooking import HookRunner
 from agenttool_otel.pipeline.target import Target
 from agenttool_otel.recorder import Recorder
-from agenttool_otel.results.control_flow import cancellation, control_flow
+from agenttool_otel.results.control_flow import cancellation, control_flow, jump
 from agenttool_otel.results.errors import ErrorMapper
 from agenttool_otel.results.native_failure import native_failure
 from agenttool_otel.results.retry import RetryPolicy
@@ -215,6 +215,8 @@ class Body:
         elif control_flow(error):
             call.enter(InvocationStatus.NEEDS_INPUT)
             call.result_status = ResultStatus.PENDING
+            if not jump(error):
+                call.outcome = Outcome.PENDING  # the framework runs the body again, from its start
         elif cancellation(error) is not None:
             call.abort_reason = AbortReason.USER_INTERRUPTION.value
             self._endings.cancel(call, error)

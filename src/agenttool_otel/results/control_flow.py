@@ -14,7 +14,7 @@ from typing import Final
 from agenttool_otel.names import AbortReason
 from agenttool_otel.records.inspection import mro_names
 
-__all__ = ["cancellation", "control_flow"]
+__all__ = ["cancellation", "control_flow", "jump"]
 
 # Top-level package and class name; the modules between them move from release to release.
 _PAUSES: Final = frozenset(
@@ -65,6 +65,18 @@ def control_flow(exception: BaseException, extra: frozenset[str] = frozenset()) 
         if identity in _MCP_ERRORS:
             return mcp_code(exception) == _MCP_URL_ELICITATION
     return False
+
+
+def jump(exception: BaseException) -> bool:
+    """Tell whether a control-flow exception ends the tool for good and goes on elsewhere, instead of pausing it.
+
+    Args:
+        exception: what ``control_flow`` is true of.
+    """
+    return any(
+        name.partition(".")[0] == "langgraph" and name.rpartition(".")[2] == "ParentCommand"
+        for name in mro_names(type(exception))
+    )
 
 
 def cancellation(exception: BaseException) -> AbortReason | None:
