@@ -65,8 +65,12 @@ _HEADERS: Final = {
 class PageStore(Protocol):
     """What the page needs of an ``ApprovalStore``."""
 
-    def get(self, request_id: str) -> ApprovalRequest: ...
-    def stored_call(self, ref: str) -> StoredCall: ...
+    def get(self, request_id: str) -> ApprovalRequest:
+        """As ``ApprovalStore.get``."""
+
+    def stored_call(self, ref: str) -> StoredCall:
+        """As ``ApprovalStore.stored_call``."""
+
     def list(
         self,
         status: ApprovalStatus | str | None = None,
@@ -74,11 +78,20 @@ class PageStore(Protocol):
         invocation_id: str | None = None,
         limit: int = 100,
         offset: int = 0,
-    ) -> list[ApprovalRequest]: ...
-    def counts(self) -> dict[ApprovalStatus, int]: ...
-    def answer(self, request_id: str, answer: ApprovalAnswer, *, allow_requester: bool = False) -> ApprovalRequest: ...
-    def position(self) -> int: ...
-    def now(self) -> datetime: ...
+    ) -> list[ApprovalRequest]:
+        """As ``ApprovalStore.list``."""
+
+    def counts(self) -> dict[ApprovalStatus, int]:
+        """As ``ApprovalStore.counts``."""
+
+    def answer(self, request_id: str, answer: ApprovalAnswer, *, allow_requester: bool = False) -> ApprovalRequest:
+        """As ``ApprovalStore.answer``."""
+
+    def position(self) -> int:
+        """As ``ApprovalStore.position``."""
+
+    def now(self) -> datetime:
+        """As ``ApprovalStore.now``."""
 
 
 class ApprovalsServer:
