@@ -216,6 +216,7 @@ def collected(open_tap: Callable[[], StreamTap], function: Callable[..., Any], i
     if is_async:
 
         async def acollect(*args: Any, **kwargs: Any) -> Any:
+            """Gather the items of one run."""
             tap, items = open_tap(), list[Any]()
             async for item in aguard(tap, function(*args, **kwargs)):
                 if tap.spilled:
