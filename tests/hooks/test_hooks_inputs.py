@@ -410,3 +410,42 @@ def test_a_change_that_python_takes_for_equal_is_a_change(author: str) -> None:
         call = called(captured, show, given=given_)
         assert call.value == "[True, {'y': [False]}]"
         assert call.mutations[0].changed_fields == ["/x", "/deep/y/0"]
+
+
+def test_a_pre_hook_that_would_change_an_approved_input_on_resume_leaves_it_as_it_was_approved() -> None:
+    hooks = Hooks()
+    hooks.add(lambda ctx: UpdatedInput({**ctx.arguments, "limit": ctx.arguments["limit"] + 1}), "pre_tool_use")
+    with capture(policy=StaticEngine("ask"), hooks=hooks) as captured:
+        governor = captured.governor
+        governed = governor.govern(trim, name="t")
+        with pytest.raises(ApprovalRequired) as asked:
+            governed("a")
+        governor.approvals.store.answer(asked.value.request_id, ApprovalAnswer(True, answered_by="user:eve"))
+        result = governor.resume(asked.value.invocation_id)
+        assert result.status == "succeeded", result.error
+        assert result.value[1] == 11
+
+
+def test_what_a_hook_asked_stands_when_it_fails_on_a_later_input() -> None:
+    hooks, seen = Hooks(), []
+
+    @hooks.on("pre_tool_use", order=1, on_failure="continue")
+    def fragile(ctx: HookContext) -> Any:
+        seen.append(1)
+        if len(seen) > 1:
+            raise RuntimeError
+        return PermissionResult("ask")
+
+    hooks.add(lambda ctx: UpdatedInput({**ctx.arguments, "limit": 5}), "pre_tool_use", order=2)
+    with capture(policy=StaticEngine("allow"), hooks=hooks) as captured:
+        assert not called(captured, trim, given={"text": "a"}).ran
+    assert len(seen) == 2
+
+
+def test_a_change_by_a_permission_decision_hook_is_recorded_as_the_hooks() -> None:
+    hooks = Hooks()
+    change = UpdatedInput({"text": "b", "limit": 10}, "why")
+    hooks.add(lambda ctx: change, "permission_decision", hook_id="judge")
+    with capture(policy=StaticEngine("allow"), hooks=hooks) as captured:
+        (mutation,) = called(captured, trim, given={"text": "a"}).mutations
+        assert (mutation.source_type, mutation.source_ref, mutation.reason) == ("hook", "judge", "why")
