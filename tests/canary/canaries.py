@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import base64
 import random
+import re
 import string
 from dataclasses import dataclass, field
-from urllib.parse import quote
 
 _WINDOW = 8
+_RUNS = re.compile(rb"[A-Za-z0-9+/_-]{8,}")
 
 
 @dataclass
@@ -25,6 +26,9 @@ class Canaries:
 
     def __post_init__(self) -> None:
         self._random = random.Random(self.seed)
+        self._known: dict[bytes, str] = {}
+        self._count = 0
+        self._clean_runs: set[bytes] = set()
 
     def letters(self, count: int, alphabet: str = string.ascii_letters + string.digits) -> str:
         while True:
@@ -84,19 +88,33 @@ class Canaries:
             data: the output.
         """
         raw = data if isinstance(data, bytes) else data.encode("utf-8", "surrogatepass")
-        hits = []
-        for name, secret in self.made.items():
-            windows = {secret[start : start + _WINDOW] for start in range(len(secret) - _WINDOW + 1)}
-            forms = {window.encode() for window in windows}
-            forms |= {
-                quote(secret, safe="").encode(),
-                base64.b64encode(secret.encode()),
-                secret.encode().hex().encode(),
-            }
-            for form in forms:
-                at = raw.find(form)
-                if at >= 0:
-                    around = raw[max(0, at - 60) : at + 40]
-                    hits.append(f"seed {self.seed}: {name} in {place}: ...{around!r}")
+        windows = self._windows()
+        hits: dict[str, str] = {}
+        for run in set(_RUNS.findall(raw)) - self._clean_runs:
+            for start in range(len(run) - _WINDOW + 1):
+                name = windows.get(run[start : start + _WINDOW]) or windows.get(run[start : start + 2 * _WINDOW])
+                if name is not None:
+                    at = raw.index(run)
+                    hits[name] = f"seed {self.seed}: {name} in {place}: ...{raw[max(0, at - 60) : at + 60]!r}"
                     break
-        return hits
+            else:
+                self._clean_runs.add(run)
+        return list(hits.values())
+
+    def _windows(self) -> dict[bytes, str]:
+        if self._count != len(self.made):
+            self._count = len(self.made)
+            self._known = {}
+            for name, secret in self.made.items():
+                # eight hexadecimal digits are found by chance in ids, so that form takes twice as many
+                hexadecimal = secret.encode().hex().encode()
+                forms = (secret.encode(), _WINDOW), (_base64(secret), _WINDOW), (hexadecimal, 2 * _WINDOW)
+                for form, size in forms:
+                    for start in range(len(form) - size + 1):
+                        self._known[form[start : start + size]] = name
+            self._clean_runs = set()
+        return self._known
+
+
+def _base64(secret: str) -> bytes:
+    return base64.b64encode(secret.encode()).rstrip(b"=")

@@ -7,7 +7,6 @@ import contextlib
 import logging
 import random
 import subprocess
-import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from pydantic import SecretStr
 
-from agenttool_otel import Governor, TelemetrySettings, agent_context
+from agenttool_otel import Governor, TelemetrySettings
 from agenttool_otel.approvals.store import ApprovalStore
 from agenttool_otel.approvals.types import ApprovalAnswer
 from agenttool_otel.errors import GovernedOutcome
@@ -35,8 +34,6 @@ from agenttool_otel.names import EntryPoint
 from agenttool_otel.policy.types import EngineAnswer
 from agenttool_otel.records import ToolEvent
 from agenttool_otel.testing import FixedApprover, StaticEngine, decision
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 CAPTURES = ("NO_CONTENT", "SPAN_ONLY", "EVENT_ONLY", "SPAN_AND_EVENT")
 
@@ -382,3 +379,32 @@ def test_no_byte_of_any_secret_leaves(
     leaks += [leak for text in said for leak in made.found_in("words of a refusal, error or obliged result", text)]
     assert len(made.made) > 300
     assert not leaks, "\n".join(leaks[:40])
+
+
+@pytest.mark.parametrize("capture", ["NO_CONTENT", "SPAN_AND_EVENT"])
+def test_what_hooks_say_and_raise_is_clean(capture: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    made = Canaries(random.SystemRandom().randrange(1 << 32))
+    said: list[str] = []
+    with contextlib.contextmanager(world)(tmp_path, capture, made, secret_hooks(made)) as at:
+
+        def echo(password: str) -> str:
+            return f"{password} {made.every('result')}"
+
+        for name in ("echo", "stopped", "hooked", "ask_hooked"):
+            governed = at.governor.govern(echo, name=name)
+            outcome = quietly(lambda governed=governed: governed(made.password("argument")))  # type: ignore[misc]
+            said.append(str(outcome) if isinstance(outcome, GovernedOutcome) else "")
+            result = governed.tool.invoke(password=made.password("argument"))
+            said.append(f"{result.error} {result.summary}")
+        leaks = at.leaks(caplog.text)
+    leaks += [leak for text in said for leak in made.found_in("words of a refusal", text)]
+    assert not leaks, "\n".join(leaks[:40])
+
+
+def test_the_search_finds_eight_characters_of_a_secret_in_every_form() -> None:
+    made = Canaries(1)
+    secret = made.word("test")
+    assert made.found_in("text", f"xx{secret[5:13]}yy")
+    assert made.found_in("bytes", secret.encode().hex().encode())
+    assert not made.found_in("text", f"xx{secret[5:12]}-yy")

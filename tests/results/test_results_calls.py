@@ -1,4 +1,4 @@
-"""Results of real governed calls: the envelope, the standard's examples field by field, errors, retries, read_result."""
+"""Results of real calls: the envelope, the standard's examples field by field, errors, retries, read_result."""
 
 from __future__ import annotations
 

@@ -108,15 +108,14 @@ def test_a_cancelled_stream_is_recorded_and_what_it_gave_is_kept(tmp_path: Path)
         yield "never\n"
 
     async def go(governed: Any) -> None:
-        got: list[str] = []
+        begun = asyncio.Event()
 
         async def consume() -> None:
-            async for item in governed():
-                got.append(item)
+            async for _ in governed():
+                begun.set()
 
         task = asyncio.create_task(consume())
-        while not got:
-            await asyncio.sleep(0.01)
+        await begun.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
