@@ -83,6 +83,13 @@ class AgentContext:
         return {"id": self.actor, "kind": self.actor_kind, "roles": list(self.roles), "tenant": self.tenant}
 
     @cached_property
+    def policy_evaluation(self) -> dict[str, Any] | None:
+        """``input.evaluation`` of a policy query: what an evaluator leaves out is not passing, and no next step."""
+        if self.evaluation is None:
+            return None
+        return {"status": "error", "trend": "regressing", "next_step": None, **self.evaluation}
+
+    @cached_property
     def span_attributes(self) -> dict[str, str]:
         """What a span says of the context."""
         pairs = (

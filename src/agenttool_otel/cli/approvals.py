@@ -23,6 +23,7 @@ from agenttool_otel.approvals.display import merge_edit, parse_edit, remaining, 
 from agenttool_otel.approvals.store import ApprovalStore
 from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest
 from agenttool_otel.approvals.web.server import ApprovalsServer
+from agenttool_otel.cli.endings import open_endings
 from agenttool_otel.errors import (
     ApprovalConflict,
     ApprovalError,
@@ -202,7 +203,10 @@ def reject(
         answer = ApprovalAnswer(
             approved=False, answered_by=who or local_identity(), roles=tuple(role or ()), reason=reason
         )
-        _answered(store.answer(found.request_id, answer), as_json)
+        answered = store.answer(found.request_id, answer)
+        with open_endings(store) as endings:
+            endings.rejected(found.request_id)
+        _answered(answered, as_json)
 
 
 def _edited(store: ApprovalStore, request: ApprovalRequest, source: str) -> dict[str, Any]:
@@ -258,9 +262,9 @@ def watch(
             _wait_for(store, request, deadline, interval, as_json)
         console = _out()
         seen = store.position()
-        with contextlib.suppress(KeyboardInterrupt):
+        with contextlib.suppress(KeyboardInterrupt), open_endings(store) as endings:
             while deadline is None or time.monotonic() < deadline:
-                store.counts()  # marks what is due as expired
+                endings.expired()
                 for entry in store.log_entries(seen):
                     seen = entry.seq
                     line = {"seq": entry.seq, "kind": entry.kind.value, "request_id": entry.request_id, **entry.data}
@@ -305,10 +309,11 @@ def serve(
     ] = "",
 ) -> None:
     """Serve the approvals page on this machine, until interrupted."""
-    with _store(url) as store:
+    with _store(url) as store, open_endings(store) as endings, endings.watching():
         try:
             server = ApprovalsServer(
                 store,
+                on_rejected=endings.rejected,
                 host=host,
                 port=port,
                 answered_by=who,

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from agenttool_otel.cli.approvals import app as approvals
+from agenttool_otel.cli.permissions import app as permissions
 from agenttool_otel.cli.policy import app as policy
 from agenttool_otel.cli.trace import app as trace
 
@@ -20,6 +21,7 @@ app = typer.Typer(
 )
 app.add_typer(approvals, name="approvals")
 app.add_typer(policy, name="policy")
+app.add_typer(permissions, name="permissions")
 app.add_typer(trace)
 
 

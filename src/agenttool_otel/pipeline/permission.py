@@ -284,7 +284,7 @@ class Permission:
             },
             "approval": call.approval,
             "hooks": call.__dict__.get("hints", []),
-            "evaluation": context.evaluation,  # type: ignore[typeddict-item]
+            "evaluation": context.policy_evaluation,  # type: ignore[typeddict-item]
         }
 
 

@@ -106,6 +106,7 @@ class ApprovalsServer:
         token: the token; a random one by default.
         public_url: ``https://`` address under which a TLS proxy shows the page.
         interval: seconds between two looks for changes.
+        on_rejected: told the id of a request that was rejected on the page, after it is stored.
 
     Raises:
         ConfigurationError: an address that is not loopback without an https ``public_url``, or a short token.
@@ -123,6 +124,7 @@ class ApprovalsServer:
         token: str | None = None,
         public_url: str | None = None,
         interval: float = 1.0,
+        on_rejected: Callable[[str], None] | None = None,
     ) -> None:
         if public_url is not None and not (public_url.startswith("https://") and urlsplit(public_url).hostname):
             raise ConfigurationError("the page's public address must start with https://")
@@ -132,6 +134,7 @@ class ApprovalsServer:
             raise ConfigurationError("the page's token needs at least 20 characters")
         self.token = token or secrets.token_urlsafe(32)
         self.store = store
+        self.on_rejected = on_rejected
         self.sessions = Sessions(self.token)
         self.answered_by = answered_by or local_identity()
         self.roles = tuple(roles)
@@ -432,6 +435,8 @@ class _Handler(BaseHTTPRequestHandler):
             fresh = page.store.get(request_id)
             state = FormState(str(error), action, typed.reason, typed.arguments)
             return self._detail(page, session, fresh, state, http.HTTPStatus.CONFLICT)
+        if action == "reject" and page.on_rejected is not None:
+            page.on_rejected(request_id)
         return self._redirect(f"/?done={({'approve': 'approved', 'reject': 'rejected', 'edit': 'edited'})[action]}")
 
 

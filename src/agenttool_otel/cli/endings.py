@@ -1,0 +1,101 @@
+"""The ends that this command causes or finds: a rejected or expired call leaves its span from here.
+
+The process that asked may be gone. Spans go where ``OTEL_EXPORTER_OTLP_ENDPOINT`` says; without it, to the tracer
+provider of the process, if it has one. What fails here never undoes an answer.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import TracerProvider
+
+from agenttool_otel.approvals.store import ApprovalStore
+from agenttool_otel.closing import close_call, close_expired
+from agenttool_otel.errors import AgentToolError, PolicyUnavailable
+from agenttool_otel.governor import Governor
+from agenttool_otel.policy.refusing import RefusingEngine
+from agenttool_otel.telemetry import TelemetrySettings
+
+__all__ = ["Endings", "open_endings"]
+
+_logger = logging.getLogger("agenttool_otel.cli")
+
+
+class Endings:
+    """Leaves the ends of calls.
+
+    Args:
+        governor: a Governor over the store; it decides nothing.
+    """
+
+    def __init__(self, governor: Governor) -> None:
+        self._governor = governor
+
+    def rejected(self, request_id: str) -> None:
+        """Leave the end of a call that was just rejected.
+
+        Args:
+            request_id: its request.
+        """
+        try:
+            close_call(self._governor, request_id)
+        except AgentToolError as error:
+            _logger.warning("the end of the call left no span: %s", error)
+
+    def expired(self) -> None:
+        """Leave the end of each call whose time is found to be over."""
+        try:
+            close_expired(self._governor)
+        except AgentToolError as error:
+            _logger.warning("expired calls left no spans: %s", error)
+
+    @contextmanager
+    def watching(self, interval: float = 15.0) -> Iterator[None]:
+        """Look for expired requests while the block runs.
+
+        Args:
+            interval: seconds between two looks.
+        """
+        stop = threading.Event()
+
+        def look() -> None:
+            while not stop.wait(interval):
+                self.expired()
+
+        thread = threading.Thread(target=look, name="agenttool-expiry", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join(interval)
+
+
+@contextmanager
+def open_endings(store: ApprovalStore) -> Iterator[Endings]:
+    """Open what leaves the ends of calls of a store.
+
+    Args:
+        store: the approval store; it stays open.
+    """
+    provider: TracerProvider | None = None
+    if os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT"):
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+        provider = TracerProvider(resource=Resource.create({"service.name": "agenttool-approvals"}))
+        provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    engine = RefusingEngine(PolicyUnavailable("this command decides nothing"))
+    governor = Governor(engine, approvals=store, telemetry=TelemetrySettings(tracer_provider=provider))
+    try:
+        yield Endings(governor)
+    finally:
+        governor.decider.close()
+        if provider is not None:
+            provider.shutdown()
