@@ -160,6 +160,13 @@ _ADVERSARIAL: dict[str, Callable[[int], str]] = {
     "line breaks": lambda n: "\n" * n,
     "full width": lambda n: _long("\uff47\uff48\uff50", n // 3),
     "invisible": lambda n: _long("ab\u200b", n // 3),
+    "letters and invisible": lambda n: _long("a\u200b", n // 2),
+    "nothing but invisible": lambda n: _long("\u200b\u200c", n // 3),
+    "letters to fold and letters": lambda n: _long("\u00e9\uff47", n * 2 // 5),
+    "one find among invisible": lambda n: "to\u200bken=ab12cd34ef56gh78 " + _long("a\u200b", n // 2),
+    "finds among invisible": lambda n: _long("a\u200b" * 20 + "password=\u200bx ", n // 2),
+    "one find among percent": lambda n: "to%6ben=ab12cd34ef56gh78 " + _long("a%41", n),
+    "account numbers": lambda n: _long("DE89 3704 0044 0532 0130 01 ", n),
     "words": lambda n: _long("abandon ability ", n),
     "flags": lambda n: _long(" -p", n),
     "base64 of secrets": lambda n: base64.b64encode(_long("password=hunter2 ", n * 3 // 4).encode()).decode(),
@@ -185,9 +192,9 @@ def test_time_is_linear_on_adversarial_text(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", _ADVERSARIAL)
-def test_one_megabyte_of_adversarial_text_takes_about_a_second_at_most(name: str) -> None:
+def test_one_megabyte_of_adversarial_text_takes_a_second_at_most(name: str) -> None:
     text = _ADVERSARIAL[name](1_000_000)
-    assert _seconds(text) <= 2.0  # a second on a quiet machine; the benchmark has the figure
+    assert min(_seconds(text) for _ in range(3)) <= 1.0
 
 
 @pytest.mark.slow

@@ -89,10 +89,7 @@ class AssignmentDetector:
 
     def _judge(self, data: bytes, match: MatchLike, *, service_only: bool) -> Span | None:
         (start, _), (name_end, quote_end), (mark, mark_end), (opening, opened), bare = spans_of(match, 4)
-        name, name_start = _name(data, start, name_end)
-        found = self._class_of(name, data, name_start, service_only=service_only)
-        if found is KeyClass.NONE:
-            return None
+        name_start = _name_start(data, start)
         delimiter = data[mark:mark_end]
         quoted = opening >= 0
         if delimiter == b"," and not (quote_end > name_end and quoted):
@@ -106,6 +103,10 @@ class AssignmentDetector:
             and data[name_start - 1 : name_start] == data[opened - 1 : opened]
         ):
             return None  # prompt='Password: ' : that quote closes
+        name = data[name_start:name_end].decode("utf-8", "replace").strip(".- ")
+        found = self._class_of(name, data, name_start, service_only=service_only)
+        if found is KeyClass.NONE:
+            return None
         if quoted:
             first = opened
             last = _closing(data, first, data[opening:first])
@@ -176,13 +177,13 @@ def service_words() -> str:
     return "|".join(sorted(word for word in SERVICES if len(word) > 3 or word == "lob"))
 
 
-def _name(data: bytes, start: int, end: int) -> tuple[str, int]:
-    """The whole name around a keyword, and where it starts."""
+def _name_start(data: bytes, start: int) -> int:
+    """Where the whole name around a keyword starts."""
     window = data[max(0, start - 64) : start]
     name_start = start - len(window) + len(window.rstrip(_NAME_BYTES))
     if 0 < name_start < start and data[name_start - 1] == 92 and data[name_start] in b"nrt":
         name_start += 1  # the n of an escaped line break is not part of the name
-    return data[name_start:end].decode("utf-8", "replace").strip(".- "), name_start
+    return name_start
 
 
 def _ends_with_name(name: str, key: str) -> bool:

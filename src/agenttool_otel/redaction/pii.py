@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from agenttool_otel.redaction import inert
-from agenttool_otel.redaction.patterns import compile_pattern
+from agenttool_otel.redaction.patterns import compile_pattern, spans_of
 from agenttool_otel.redaction.types import Engine, Span
 from agenttool_otel.redaction.words import byte_words, words
 
@@ -96,20 +96,23 @@ class PiiDetector:
         if self._digits.search(data) is None:
             return
         for match in self._card.finditer(data):
-            text = match.group().decode()
-            if not _in_number(data, match.start(), match.end()) and card_number(re.sub(r"\D", "", text)):
-                yield Span(match.start(), match.end(), "payment_card", "pii:card")
+            start, end = spans_of(match, 0)[0]
+            if card_number(data[start:end].translate(None, b" -").decode()) and not _in_number(data, start, end):
+                yield Span(start, end, "payment_card", "pii:card")
         for match in self._iban.finditer(data):
-            if iban(match.group().decode()):
-                yield Span(match.start(), match.end(), "iban", "pii:iban")
+            start, end = spans_of(match, 0)[0]
+            if iban(data[start:end].decode()):
+                yield Span(start, end, "iban", "pii:iban")
         if b"+" in data or b"-" in data or b"(" in data:
             for match in self._phone.finditer(data):
-                if _is_phone(data, match.start(), match.end()):
-                    yield Span(match.start(), match.end(), "phone", "pii:phone")
+                start, end = spans_of(match, 0)[0]
+                if _is_phone(data, start, end):
+                    yield Span(start, end, "phone", "pii:phone")
         for name, matcher, check in self._ids:
             for match in matcher.finditer(data):
-                if not _in_number(data, match.start(), match.end()) and check(match.group().decode()):
-                    yield Span(match.start(), match.end(), "national_id", "pii:" + name)
+                start, end = spans_of(match, 0)[0]
+                if not _in_number(data, start, end) and check(data[start:end].decode()):
+                    yield Span(start, end, "national_id", "pii:" + name)
 
 
 def _in_number(data: bytes, start: int, end: int) -> bool:
@@ -187,10 +190,16 @@ _D = ("0123456789", "1234067895", "2340178956", "3401289567", "4012395678", "598
 _P = ("0123456789", "1576283094", "5803796142", "8916043527", "9453126870", "4286573901", "2793806415", "7046913258")
 
 
+_VERHOEFF: Final = tuple(  # by position modulo 8 and digit: the check digit so far to the next one
+    tuple(tuple(int(_D[check][int(_P[position][digit])]) for check in range(10)) for digit in range(10))
+    for position in range(8)
+)
+
+
 def _aadhaar(text: str) -> bool:
     check = 0
-    for index, char in enumerate(reversed(re.sub(r"\D", "", text))):
-        check = int(_D[check][int(_P[index % 8][int(char)])])
+    for index, char in enumerate(reversed(text.replace(" ", "").replace("-", ""))):
+        check = _VERHOEFF[index % 8][int(char)][check]
     return check == 0
 
 

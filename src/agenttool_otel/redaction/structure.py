@@ -57,8 +57,8 @@ class KeyRules(NamedTuple):
     Attributes:
         extra: the user's own key names, normalised.
         pii: whether names of personal numbers count.
-        replaced: whether a placeholder stands in a name. Such a name says what was removed from it and nothing about the
-            value beside it: taken for a key, it would make a second pass remove what the first one kept.
+        replaced: whether a placeholder stands in a name. Such a name says what was removed from it and nothing about
+            the value beside it: taken for a key, it would make a second pass remove what the first one kept.
     """
 
     extra: frozenset[str]

@@ -23,7 +23,7 @@ from agenttool_otel.redaction.private_keys import PrivateKeyDetector
 from agenttool_otel.redaction.tokens import TokenDetector
 from agenttool_otel.redaction.types import Detector, RedactionSettings, Span
 from agenttool_otel.redaction.urls import UrlDetector
-from agenttool_otel.redaction.views import View, joined_view, normalised_view, percent_view
+from agenttool_otel.redaction.views import View, joined_view, needs_normalising, normalised_view, percent_view
 
 __all__ = ["DetectorFailed", "TextRedactor"]
 
@@ -138,7 +138,7 @@ class TextRedactor:
         data = text.encode("utf-8", "surrogatepass")
         if self._gate.search(data) is not None:
             return True
-        return len(data) != len(text) and normalised_view(text) is not None
+        return len(data) != len(text) and needs_normalising(text)
 
     def redact(self, text: str, depth: int = 0) -> tuple[str, Finds]:
         """Redact one text until nothing more is found.

@@ -8,21 +8,24 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable
 from functools import lru_cache
+from urllib.parse import unquote_to_bytes
 
 from agenttool_otel.redaction.types import Span
 
-__all__ = ["View", "joined_view", "normalised_view", "percent_view"]
+__all__ = ["View", "joined_view", "needs_normalising", "normalised_view", "percent_view"]
 
 _INVISIBLE = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\U000e0000-\U000e007f"
 )
-_SHORT = 8
-_FOREIGN = re.compile(r"[^\x00-\x7f]+")
+_RUNS = re.compile(r"(?P<ascii>[\x00-\x7f]+)|[^\x00-\x7f]+")
 _HAS_INVISIBLE = re.compile(f"[{_INVISIBLE}]")
+_MOST_FORMS = 8192
+_BLOCK = 2048
 _PERCENT = re.compile(rb"(?:%[0-9A-Fa-f]{2})+")
 _BREAK = re.compile(rb"(?:[\r\n]|\\[rn\r\n])(?:[ \t\r\n]|\\[rnt]|> ?|\| ?|# ?)*")
 
@@ -30,139 +33,193 @@ _BREAK = re.compile(rb"(?:[\r\n]|\\[rn\r\n])(?:[ \t\r\n]|\\[rnt]|> ?|\| ?|# ?)*"
 class View:
     """One reading: its bytes, and where each of them came from."""
 
-    __slots__ = ("_at", "_pieces", "data", "lowered", "name")
+    __slots__ = ("_locate", "data", "lowered", "name")
 
-    def __init__(self, name: str, data: bytes, pieces: list[tuple[int, int, int, int]]) -> None:
+    def __init__(self, name: str, data: bytes, locate: Callable[[int], tuple[int, int]]) -> None:
         """Keep a reading.
 
         Args:
             name: which reading.
             data: its bytes.
-            pieces: (at, source, made, taken): from byte ``at`` on, ``made`` bytes of the reading stand for ``taken``
-                bytes of the original from ``source`` on, again and again.
+            locate: first byte, and one past the last, of what one byte of the reading stands for in the original. Asked
+                only where something was found, because in most texts nothing is.
         """
         self.name = name
         self.data = data
         self.lowered = data.lower()
-        self._pieces = pieces
-        self._at = [piece[0] for piece in pieces]
+        self._locate = locate
 
     def source(self, span: Span) -> Span:
         """The same span in the original."""
-        at, source, made, taken = self._pieces[bisect_right(self._at, span.start) - 1]
-        start = source + (span.start - at) // made * taken
-        at, source, made, taken = self._pieces[bisect_right(self._at, span.end - 1) - 1]
-        return Span(start, source + ((span.end - 1 - at) // made + 1) * taken, span.kind, span.rule)
+        return Span(self._locate(span.start)[0], self._locate(span.end - 1)[1], span.kind, span.rule)
 
     def changed(self, span: Span) -> bool:
-        """Whether the reading differs from the original within the span."""
+        """Whether something was left out within the span."""
         where = self.source(span)
-        return where.end - where.start != span.end - span.start or bool(self._crosses(span))
-
-    def _crosses(self, span: Span) -> int:
-        return bisect_right(self._at, span.end - 1) - bisect_right(self._at, span.start)
+        return where.end - where.start != span.end - span.start
 
 
-def _assemble(name: str, parts: Iterable[tuple[bytes, int, int, int]]) -> View | None:
-    """Put a reading together from (bytes, source position, made, taken); empty bytes leave something out."""
-    chunks: list[bytes] = []
-    pieces: list[tuple[int, int, int, int]] = []
-    at = 0
-    for chunk, source, made, taken in parts:
-        if chunk:
-            chunks.append(chunk)
-            pieces.append((at, source, made, taken))
-            at += len(chunk)
-    return View(name, b"".join(chunks), pieces) if pieces else None
+class _Pieces:
+    """Where the bytes of a reading came from, piece by piece.
+
+    From byte ``at`` on, ``made`` bytes of the reading stand for ``taken`` bytes of the original from ``start`` on, and
+    so forth. Arrays, because an adversary's text has a piece for each of its characters.
+    """
+
+    __slots__ = ("at", "made", "start", "taken")
+
+    def __init__(self) -> None:
+        self.at: array[int] = array("q")
+        self.start: array[int] = array("q")
+        self.made: array[int] = array("q")
+        self.taken: array[int] = array("q")
+
+    def add(self, at: int, start: int, made: int, taken: int) -> None:
+        """Append a piece that begins behind the last one."""
+        self.at.append(at)
+        self.start.append(start)
+        self.made.append(made)
+        self.taken.append(taken)
+
+    def source(self, position: int) -> tuple[int, int]:
+        """First byte, and one past the last, of what one byte of the reading stands for."""
+        index = bisect_right(self.at, position) - 1
+        taken = self.taken[index]
+        start = self.start[index] + (position - self.at[index]) // self.made[index] * taken
+        return start, start + taken
+
+
+def needs_normalising(text: str) -> bool:
+    """Whether NFKC or the loss of invisible characters changes a text."""
+    return not text.isascii() and not (unicodedata.is_normalized("NFKC", text) and _HAS_INVISIBLE.search(text) is None)
 
 
 def normalised_view(text: str) -> View | None:
-    """NFKC without invisible characters; None where that changes nothing.
+    """NFKC of each character, without invisible ones; None where that changes nothing or leaves nothing.
 
     Args:
-        text: any text. Only runs outside ASCII cost anything.
+        text: any text. ASCII costs next to nothing.
     """
-    if text.isascii() or (unicodedata.is_normalized("NFKC", text) and _HAS_INVISIBLE.search(text) is None):
+    if not needs_normalising(text):
         return None
-    return _assemble("normalised", _normalised(text))
+    plain = text.translate(_PLAIN)
+    return View("normalised", plain.encode("utf-8", "surrogatepass"), _Normalised(text).source) if plain else None
 
 
-def _normalised(text: str) -> Iterator[tuple[bytes, int, int, int]]:
-    source = 0
-    at = 0
-    for run in _FOREIGN.finditer(text):
-        if run.start() > at:
-            yield text[at : run.start()].encode(), source, 1, 1
-            source += run.start() - at
-        piece = run.group()
-        if _plain_run(piece) if len(piece) <= _SHORT else _is_plain(piece):
-            raw = piece.encode("utf-8", "surrogatepass")
-            yield raw, source, 1, 1
-            source += len(raw)
-        else:
-            for made, unit, size in _folded_run(piece) if len(piece) <= _SHORT else _fold(piece):
-                yield made, source, unit, size
-                source += size * (len(made) // unit if made else 1)
-        at = run.end()
-    if at < len(text):
-        yield text[at:].encode(), source, 1, 1
+class _PlainForms(dict[int, str]):
+    """Code point to plain form, filled as characters are met, and emptied before it holds too many."""
+
+    def __missing__(self, code: int) -> str:
+        char = chr(code)
+        plain = "" if _HAS_INVISIBLE.match(char) else unicodedata.normalize("NFKC", char)
+        if len(self) >= _MOST_FORMS:
+            self.clear()
+        self[code] = plain
+        return plain
 
 
-def _is_plain(run: str) -> bool:
-    return unicodedata.is_normalized("NFKC", run) and _HAS_INVISIBLE.search(run) is None
+_PLAIN = _PlainForms()
 
 
-_plain_run = lru_cache(maxsize=4096)(_is_plain)
+class _Normalised:
+    """The map of a normalised reading, made block by block where it is asked for."""
+
+    __slots__ = ("_at", "_pieces", "_start", "_text")
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at: array[int] = array("q")
+        self._start: array[int] = array("q")
+        self._pieces: dict[int, _Pieces] = {}
+
+    def source(self, position: int) -> tuple[int, int]:
+        """As ``_Pieces.source``."""
+        if not self._at:
+            self._measure()
+        block = bisect_right(self._at, position) - 1
+        pieces = self._pieces.get(block)
+        if pieces is None:
+            pieces = self._pieces[block] = _normal_pieces(self._text[block * _BLOCK : (block + 1) * _BLOCK])
+        start, end = pieces.source(position - self._at[block])
+        return self._start[block] + start, self._start[block] + end
+
+    def _measure(self) -> None:
+        at = start = 0
+        for first in range(0, len(self._text), _BLOCK):
+            block = self._text[first : first + _BLOCK]
+            self._at.append(at)
+            self._start.append(start)
+            at += len(block.translate(_PLAIN).encode("utf-8", "surrogatepass"))
+            start += len(block.encode("utf-8", "surrogatepass"))
 
 
-def _fold(run: str) -> Iterator[tuple[bytes, int, int]]:
-    """Plain forms of characters: (bytes, bytes per character, bytes that each took), neighbours of a kind together."""
-    parts: list[bytes] = []
-    unit = taken = 0
-    for char in run:
-        made, size = _folded(char)
-        if parts and len(made) == unit and size == taken:
-            parts.append(made)
+def _normal_pieces(text: str) -> _Pieces:
+    pieces = _Pieces()
+    at = start = 0
+    for run in _RUNS.finditer(text):
+        if run.lastgroup == "ascii":
+            size = run.end() - run.start()
+            pieces.add(at, start, 1, 1)
+            at += size
+            start += size
             continue
-        if parts:
-            yield b"".join(parts), unit, taken
-            parts = []
-        if made:
-            parts, unit, taken = [made], len(made), size
-        else:
-            yield b"", 1, size
-    if parts:
-        yield b"".join(parts), unit, taken
+        unit = taken = 0
+        for char in run.group():
+            made, size = _sizes(char)
+            if made and (made != unit or size != taken):
+                pieces.add(at, start, made, size)
+            # neighbours that were made and taken alike share a piece
+            unit, taken = made, size
+            at += made
+            start += size
+    return pieces
 
 
 @lru_cache(maxsize=4096)
-def _folded_run(run: str) -> tuple[tuple[bytes, int, int], ...]:
-    return tuple(_fold(run))
-
-
-@lru_cache(maxsize=4096)
-def _folded(char: str) -> tuple[bytes, int]:
-    """A character's plain form, and how many bytes it took before."""
-    plain = "" if _HAS_INVISIBLE.match(char) else unicodedata.normalize("NFKC", char)
-    return plain.encode("utf-8", "surrogatepass"), len(char.encode("utf-8", "surrogatepass"))
+def _sizes(char: str) -> tuple[int, int]:
+    """Bytes of a character's plain form, and of itself."""
+    return len(_PLAIN[ord(char)].encode("utf-8", "surrogatepass")), len(char.encode("utf-8", "surrogatepass"))
 
 
 def percent_view(data: bytes) -> View | None:
     """Percent-encoded bytes decoded, one level; None where there are none."""
     if b"%" not in data or _PERCENT.search(data) is None:
         return None
-    return _assemble("percent", _decoded(data))
+    return View("percent", unquote_to_bytes(data), _Percent(data).source)
 
 
-def _decoded(data: bytes) -> Iterator[tuple[bytes, int, int, int]]:
-    at = 0
-    for run in _PERCENT.finditer(data):
-        if run.start() > at:
-            yield data[at : run.start()], at, 1, 1
-        yield bytes.fromhex(run.group().replace(b"%", b"").decode()), run.start(), 1, 3
-        at = run.end()
-    if at < len(data):
-        yield data[at:], at, 1, 1
+class _Percent:
+    """The map of a percent-decoded reading, made when it is asked for."""
+
+    __slots__ = ("_data", "_pieces")
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._pieces: _Pieces | None = None
+
+    def source(self, position: int) -> tuple[int, int]:
+        """As ``_Pieces.source``."""
+        if self._pieces is None:
+            self._pieces = _pieces_around(self._data, _PERCENT, 3)
+        return self._pieces.source(position)
+
+
+def _pieces_around(data: bytes, pattern: re.Pattern[bytes], taken: int) -> _Pieces:
+    """The map where each match became one byte per ``taken`` bytes (0: nothing), and the rest stays."""
+    pieces = _Pieces()
+    at = start = 0
+    for match in pattern.finditer(data):
+        first, last = match.span()
+        if first > start:
+            pieces.add(at, start, 1, 1)
+            at += first - start
+        if taken:
+            pieces.add(at, first, 1, taken)
+            at += (last - first) // taken
+        start = last
+    if start < len(data):
+        pieces.add(at, start, 1, 1)
+    return pieces
 
 
 def joined_view(data: bytes, start: int = 0, end: int | None = None) -> View | None:
@@ -176,14 +233,13 @@ def joined_view(data: bytes, start: int = 0, end: int | None = None) -> View | N
     part = data[start:end]
     if b"\n" not in part and b"\\n" not in part and b"\\r" not in part and b"\r" not in part:
         return None
-    return _assemble("joined", ((chunk, source + start, made, taken) for chunk, source, made, taken in _joined(part)))
+    joined = _BREAK.sub(b"", part)
+    if not joined:
+        return None
+    pieces = _pieces_around(part, _BREAK, 0)
 
+    def locate(position: int) -> tuple[int, int]:
+        first, last = pieces.source(position)
+        return start + first, start + last
 
-def _joined(data: bytes) -> Iterator[tuple[bytes, int, int, int]]:
-    at = 0
-    for match in _BREAK.finditer(data):
-        if match.start() > at:
-            yield data[at : match.start()], at, 1, 1
-        at = match.end()
-    if at < len(data):
-        yield data[at:], at, 1, 1
+    return View("joined", joined, locate)
