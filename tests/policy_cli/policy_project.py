@@ -65,7 +65,7 @@ def write(root: Path, files: Mapping[str, str]) -> Path:
     return root
 
 
-def rule_file(body: str, *, package: str = "agenttool.custom", imports: str = "") -> str:
+def rule_file(body: str, *, package: str = "agenttool.custom.more", imports: str = "") -> str:
     """A module with one documented rule that denies."""
     return (
         "# METADATA\n# title: Ours\n# scope: package\n# schemas:\n#   - input: schema.input\n"

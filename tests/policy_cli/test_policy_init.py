@@ -47,7 +47,9 @@ def test_a_project_has_what_an_author_needs(project: Path) -> None:
 
 @pytest.mark.opa
 def test_a_project_is_formatted_as_opa_does(project: Path, real_opa: str) -> None:
-    done = subprocess.run([real_opa, "fmt", "--list", "--fail", str(project)], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [real_opa, "fmt", "--list", "--fail", str(project)], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout
 
 

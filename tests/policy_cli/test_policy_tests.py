@@ -150,7 +150,7 @@ def test_without_a_program_the_embedded_engine_runs(project: Path, no_opa: None)
 
 def test_builtins_that_the_embedded_engine_lacks_run_in_opa(project: Path, no_opa: None) -> None:
     pytest.importorskip("opa_bindings")
-    text = "package agenttool.custom_test\n\ntest_md5 if crypto.md5(\"a\") != \"\"\n"
+    text = 'package agenttool.custom_test\n\ntest_md5 if crypto.md5("a") != ""\n'
     write(project, {"agenttool/custom/deployments_test.rego": text})
     assert run_json("test", project, "--json")[1]["engine"] == "opa_inprocess"
     done = run("test", project, "--engine", "embedded")
@@ -193,7 +193,7 @@ def test_a_whole_bundle_stands_alone(tmp_path: Path, engine: str) -> None:
         tmp_path,
         {
             "p.rego": 'package agenttool.permission\n\ndecision := {"behavior": "deny"} if input.x\n',
-            "p_test.rego": "package p_test\n\ntest_it if data.agenttool.permission.decision with input as {\"x\": 1}\n",
+            "p_test.rego": 'package p_test\n\ntest_it if data.agenttool.permission.decision with input as {"x": 1}\n',
         },
     )
     status, report = run_json("test", tmp_path, "--engine", engine, "--json")

@@ -26,7 +26,7 @@ from agenttool_otel.cli.policy.views import show_checks, show_tests
 from agenttool_otel.errors import ConfigurationError, PolicyError
 from agenttool_otel.names import EngineName
 from agenttool_otel.policy.authoring.building import ALGORITHMS, SigningKey, build_bundle
-from agenttool_otel.policy.authoring.checking import Check, CheckReport, check_project, problem_of
+from agenttool_otel.policy.authoring.checking import Check, CheckReport, check_load, check_project, problem_of
 from agenttool_otel.policy.authoring.project import Project
 from agenttool_otel.policy.authoring.scaffold import init_project
 from agenttool_otel.policy.authoring.testing import ENGINES, run_tests
@@ -166,11 +166,10 @@ def build(
 
 
 def _loadable(project: Project, engine: str) -> None:
-    report = check_project(project, engine=engine)
-    for one in report.checks:
-        if one.name == "load" and one.status == "failed":
-            problem = one.problems[0]
-            raise ConfigurationError(f"{problem.place}: {problem.message}" if problem.file else problem.message)
+    loaded = check_load(project, engine)
+    if loaded.problems:
+        problem = loaded.problems[0]
+        raise ConfigurationError(f"{problem.place}: {problem.message}" if problem.file else problem.message)
 
 
 def _key(path: Path) -> str:

@@ -58,10 +58,11 @@ def explain(
     with failures():
         document, filled = complete_input(read_json(places[-1], "the input"))
         root = None if stock else (places[0] if len(places) == 2 else Path())
-        found = explained(open_project(root, data, standalone), document)
-        found = Explanation(found.verdict, found.deciding, found.fired, found.nearly, found.others, tuple(filled))
         # an input is somebody's arguments: what is secret in them is not printed
-        told = default_redactor().redact(found.to_json_object()).value
+        redactor = default_redactor()
+        found = explained(open_project(root, data, standalone), document, shown=redactor.redact(document).value)
+        found = Explanation(found.verdict, found.deciding, found.fired, found.nearly, found.others, tuple(filled))
+        told = redactor.redact(found.to_json_object()).value
     if as_json:
         print_json(told)
     else:
@@ -92,7 +93,7 @@ def decide(
         project = open_project(bundle, data, standalone)
         chosen: PolicyEngine
         if engine == "embedded":
-            chosen = EmbeddedEngine(project.whole)
+            chosen = EmbeddedEngine(project.whole, fast=False)
         elif engine == "opa_inprocess":
             from agenttool_otel.policy.opa_inprocess import OpaInProcessEngine
 

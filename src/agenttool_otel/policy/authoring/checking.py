@@ -11,6 +11,7 @@ from agenttool_otel.errors import PolicyError, PolicyUnavailable
 from agenttool_otel.names import EngineName, EntryPoint
 from agenttool_otel.policy.authoring.explaining import title_above
 from agenttool_otel.policy.authoring.opa_program import OpaRun, find_opa, opa_errors, opa_version, unpacked
+from agenttool_otel.policy.authoring.probes import Prober
 from agenttool_otel.policy.authoring.project import Project, parse_tests
 from agenttool_otel.policy.builtins import EMBEDDED_BUILTINS, OPA_BUILTINS
 from agenttool_otel.policy.check import check_program, entry_path, load_program
@@ -18,10 +19,11 @@ from agenttool_otel.policy.embedded import CompiledBundle
 from agenttool_otel.policy.input_schema import write_input_schema
 from agenttool_otel.policy.rego import Module
 
-__all__ = ["Check", "CheckReport", "Problem", "check_project"]
+__all__ = ["Check", "CheckReport", "Problem", "check_load", "check_project", "problem_of"]
 
 _KINDS: Final = frozenset({"deny", "ask", "allow"})
 _CUSTOM: Final = ("agenttool", "custom")
+_SCHEMA: Final = re.compile(r"^#\s+- input: schema\.input\s*$", re.MULTILINE)
 _PLACE: Final = re.compile(r"^(\S+?):(\d+): (.*)$", re.DOTALL)
 
 
@@ -117,7 +119,7 @@ def check_project(project: Project, *, engine: str = EngineName.EMBEDDED, strict
         _builtins(project, EngineName.EMBEDDED, EMBEDDED_BUILTINS, engine == EngineName.EMBEDDED),
         _builtins(project, "OPA", OPA_BUILTINS, engine != EngineName.EMBEDDED),
     ]
-    checks.append(_load(project, engine))
+    checks.append(check_load(project, engine))
     checks.append(_tests(project))
     checks.append(_documented(project))
     checks.append(_placed(project))
@@ -137,18 +139,28 @@ def _builtins(project: Project, engine: str, known: frozenset[str], needed: bool
         Problem(rule.file, call.line, f"{rule.name} uses {call.name}")
         for rule in project.program.rules
         if project.is_own(rule.file)
-        for call in rule.calls
+        for call in sorted(rule.calls, key=lambda item: item.start)
         if call.name not in known
     ]
     detail = f"not in {engine}, or not with OPA's answers" if problems else f"all in {engine}"
     return _done(f"builtins: {engine}", problems, detail=detail, otherwise="failed" if needed else "warned")
 
 
-def _load(project: Project, engine: str) -> Check:
+def check_load(project: Project, engine: str) -> Check:
+    """Load a project as its engine will.
+
+    Args:
+        project: the project.
+        engine: name of the engine.
+    """
     detail = "whole bundle" if project.base is None else f"on top of {project.base.revision}"
     try:
+        # its own manifest and data; joined to the stock bundle it may lie anywhere
+        load_program(project.own)
         if engine == EngineName.EMBEDDED:
-            CompiledBundle(project.whole, (EntryPoint.DECISION,))
+            CompiledBundle(project.whole, (EntryPoint.DECISION,), fast=False)
+            # every rule compiles, those too that an empty input does not reach
+            Prober(project.program, project.whole.data_json, ())
         else:
             check_program(
                 load_program(project.whole), builtins=OPA_BUILTINS, entry_points=(EntryPoint.DECISION,), engine="OPA"
@@ -157,8 +169,25 @@ def _load(project: Project, engine: str) -> Check:
         problem = problem_of(error)
         if not problem.file and EntryPoint.DECISION in problem.message:
             problem = Problem(*_near_decision(project), problem.message)
-        return Check("load", "failed", f"{detail}, for {engine}", [problem])
+        problems = [problem]
+        if problem.message.endswith("is recursive") and not project.is_own(problem.file):
+            problems = _circles(project) or problems
+        return Check("load", "failed", f"{detail}, for {engine}", problems)
     return Check("load", "passed", f"{detail}, for {engine}")
+
+
+def _circles(project: Project) -> list[Problem]:
+    """The project's own rules that lead back to themselves through the stock bundle."""
+    found = []
+    for rule in project.program.rules:
+        if not project.is_own(rule.file):
+            continue
+        for reference in rule.references:
+            if reference.base == "data" and rule in project.program.reachable(reference.path):
+                name = ".".join(("data", *reference.path))
+                found.append(Problem(rule.file, reference.line, f"{rule.name} is recursive: {name} asks it in turn"))
+                break
+    return found
 
 
 def _near_decision(project: Project) -> tuple[str, int]:
@@ -188,17 +217,23 @@ def _own_modules(project: Project) -> Iterable[Module]:
 
 def _documented(project: Project) -> Check:
     problems = []
+    packages: dict[tuple[str, ...], list[Module]] = {}
     for module in _own_modules(project):
-        if not title_above(module.text, module.line):
+        packages.setdefault(module.package, []).append(module)
+    for module, *others in packages.values():
+        # OPA wants a package described once, in whichever of its files
+        files = (module, *others)
+        if not any(title_above(item.text, item.line) for item in files):
             problems.append(Problem(module.file, module.line, "the package has no METADATA with a title"))
-        if any(reference.base == "input" for rule in module.rules for reference in rule.references) and not re.search(
-            r"^#\s+- input: schema\.input\s*$", module.text, re.MULTILINE
+        rules = [rule for item in files for rule in item.rules]
+        if any(reference.base == "input" for rule in rules for reference in rule.references) and not any(
+            _SCHEMA.search(item.text) for item in files
         ):
             message = "the METADATA name no schema (schemas: - input: schema.input), so the input is not type-checked"
             problems.append(Problem(module.file, module.line, message))
         problems += [
             Problem(rule.file, rule.line, f"{rule.name} has no METADATA with a title")
-            for rule in module.rules
+            for rule in rules
             if rule.path[-1] in _KINDS and len(rule.path) > len(module.package)
             if not title_above(module.text, rule.line)
         ]

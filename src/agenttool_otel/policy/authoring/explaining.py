@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -154,30 +154,35 @@ def verdict_object(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def explain(project: Project, document: PolicyInput, *, timeout: float = 10.0) -> Explanation:
+def explain(
+    project: Project, document: PolicyInput, *, shown: Mapping[str, Any] | None = None, timeout: float = 10.0
+) -> Explanation:
     """Explain what a project decides about an input.
 
     Args:
         project: the project.
         document: a whole policy input.
+        shown: the input as it may be shown, redacted; ``None``: as it is.
         timeout: seconds that the decision may take.
 
     Raises:
         PolicyLoadError: the project can't be used; the message names file and line.
         PolicyUnsupported: it needs a builtin that the embedded engine lacks.
     """
-    engine = EmbeddedEngine(project.whole)
+    # one question: compiling would cost more than it saves
+    engine = EmbeddedEngine(project.whole, fast=False)
     decider = Decider([engine], timeout=timeout)
     try:
         verdict = decider.decide(document)
     finally:
         decider.close()
+    visible = document if shown is None else shown
     rules = _contributing(project.program)
     helpers = _helpers(project, rules)
     readings = Prober(project.program, project.whole.data_json, [*rules, *helpers]).readings(document)
     asked = {id(rule) for rule in helpers}
     below = [reading for reading in readings if id(reading.body.rule) in asked]
-    told = [_told(project, reading, document, below) for reading in readings if id(reading.body.rule) not in asked]
+    told = [_told(project, reading, visible, below) for reading in readings if id(reading.body.rule) not in asked]
     fired = [item for item in told if item.fired]
     rest = sorted((item for item in told if not item.fired), key=_distance)
     fired.sort(key=lambda item: (_rank(item.kind), item.file, item.line))
@@ -237,7 +242,7 @@ def _distance(item: ExplainedRule) -> tuple[bool, float, int, str, int]:
     return not item.own, item.total - item.passed, _rank(item.kind), item.file, item.line
 
 
-def _told(project: Project, reading: Reading, document: PolicyInput, below: Iterable[Reading]) -> ExplainedRule:
+def _told(project: Project, reading: Reading, document: Mapping[str, Any], below: Iterable[Reading]) -> ExplainedRule:
     body, failed = reading.body, reading.failed
     reads: dict[str, Any] = {}
     because: list[ExplainedRule] = []

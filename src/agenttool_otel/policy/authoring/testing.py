@@ -222,6 +222,8 @@ def _judged(rule: Rule, value: Any, wanted: Iterable[Any] | None, seconds: float
 
 def _embedded(project: Project, program: Program) -> TestReport:
     check_program(program, builtins=EMBEDDED_BUILTINS, entry_points=(), engine="the embedded engine")
+    # every rule compiles, those too that no test reaches
+    Prober(program, project.whole.data_json, ())
     engine = new_engine()
     try:
         for module in program.modules:
