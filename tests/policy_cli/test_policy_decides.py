@@ -61,6 +61,7 @@ def test_a_malformed_input_is_an_error_and_a_deny(text: str | bytes) -> None:
     assert told["behavior"] == "deny"
 
 
+@pytest.mark.slow
 def test_every_loss_and_every_wrong_type_is_no_allow() -> None:
     document = _reading()
     assert run("decide", stdin=json.dumps(document)).exit_code == 0

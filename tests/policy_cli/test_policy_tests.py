@@ -8,7 +8,11 @@ from typing import Any
 import pytest
 from policy_project import find_real_opa, rule_file, run, run_json, write
 
-ENGINES = ["embedded", "opa_inprocess", pytest.param("opa", marks=pytest.mark.opa)]
+ENGINES = [
+    "embedded",
+    pytest.param("opa_inprocess", marks=pytest.mark.slow),
+    pytest.param("opa", marks=pytest.mark.opa),
+]
 
 FAILING = """package agenttool.custom_test
 

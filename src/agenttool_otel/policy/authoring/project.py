@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,23 +25,26 @@ FIXTURES: Final = "agenttool/lib/fixtures_test.rego"
 """The stock bundle's inputs for tests, which the tests of a project may use."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Project:
-    """Somebody's policy, loaded and parsed, not yet checked against an engine.
+    """Somebody's policy, loaded, not yet checked against an engine.
 
     Attributes:
         root: its folder or archive; ``None`` for the stock bundle alone.
         own: what lies in it.
         base: the stock bundle below it; ``None`` where it stands alone.
         whole: what decides: both together.
-        program: the modules of ``whole``.
     """
 
     root: Path | None
     own: Bundle
     base: Bundle | None
     whole: Bundle
-    program: Program
+
+    @cached_property
+    def program(self) -> Program:
+        """The modules of ``whole``, parsed at the first use; raises PolicyLoadError with file and line."""
+        return parse_program(self.whole.modules)
 
     @property
     def support(self) -> dict[str, str]:
@@ -58,6 +62,11 @@ class Project:
         return self.base is None or file in self.own.modules or file in self.own.tests
 
 
+@cache
+def _stock() -> Bundle:
+    return load_bundle(default_bundle_path())
+
+
 def load_project(
     root: str | Path | None, *, data: Mapping[str, Any] | None = None, standalone: bool | None = None
 ) -> Project:
@@ -71,17 +80,16 @@ def load_project(
     Raises:
         PolicyLoadError: missing, empty or broken; the message names file and line.
     """
-    stock = load_bundle(default_bundle_path())
+    stock = _stock()
     if root is None:
-        whole = overlay(stock, data=data)
-        return Project(None, stock, None, whole, parse_program(whole.modules))
+        return Project(None, stock, None, overlay(stock, data=data))
     own = load_bundle(root)
     decision = entry_path(EntryPoint.DECISION)
     if standalone is None:
         standalone = any(rule.path == decision for rule in parse_program(own.modules).rules)
     base = None if standalone else stock
     whole = overlay(own, data=data) if base is None else overlay(base, data=data, extension=own)
-    return Project(Path(root), own, base, whole, parse_program(whole.modules))
+    return Project(Path(root), own, base, whole)
 
 
 def parse_tests(project: Project) -> Program:

@@ -159,13 +159,20 @@ def run_tests(project: Project, *, engine: str = "auto") -> TestReport:
     if engine not in ENGINES:
         raise ConfigurationError(f"tests run on one of {', '.join(ENGINES)}")
     program = parse_tests(project)
-    check_program(program, builtins=_called(program), entry_points=(), engine="the parser")
+    called = _called(program)
     opa = find_opa() if engine in ("auto", "opa") else None
     if engine == "opa" and opa is None:
         raise ConfigurationError("no OPA program was found: set AGENTTOOL_OPA, or put opa into PATH")
+    embedded = opa is None and (engine == EngineName.EMBEDDED or (engine == "auto" and called <= EMBEDDED_BUILTINS))
+    check_program(
+        program,
+        builtins=EMBEDDED_BUILTINS if embedded else called,
+        entry_points=(),
+        engine="the embedded engine",
+    )
     if opa is not None:
         report = _on_opa(project, program, opa)
-    elif engine == EngineName.OPA_INPROCESS or (engine == "auto" and not _called(program) <= EMBEDDED_BUILTINS):
+    elif not embedded:
         report = _in_process(project, program)
     else:
         report = _embedded(project, program)
@@ -221,7 +228,6 @@ def _judged(rule: Rule, value: Any, wanted: Iterable[Any] | None, seconds: float
 
 
 def _embedded(project: Project, program: Program) -> TestReport:
-    check_program(program, builtins=EMBEDDED_BUILTINS, entry_points=(), engine="the embedded engine")
     # every rule compiles, those too that no test reaches
     Prober(program, project.whole.data_json, ())
     engine = new_engine()
