@@ -96,7 +96,7 @@ decision := "a" if {
 """,
     "objects": """
 decision := {
-	"labels": {key: upper(value) | some key, value in input.session.labels},
+	"labels": {key: upper(value) | some key, value in input.session.labels; regex.match(`^[ -~]*$`, value)},
 	"get": object.get(input.session.labels, "k", "none"),
 	"merged": object.union({"a": 1}, input.session.labels),
 	"keys": object.keys(input.session.labels),

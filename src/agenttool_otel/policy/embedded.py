@@ -230,7 +230,16 @@ def _decode(answer: str) -> Any:
 def _is_compile_error(message: str) -> bool:
     return any(
         word in message
-        for word in ("unsafe", "could not find function", "recursion", "cyclic", "not a valid rule", "conflicts with")
+        for word in (
+            "unsafe",
+            "could not find function",
+            "recursion",
+            "cyclic",
+            "not a valid rule",
+            "conflicts with",
+            "used before definition",
+            "statements not scheduled",
+        )
     )
 
 

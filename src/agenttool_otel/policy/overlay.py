@@ -10,7 +10,8 @@ from types import MappingProxyType
 from typing import Any
 
 from agenttool_otel.errors import PolicyLoadError
-from agenttool_otel.policy.bundle import Bundle
+from agenttool_otel.policy.bundle import Bundle, in_roots
+from agenttool_otel.policy.rego import parse_program
 
 __all__ = ["overlay"]
 
@@ -38,6 +39,7 @@ def overlay(bundle: Bundle, *, data: Mapping[str, Any] | None = None, extension:
         clash = modules.keys() & extension.modules.keys()
         if clash:
             raise PolicyLoadError(f"{extension.origin}: replaces {sorted(clash)[0]} of the base bundle")
+        _check_roots(extension)
         modules.update(extension.modules)
         tests.update(extension.tests)
         document = _merged(document, extension.data)
@@ -62,6 +64,16 @@ def overlay(bundle: Bundle, *, data: Mapping[str, Any] | None = None, extension:
         revision=f"{bundle.revision}+{digest[:12]}",
         digest=digest,
     )
+
+
+def _check_roots(extension: Bundle) -> None:
+    """Refuse rules that lie outside the roots which the extension's own manifest states, as OPA does."""
+    if extension.roots == ("",):
+        return
+    for module in parse_program(extension.modules).modules:
+        if not in_roots("/".join(module.package), extension.roots):
+            package = ".".join(("data", *module.package))
+            raise PolicyLoadError(f"{module.file}:{module.line}: {package} lies outside the manifest's roots")
 
 
 def _merged(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
