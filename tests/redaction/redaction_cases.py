@@ -154,7 +154,7 @@ SECRET: list[tuple[Any, str]] = [  # (input, secret)
     ),
     ("x -----BEGIN RSA PRIVATE " + "KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQDAC4AWkdw", "MIIEv"),
     ("machine api.x.com login bob password hunter2", "hunter2"),
-    ("//registry.npmjs.org/:_authToken=abcd1234-ab12-ab12-ab12-abcdef123456", "abcd1234-ab12"),
+    ("//npm.example.org/:_authToken=abcd1234-ab12-ab12-ab12-abcdef123456", "abcd1234-ab12"),
     ("http.extraheader=AUTHORIZATION: basic eC1hY2Nlc3M6dG9rZW4=", "eC1hY2Nl"),
     ({"Password": "P"}, '"P"'),
     ({"userPassword": "x y z"}, "x y z"),
