@@ -123,10 +123,10 @@ class Recorder:
         if not self.telemetry.events.wanted(call.span):
             return
         attributes: dict[str, Any] = {
-            Attr.PERMISSION_BEHAVIOR: verdict.behavior.value,
-            Attr.PERMISSION_SOURCE: verdict.source.value,
-            Attr.PERMISSION_MODE: verdict.mode.value,
-            Attr.PERMISSION_REASON_TYPE: verdict.reason_type.value,
+            Attr.PERMISSION_BEHAVIOR: str(verdict.behavior),
+            Attr.PERMISSION_SOURCE: str(verdict.source),
+            Attr.PERMISSION_MODE: str(verdict.mode),
+            Attr.PERMISSION_REASON_TYPE: str(verdict.reason_type),
             Attr.PERMISSION_DECISION_ID: call.decision_id,
             Attr.POLICY_ENGINE: str(verdict.engine),
             Attr.POLICY_REVISION: verdict.revision,
@@ -349,7 +349,7 @@ class Recorder:
         """
         if not self.telemetry.events.wanted(call.span):
             return
-        attributes: dict[str, Any] = {Attr.RESULT_STATUS: call.result_status.value}
+        attributes: dict[str, Any] = {Attr.RESULT_STATUS: str(call.result_status)}
         if call.size is not None:
             attributes[Attr.RESULT_SIZE_BYTES] = call.size
         if call.items is not None:
@@ -434,19 +434,19 @@ class Recorder:
 
     def _final_attributes(self, call: Invocation, error_class: str | None) -> dict[str, Any]:
         attributes: dict[str, Any] = {
-            Attr.INVOCATION_STATUS: call.status.value,
-            Attr.PERMISSION_OUTCOME: call.outcome.value,
-            Attr.RESULT_STATUS: call.result_status.value,
-            Attr.REDACTION_STATE: call.redaction_state.value,
+            Attr.INVOCATION_STATUS: str(call.status),
+            Attr.PERMISSION_OUTCOME: str(call.outcome),
+            Attr.RESULT_STATUS: str(call.result_status),
+            Attr.REDACTION_STATE: str(call.redaction_state),
             Attr.REDACTION_COUNT: sum(entry[4] for entry in call.__dict__.get("redactions", ())),
-            Attr.RESULT_PERSISTENCE: call.strategy.value,
+            Attr.RESULT_PERSISTENCE: str(call.strategy),
         }
         verdict = call.verdict
         if verdict is not None:
-            attributes[Attr.PERMISSION_BEHAVIOR] = verdict.behavior.value
-            attributes[Attr.PERMISSION_MODE] = verdict.mode.value
-            attributes[Attr.PERMISSION_SOURCE] = verdict.source.value
-            attributes[Attr.PERMISSION_REASON_TYPE] = verdict.reason_type.value
+            attributes[Attr.PERMISSION_BEHAVIOR] = str(verdict.behavior)
+            attributes[Attr.PERMISSION_MODE] = str(verdict.mode)
+            attributes[Attr.PERMISSION_SOURCE] = str(verdict.source)
+            attributes[Attr.PERMISSION_REASON_TYPE] = str(verdict.reason_type)
             attributes[Attr.PERMISSION_RULE] = verdict.rule_ref
             attributes[Attr.PERMISSION_DECISION_ID] = call.decision_id
             attributes[Attr.POLICY_ENGINE] = str(verdict.engine)
@@ -512,12 +512,12 @@ class Recorder:
                     1,
                     {
                         GenAI.TOOL_NAME: spec.name,
-                        Attr.PERMISSION_BEHAVIOR: verdict.behavior.value,
+                        Attr.PERMISSION_BEHAVIOR: str(verdict.behavior),
                         Attr.PERMISSION_SHADOW_BEHAVIOR: verdict.shadow.behavior.value,
                     },
                 )
         if call.size is not None and call.outcome is Outcome.EXECUTED:
-            telemetry.measure(instruments.result_size, call.size, _result_labels(spec.name, call.result_status.value))
+            telemetry.measure(instruments.result_size, call.size, _result_labels(spec.name, str(call.result_status)))
 
     def _decision_labels(self, key: tuple[Any, ...]) -> dict[str, Any]:
         """Return the labels of a decision; few of them exist, and each is built once."""

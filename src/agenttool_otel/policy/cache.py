@@ -185,9 +185,13 @@ class _Projector:
     def typed(self, document: Any) -> list[Any]:
         """Return the values of a document that fits the schema."""
         try:
-            values: list[Any] = [0, *[take(document[name]) for name, take in self._groups]]
+            values: list[Any] = [0]
+            for name, take in self._groups:
+                part = document[name]
+                # an approval or evaluation may be null: no list, so that it differs from one whose members are null
+                values.append(None if part is None else [take(part)])
         except (KeyError, TypeError):
-            # a member that is null here, or that the contract does not have; the first item keeps the two forms apart
+            # a member that the contract does not have; the first item keeps the two forms apart
             return [1, *(_value(document, path) for path in self._paths)]
         values.extend(_value(document, path) for path in self._others)
         return values
