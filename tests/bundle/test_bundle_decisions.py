@@ -116,7 +116,7 @@ CASES = [
     Case("rm of a folder", shell_call(**_rm("build")), "ask", "declared.access_code_execution"),
     Case("rm of everything", shell_call(**_rm("/")), "deny", "shell.critical_target"),
     Case("rm of everything, approved", merged(shell_call(**_rm("/")), APPROVED), "deny", "shell.critical_target"),
-    Case("rm of the root", shell_call(**_rm("/work")), "deny", "shell.critical_target"),
+    Case("rm of the root", shell_call(**_rm("/proj")), "deny", "shell.critical_target"),
     # network
     Case("a public page", url_call(), "allow", "network.reachable"),
     Case(
@@ -278,9 +278,9 @@ CUSTOM_CASES = [
     (_labelled(call(), day="friday"), "deny", "acme.friday"),
     (_labelled(call(), day="sunday"), "deny", "agenttool.custom.deny"),
     (_labelled(call(), size="big"), "ask", "acme.big"),
-    (write_call(lexical="/work/x.draft"), "allow", "agenttool.permission.answered"),
-    (write_call(lexical="/work/x.draft", sensitive="key"), "deny", "agenttool.rules.paths.sensitive"),
-    (write_call(lexical="/work/x.txt"), "ask", "agenttool.rules.paths.write_inside"),
+    (write_call(lexical="/proj/x.draft"), "allow", "agenttool.permission.answered"),
+    (write_call(lexical="/proj/x.draft", sensitive="key"), "deny", "agenttool.rules.paths.sensitive"),
+    (write_call(lexical="/proj/x.txt"), "ask", "agenttool.rules.paths.write_inside"),
 ]
 
 

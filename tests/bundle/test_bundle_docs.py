@@ -21,9 +21,9 @@ def test_the_custom_rules_of_the_page_do_what_it_says(kind: type[Any]) -> None:
     frozen, draft, other, key = engine.decide(
         [
             call(tool={"id": "deploy.web"}, session={"labels": {"freeze": "on"}}),
-            write_call(lexical="/work/a.draft"),
+            write_call(lexical="/proj/a.draft"),
             write_call(),
-            write_call(lexical="/work/a.draft", sensitive="key"),
+            write_call(lexical="/proj/a.draft", sensitive="key"),
         ]
     )
     assert (frozen["behavior"], frozen["reason"]["rule_ref"]) == ("deny", "acme.freeze.deploys")

@@ -230,7 +230,7 @@ def possible(draw: st.DrawFn) -> dict[str, Any]:
         )
     session["mode"] = draw(st.sampled_from(["default", "default", "strict", "observe", "plan", "odd"]))
     session["interactive"] = draw(flag)
-    session["roots"] = draw(st.sampled_from([["/work"], ["/work", "/srv"], []]))
+    session["roots"] = draw(st.sampled_from([["/proj"], ["/proj", "/srv"], []]))
     document["actor"]["roles"] = draw(st.lists(st.sampled_from(["reader", "writer", "operator", "odd"]), max_size=2))
     document["actor"]["tenant"] = draw(st.sampled_from(["acme", None, "umbrella"]))
     document["approval"] = draw(

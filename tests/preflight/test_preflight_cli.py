@@ -49,7 +49,7 @@ def command(*words: str) -> Any:
 @pytest.mark.parametrize(
     ("tool", "arguments", "code"),
     [
-        ("read_file", '{"path": "/work/a.txt"}', "allow"),
+        ("read_file", '{"path": "/proj/a.txt"}', "allow"),
         ("read_file", '{"path": "/etc/shadow"}', "deny"),
         ("t.mystery", '{"number": 1}', "ask"),
         ("mystery", "", "ask"),
@@ -59,7 +59,7 @@ def command(*words: str) -> Any:
 )
 def test_the_exit_code_tells_what_the_policy_says(module: str, tool: str, arguments: str, code: str) -> None:
     for form in ([], ["--json"]):
-        words = ["check", tool, "--module", module, "--root", "/work", "--actor", "agent:a", *form]
+        words = ["check", tool, "--module", module, "--root", "/proj", "--actor", "agent:a", *form]
         done = command(*words, *(["--args", arguments] if arguments else []))
         assert done.exit_code == EXIT_CODES[code], done.output
         if form:

@@ -79,7 +79,7 @@ def tools_of(governor: Governor) -> dict[str, Any]:
 
 @pytest.fixture
 def stock() -> Any:
-    with capture() as captured, agent_context(actor="agent:a", session_id="s-1", tenant="acme", roots=["/work"]):
+    with capture() as captured, agent_context(actor="agent:a", session_id="s-1", tenant="acme", roots=["/proj"]):
         yield captured
 
 
@@ -138,7 +138,7 @@ def test_pending_calls_are_shown_redacted_with_the_call_that_can_be_made_instead
     secret = "gh" + "p_" + "".join(filter(str.isalnum, body))[:36]
     tools = tools_of(stock.governor)
     with pytest.raises(ApprovalRequired):
-        tools["shell_run"](f"cat '/work/notes {secret}.txt' > /work/copy.txt")
+        tools["shell_run"](f"cat '/proj/notes {secret}.txt' > /proj/copy.txt")
     posture = stock.governor.describe()
     [pending] = posture.pending
     assert pending["tool"] == "shell_run"
@@ -245,7 +245,7 @@ def test_arguments_that_break_the_schema_are_told_before_the_call(stock: Capture
 def test_a_shell_command_that_only_reads_is_pointed_to_what_may_run(stock: Capture) -> None:
     tools_of(stock.governor)
     check, _ = stock.governor.permission_tools()
-    told = check("shell_run", {"command": "cat /work/notes.txt > /work/copy.txt"})
+    told = check("shell_run", {"command": "cat /proj/notes.txt > /proj/copy.txt"})
     assert told["behavior"] == "ask"
     assert told["alternatives"]
     assert told["next_step"].startswith(f"call {told['alternatives'][0]['tool']} instead")
@@ -284,8 +284,8 @@ def test_plain_arguments_fit_schemas_of_every_shape() -> None:
     with capture(policy=StaticEngine("allow")) as captured:
         governed = captured.governor.govern(tool, namespace="t")
         spec = governed.tool.spec
-        plain = plain_arguments(spec, roots=["/work"], hosts=["*.example.org"])
-        assert plain["path"] == "/work/example.txt"
+        plain = plain_arguments(spec, roots=["/proj"], hosts=["*.example.org"])
+        assert plain["path"] == "/proj/example.txt"
         assert plain["urls"] == ["https://example.org/"]
         assert spec.check.is_valid(plain), plain
         assert bold_arguments(spec)["path"] == "/etc/shadow"

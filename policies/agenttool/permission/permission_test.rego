@@ -89,7 +89,7 @@ test_a_question_carries_what_an_approver_may_grant if {
 		"tool": "local.files.write_file",
 		"rules": ["agenttool.rules.paths.write_inside"],
 	}]
-	answer.blocked_path == "/work/notes.txt"
+	answer.blocked_path == "/proj/notes.txt"
 }
 
 test_a_question_that_needs_a_person_can_not_be_granted_for_ever if {

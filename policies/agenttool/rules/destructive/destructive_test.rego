@@ -39,7 +39,7 @@ test_a_proven_command_or_query_has_no_effects if {
 }
 
 test_a_root_itself_is_denied[place] if {
-	some place in ["/work", "/"]
+	some place in ["/proj", "/"]
 	document := object.union(
 		f.with_path({"access": "write", "lexical": place, "resolved": place}),
 		{"tool": {"destructive": true, "read_only": false}},
@@ -50,7 +50,7 @@ test_a_root_itself_is_denied[place] if {
 
 test_a_link_to_a_root_is_denied if {
 	document := object.union(
-		f.with_path({"access": "write", "resolved": "/work"}),
+		f.with_path({"access": "write", "resolved": "/proj"}),
 		{"tool": {"destructive": true, "read_only": false}},
 	)
 	denied == {name("root")} with input as document

@@ -52,14 +52,14 @@ test_a_destructive_command_is_asked if {
 }
 
 test_paths_outside_are_asked[word] if {
-	some word in ["/etc/hosts", "~/x", "../x", "src/../../x", "/work/../etc", "/workspace", "~"]
+	some word in ["/etc/hosts", "~/x", "../x", "src/../../x", "/proj/../etc", "/workspace", "~"]
 	document := f.with_shell({"paths": ["src", word]})
 	not clear with input as document
 	asked == {name("outside")} with input as document
 }
 
 test_paths_inside_are_clear[word] if {
-	some word in ["/work", "/work/a/b", "a..b", ".hidden", "./x"]
+	some word in ["/proj", "/proj/a/b", "a..b", ".hidden", "./x"]
 	clear with input as f.with_shell({"paths": [word]})
 }
 
@@ -84,18 +84,18 @@ test_programs_that_wreck_a_machine_are_denied[program] if {
 }
 
 test_destroying_a_place_is_denied[target] if {
-	some target in ["/", "/*", "~", "$HOME", "/etc", "/work", "/work/", "--no-preserve-root"]
+	some target in ["/", "/*", "~", "$HOME", "/etc", "/proj", "/proj/", "--no-preserve-root"]
 	document := f.with_shell({"destructive": true, "commands": command(["rm", "-rf", target])})
 	denied == {name("critical_target")} with input as document
 }
 
 test_destroying_a_place_named_only_by_its_path_is_denied if {
-	document := f.with_shell({"destructive": true, "paths": ["/work"], "commands": []})
+	document := f.with_shell({"destructive": true, "paths": ["/proj"], "commands": []})
 	denied == {name("critical_target")} with input as document
 }
 
 test_destroying_a_file_is_not_denied if {
-	document := f.with_shell({"destructive": true, "commands": command(["rm", "-rf", "/work/build"])})
+	document := f.with_shell({"destructive": true, "commands": command(["rm", "-rf", "/proj/build"])})
 	denied == set() with input as document
 }
 
