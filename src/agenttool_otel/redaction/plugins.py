@@ -41,8 +41,10 @@ class DetectSecretsDetector:
             from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_class
 
             left_out = {"Base64HighEntropyString", "HexHighEntropyString", "KeywordDetector", "IPPublicDetector"}
-            classes = {cls.__name__: cls for cls in get_mapping_from_secret_type_to_class().values()}
-            plugins = [cast("Any", classes[name])() for name in sorted(classes) if name not in left_out]
+            # the library is untyped on some installations and half typed on others
+            types = list(cast("Any", get_mapping_from_secret_type_to_class)().values())
+            classes: dict[str, Any] = {kind.__name__: kind for kind in types}
+            plugins = [classes[name]() for name in sorted(classes) if name not in left_out]
         self._plugins = tuple(plugins)
 
     def find(self, data: bytes, lowered: bytes) -> Iterable[Span]:
