@@ -103,6 +103,7 @@ class Invocation:
     verdict: Verdict | None = None
     approval: ApprovalInput | None = None
     approval_status: str | None = None
+    approval_wait: float | None = None  # seconds between question and answer
     request: ApprovalRequest | None = None
     hints: list[HookHint]
     hook_context: list[dict[str, Any]]

@@ -227,7 +227,8 @@ class Recorder:
         """
         request_id = call.request.request_id if call.request is not None else ""
         labels = {Attr.APPROVAL_STATUS: status.value}
-        self.emit(call, Event.APPROVAL_ANSWERED, {**labels, Attr.APPROVAL_ID: request_id})
+        call.approval_wait = waited
+        self.emit(call, Event.APPROVAL_ANSWERED, {**labels, Attr.APPROVAL_ID: request_id, Attr.APPROVAL_WAIT: waited})
         self.telemetry.measure(self.telemetry.instruments.approval_wait, waited, labels)
         self.pending(-1)
 
@@ -466,6 +467,8 @@ class Recorder:
             attributes[Attr.RESULT_ITEMS] = call.items
         if call.approval_status is not None:
             attributes[Attr.APPROVAL_STATUS] = call.approval_status
+        if call.approval_wait is not None:
+            attributes[Attr.APPROVAL_WAIT] = call.approval_wait
         if call.request is not None:
             attributes[Attr.APPROVAL_ID] = call.request.request_id
         if call.abort_reason is not None:

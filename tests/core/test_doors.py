@@ -170,6 +170,9 @@ def test_an_approver_who_is_there_answers_in_place() -> None:
         attributes = captured.span.attributes
         assert attributes["agenttool.approval.status"] == "consumed"
         assert attributes["agenttool.permission.outcome"] == "executed"
+        assert 0 <= attributes["agenttool.approval.wait_s"] < 60
+        answered = next(event for event in captured.span.events if event.name == "tool.approval.answered")
+        assert answered.attributes["agenttool.approval.wait_s"] == attributes["agenttool.approval.wait_s"]
     no = FixedApprover(ApprovalAnswer(False, answered_by="user:bob", reason="not today"))
     with capture(policy=StaticEngine("ask"), approver=no) as captured:
         with pytest.raises(ApprovalRejected, match="not today"):
