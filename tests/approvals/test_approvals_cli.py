@@ -167,6 +167,8 @@ def test_serve_prints_the_link_and_serves_until_interrupted(store: ApprovalStore
         stdout=subprocess.DEVNULL,
         text=True,
         env={**os.environ, "AGENTTOOL_APPROVALS_URL": str(path)},
+        # a suite started with "&" hands down an ignored SIGINT, and Python then leaves it ignored
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert process.stderr is not None
     link = ""
