@@ -187,7 +187,8 @@ def test_time_is_linear_on_adversarial_text(name: str) -> None:
     small, large = make(30_000), make(240_000)
     best = min(_seconds(small) for _ in range(2))
     # eight times the text: quadratic work would take 64 times as long
-    assert _seconds(large) <= 24 * best + 0.1
+    # the best of three: one measurement can meet a garbage collection of the whole suite's heap
+    assert min(_seconds(large) for _ in range(3)) <= 24 * best + 0.1
 
 
 @pytest.mark.slow
