@@ -115,13 +115,21 @@ class Pipeline:
             The generator; it returns the invocation, and raises nothing but GeneratorExit thrown into it.
         """
         session = self._sessions.of(call.context)
+        return (yield from self._recorded(call, self._whole(call, target, session), links))
+
+    def _whole(self, call: Invocation, target: Target, session: Session) -> Generator[Any, Any, None]:
+        """Admit the call, then run its body or hand it over."""
+        if (yield from self._admitted(call, target, session)):
+            if call.spec.ownership == Ownership.CUSTOM:
+                yield from self._hand_over(call)
+            else:
+                yield from self._body.run(call, target, session)
+
+    def _recorded(self, call: Invocation, steps: Generator[Any, Any, None], links: tuple[Link, ...]) -> Steps:
+        """Take steps within the call's span, which ends whatever happens; what is thrown in is a cancellation."""
         self._recorder.begin(call, links)
         try:
-            if (yield from self._admitted(call, target, session)):
-                if call.spec.ownership == Ownership.CUSTOM:
-                    yield from self._hand_over(call)
-                else:
-                    yield from self._body.run(call, target, session)
+            yield from steps
         except GeneratorExit as signal:
             self._endings.cancel(call, signal)
             raise
@@ -156,18 +164,7 @@ class Pipeline:
             links: the span of its first part.
         """
         session = self._sessions.of(call.context)
-        self._recorder.begin(call, links)
-        try:
-            yield from self._body.complete(call, session, attempt)
-        except GeneratorExit as signal:
-            self._endings.cancel(call, signal)
-            raise
-        except BaseException as signal:
-            self._endings.cancel(call, signal)
-            call.exception = signal
-        finally:
-            self._recorder.end(call)
-        return call
+        return (yield from self._recorded(call, self._body.complete(call, session, attempt), links))
 
     def interrupt(self, call: Invocation, reason: str, links: tuple[Link, ...] = ()) -> Steps:
         """End a call that waits, as canceled.
