@@ -64,3 +64,8 @@ def test_the_gate_never_hides_what_the_detectors_find(secrets_corpus: list[dict[
     for row in secrets_corpus:
         if text.spans(row["input"]):
             assert text.suspicious(row["input"]), row["id"]
+
+
+def test_an_aws_key_that_repeats_letters_is_still_a_key() -> None:
+    key = "AK" + "IA2AD2P42PSP4UDASP"
+    assert key not in str(Redactor(RedactionSettings()).redact_text(f"key {key}, x").value)
