@@ -31,7 +31,7 @@ from agenttool_otel.policy.bundle import Bundle
 from agenttool_otel.policy.check import check_program, entry_path, load_program
 from agenttool_otel.policy.jsonio import MAX_INPUT_BYTES, encode_document
 from agenttool_otel.policy.load import load_bundle
-from agenttool_otel.policy.native import native_error, new_engine, regorus_module
+from agenttool_otel.policy.native import native_error, new_engine, new_machine
 from agenttool_otel.policy.reads import ReadSet, read_set
 from agenttool_otel.policy.rego import Program
 from agenttool_otel.policy.rvm import CompiledProgram, compile_program
@@ -129,10 +129,7 @@ class Machine:
     __slots__ = ("_machine", "runs", "stops")
 
     def __init__(self, compiled: CompiledProgram, bundle: Bundle) -> None:
-        native = regorus_module()
-        loaded = native.Program.deserialize_binary(compiled.binary)
-        self._machine = native.Rvm()
-        self._machine.load_program(loaded[0] if isinstance(loaded, tuple) else loaded)
+        self._machine = new_machine(compiled.binary)
         self._machine.set_data_json(bundle.data_json)
         self.runs = self.stops = 0
 
@@ -249,7 +246,7 @@ _local = threading.local()
 def _instance(compiled: CompiledBundle) -> Instance:
     """Return this thread's engine for a bundle.
 
-    The table lives as long as the thread, so a native engine is always dropped by the thread that made it.
+    Those of bundles that are gone are dropped when the next one is made.
     """
     table: dict[int, tuple[weakref.ref[CompiledBundle], Instance]] | None = getattr(_local, "table", None)
     if table is None:

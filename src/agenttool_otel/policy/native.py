@@ -13,8 +13,9 @@ from typing import Any, Final, TypeVar
 
 from agenttool_otel.errors import ConfigurationError, PolicyError, PolicyLoadError
 from agenttool_otel.names import FailClosedCause
+from agenttool_otel.policy.owned import Owned
 
-__all__ = ["native_error", "new_engine", "regorus_module", "regorus_version"]
+__all__ = ["native_error", "new_engine", "new_machine", "regorus_module", "regorus_version"]
 
 _Error = TypeVar("_Error", bound=PolicyError)
 
@@ -49,8 +50,24 @@ def regorus_version() -> str:
 
 
 def new_engine() -> Any:
-    """Return a fresh engine, usable in this thread only."""
-    return regorus_module().Engine()
+    """Return a fresh engine, usable in this thread only; any thread may drop it."""
+    return Owned(regorus_module().Engine)
+
+
+def new_machine(binary: bytes) -> Any:
+    """Return a fresh machine with a compiled program, usable in this thread only; any thread may drop it.
+
+    Args:
+        binary: the program in its serialised form.
+    """
+    machine = Owned(regorus_module().Rvm)
+    machine.load_program(_program(binary))
+    return machine
+
+
+def _program(binary: bytes) -> Any:
+    loaded = regorus_module().Program.deserialize_binary(binary)
+    return loaded[0] if isinstance(loaded, tuple) else loaded
 
 
 def is_panic(error: BaseException) -> bool:

@@ -132,10 +132,13 @@ def compile_program(bundle: Bundle, program: Program, entry_points: Sequence[str
     text = "\n\n".join(["package agenttool_guard", *guards.values(), _SPECIAL])
     modules = [(module.file, _edited(module.text, edits[module.file])) for module in program.modules]
     try:
-        native = regorus_module().Program.compile_from_modules(
-            bundle.data_json, [*modules, (f"{_GUARD}.rego", text)], list(entry_points)
+        # no variable for the native program: a panic's traceback would carry it to other threads (owned.py)
+        binary = (
+            regorus_module()
+            .Program.compile_from_modules(bundle.data_json, [*modules, (f"{_GUARD}.rego", text)], list(entry_points))
+            .serialize_binary()
         )
-        return CompiledProgram(bytes(native.serialize_binary()))
+        return CompiledProgram(bytes(binary))
     except Exception as error:
         return CompiledProgram(b"", str(error).split("Stack backtrace:")[0].strip()[-300:])
 
