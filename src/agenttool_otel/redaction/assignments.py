@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from agenttool_otel.redaction import inert
 from agenttool_otel.redaction.keys import SERVICES, KeyClass, classify, is_service, kind_of_key, normal_name
+from agenttool_otel.redaction.letters import reads_like_words
 from agenttool_otel.redaction.patterns import MatchLike, compile_pattern, spans_of
 from agenttool_otel.redaction.types import Engine, Span
 
@@ -164,10 +165,14 @@ class AssignmentDetector:
         if found is KeyClass.PHRASE:
             return quoted and value.count(b" ") >= 11
         if found is KeyClass.HEADER and "authorization" not in name.lower():
-            return len(value) >= 6 and not inert.is_filler(value) and (_has_digits(value) or len(value) >= 16)
+            return (
+                len(value) >= 6
+                and not inert.is_filler(value)
+                and (inert.has_digit(value) or len(value) >= 16 or not reads_like_words(value))
+            )
         if found in (KeyClass.HEADER, KeyClass.COOKIE):
             return False  # headers.py knows schemes and pairs
-        if not quoted and ((inert.is_code(value) and not _has_digits(value)) or _called(data, end)):
+        if not quoted and ((inert.is_code(value) and not inert.has_digit(value)) or _called(data, end)):
             return False
         return inert.plausible_token(value, named=found is KeyClass.SERVICE or is_service(name))
 
@@ -240,7 +245,7 @@ def _sentence(data: bytes, first: int, last: int) -> int:
 def _is_password(value: bytes, data: bytes, end: int, *, quoted: bool, prose: bool) -> bool:
     if quoted:
         return True
-    if inert.is_code(value) and not _has_digits(value):
+    if inert.is_code(value) and not inert.has_digit(value):
         return False
     if _called(data, end):
         return False
@@ -251,7 +256,3 @@ def _is_password(value: bytes, data: bytes, end: int, *, quoted: bool, prose: bo
 def _called(data: bytes, end: int) -> bool:
     """Whether an unquoted value goes on as a call, an index or a template."""
     return data[end : end + 1] in (b"(", b"[", b"{", b")")
-
-
-def _has_digits(value: bytes) -> bool:
-    return any(48 <= byte <= 57 for byte in value)

@@ -88,7 +88,12 @@ def flag_secret(found: KeyClass, value: bytes) -> bool:
         return True
     if found is KeyClass.CODE:
         return value.isdigit() and 3 <= len(value) <= 10
-    return len(value) >= 6 and not inert.is_word_like(value) and not value.startswith((b"/", b"./", b"id=", b"@"))
+    return (
+        len(value) >= 6
+        and not inert.is_word_like(value)
+        and not inert.is_path(value)
+        and not value.startswith((b"id=", b"@"))
+    )
 
 
 def pair_secret(user: bytes, password: bytes) -> bool:
@@ -96,7 +101,7 @@ def pair_secret(user: bytes, password: bytes) -> bool:
     if not password:
         # "-u key:" is how some services take an API key
         return len(user) >= 8 and user[:1] != b"$" and inert.plausible_token(user.replace(b"!", b""), least=8)
-    if inert.is_template(password) or inert.is_filler(password) or password[:1] in (b"/", b"$"):
+    if inert.is_template(password) or inert.is_filler(password) or inert.is_path(password) or password[:1] == b"$":
         return False
     if password.isdigit() and (user.isdigit() or not user):
         return False

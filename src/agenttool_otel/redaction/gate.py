@@ -22,7 +22,11 @@ _SHAPES = (
     r"[?&;][a-z][\w.-]*=", r"(?:[a-z]{3,8} ){11}", "-----", r"\(\d{3}\)", r"[sr]k_(?:test|live|prod)",
     r"private[\w \"'-]*[:=]", r"[a-z]{2}\d{2} ?[a-z0-9]{4}", r"[2-9]\d{3} \d{4}", r"[a-z]{2} \d\d \d\d \d\d [a-d]",
     r"\d{6}[-+a]\d{3}", r"[xyz]?\d{7}-?[a-z]", r"\|[\w-]{20}", r"\\n[a-z0-9]", r"[\r\n]",
+    r"eyj[\w-]*\.",
 )  # fmt: skip
+_LITERAL = 4
+# shorter keywords of tokens whose parts can all be shorter than the run of letters and digits above
+_SHORT = frozenset((b"q~", b"dp.", b"sg."))
 
 
 @lru_cache(maxsize=32)
@@ -34,7 +38,8 @@ def gate(engine: Engine, extra: tuple[str, ...] = (), words: tuple[str, ...] = (
         extra: further regular expressions.
         words: further key names, as they are written.
     """
-    literals = {re.escape(word.decode()) for rule in load_rules() for word in rule.keywords if len(word) >= 5}
+    words_of_rules = {word for rule in load_rules() for word in rule.keywords}
+    literals = {re.escape(word.decode()) for word in words_of_rules if len(word) >= _LITERAL or word in _SHORT}
     names = "|".join((KEYWORDS, *(re.escape(word) for word in words)))
     keyed = (
         rf"(?:{names})[\w.\-]*[\"'`\\\]]*\s*[=:>,]",

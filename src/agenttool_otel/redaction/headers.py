@@ -107,7 +107,7 @@ def _credible(value: bytes, scheme: bytes | None) -> bool:
 
 
 def _dense(value: bytes) -> bool:
-    return len(value) >= 16 and any(48 <= byte <= 57 for byte in value) and inert.plausible_token(value)
+    return len(value) >= 16 and inert.has_digit(value) and inert.plausible_token(value)
 
 
 def _is_basic(value: bytes) -> bool:

@@ -13,6 +13,7 @@ from collections import Counter
 from functools import lru_cache
 from typing import Final
 
+from agenttool_otel.redaction.letters import reads_like_words
 from agenttool_otel.redaction.words import byte_words
 
 __all__ = ["entropy", "has_letter_sequence", "is_filler", "is_template", "is_word_like", "plausible_token"]
@@ -51,6 +52,8 @@ _HINTS = (
 )  # fmt: skip
 _TOKEN_CHARS = re.compile(rb"[A-Za-z0-9_\-.=+/~%|]+")
 _SEPARATORS = re.compile(rb"[-_./=|~+]+")
+_DIGIT = re.compile(rb"[0-9]")
+_PATH = re.compile(rb"(?:\.{0,2}|~)/(?:\.?(?:[A-Za-z]|[A-Z]?[a-z]{1,14}(?:[-_]?[a-z0-9]{1,14}){0,4})(?:[/.]|$)|$)")
 _UUID = re.compile(rb"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
@@ -100,6 +103,16 @@ def _template_word(value: bytes) -> bool:
 def is_code(value: bytes) -> bool:
     """Whether an unquoted value of source text is an expression (``config.password``, ``os.environ[...]``)."""
     return _CODE.fullmatch(value) is not None
+
+
+def has_digit(value: bytes) -> bool:
+    """Whether a digit occurs."""
+    return _DIGIT.search(value) is not None
+
+
+def is_path(value: bytes) -> bool:
+    """Whether it is a path from a root, the home or the working directory, and not base64 that starts with a slash."""
+    return _PATH.match(value) is not None
 
 
 def is_word_like(value: bytes) -> bool:
@@ -154,15 +167,10 @@ def plausible_token(value: bytes, *, least: int = 10, named: bool = False) -> bo
         or is_word_like(value)
     ):
         return False
-    has_digit = any(48 <= b <= 57 for b in value)
-    if not has_digit:
-        if not named and len(value) < 16:
-            return False
-        if _camel(value) and not (named and value.islower()):
-            return False
-        if not named and (value.islower() or value.isupper()) and value.isalpha() and len(value) < 24:
+    if not has_digit(value):
+        if reads_like_words(value) and not (named and len(value) >= 20 and value.islower() and value.isalpha()):
             return False
     elif value.isdigit() and not named:
         return len(value) >= 12 and entropy(value) >= 2.2
     bits = entropy(value)
-    return bits >= (2.2 if named else 2.5 if len(value) < 16 else 2.9)
+    return bits >= (2.0 if len(value) < 16 else 2.4)

@@ -29,6 +29,16 @@ class KeywordIndex:
         self._implied = {
             word: tuple(other for other in self._long if other != word and other in word) for word in self._long
         }
+        # and one that begins in it and goes on behind it
+        self._reaching = {
+            word: tuple(
+                (at, other)
+                for at in range(1, len(word))
+                for other in self._long
+                if len(other) > len(word) - at and other.startswith(word[at:])
+            )
+            for word in self._long
+        }
         self._matcher = compile_pattern("|".join(re.escape(word.decode()) for word in self._long), engine)
 
     def hits(self, lowered: bytes) -> dict[bytes, list[int] | None]:
@@ -43,6 +53,11 @@ class KeywordIndex:
                 places = found.setdefault(literal, [])
                 if places is not None:
                     places.append(at)
+            for offset, literal in self._reaching[word]:
+                if lowered.startswith(literal, at + offset):
+                    places = found.setdefault(literal, [])
+                    if places is not None:
+                        places.append(at + offset)
         return found
 
     def places(self, lowered: bytes, most: int) -> list[int] | None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Final
 
 from agenttool_otel.redaction import inert
+from agenttool_otel.redaction.letters import reads_like_words
 from agenttool_otel.redaction.patterns import compile_pattern
 from agenttool_otel.redaction.types import Engine, Span
 from agenttool_otel.redaction.words import byte_words
@@ -82,7 +82,7 @@ class PhraseDetector:
                 start, end = match.start(2), match.end(2)
                 value = data[start:end].rstrip(b".,;:!?)")
                 end = start + len(value)
-                if not re.search(rb"\d", value):
+                if not inert.has_digit(value) and reads_like_words(value):
                     continue
             if len(value) >= 3 and not inert.is_template(value) and not inert.is_code(value):
                 yield Span(start, end, "password", "phrase:said")

@@ -142,7 +142,7 @@ def _string(found: KeyClass, name: str, value: str, pii: bool) -> int:
 
 
 def _token(raw: bytes) -> bool:
-    if raw.startswith((b"http://", b"https://", b"/", b"./")) or b" " in raw.strip():
+    if raw.startswith((b"http://", b"https://")) or inert.is_path(raw) or b" " in raw.strip():
         return (
             b" " in raw.strip() and not raw.replace(b" ", b"").isalpha() and raw[:7].lower() in (b"bearer ", b"basic d")
         )

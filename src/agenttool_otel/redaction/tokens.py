@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from agenttool_otel.redaction import inert
 from agenttool_otel.redaction.keywords import KeywordIndex
+from agenttool_otel.redaction.letters import reads_like_words
 from agenttool_otel.redaction.patterns import Matcher, compile_pattern
 from agenttool_otel.redaction.types import Engine, Span
 
@@ -37,7 +38,7 @@ class TokenRule(NamedTuple):
         pattern: RE2; group 1 is what has to go.
         entropy: least entropy of group 1, in bits per byte.
         filler: whether matches made of x, stars and alphabets are dropped as examples.
-        digit: whether a match needs a digit, because words have the same shape.
+        digit: whether a match without a digit must not read like words, because names have the same shape.
         joined: whether it is distinctive enough to be looked for across line breaks.
     """
 
@@ -151,7 +152,7 @@ def _is_secret(rule: TokenRule, value: bytes) -> bool:
         return False
     if value.endswith(b"EXAMPLE") and rule.id == "aws_access_key":
         return False
-    if rule.digit and not any(48 <= byte <= 57 for byte in value):
+    if rule.digit and not inert.has_digit(value) and reads_like_words(value):
         return False
     if hashlib.sha256(value).hexdigest()[:32] in _examples():
         return False

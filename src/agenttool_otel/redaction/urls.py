@@ -6,12 +6,15 @@ from collections.abc import Iterable
 
 from agenttool_otel.redaction import inert
 from agenttool_otel.redaction.keys import KeyClass, classify
+from agenttool_otel.redaction.letters import reads_like_words
 from agenttool_otel.redaction.patterns import compile_pattern
 from agenttool_otel.redaction.types import Engine, Span
 
 __all__ = ["UrlDetector", "is_secret_parameter"]
 
 _USERINFO = r"://([^\s\"'`<>/?#@:\\]{0,256}):([^\s\"'`<>/]+)@"
+# a slash that should have been encoded; a port and a path have one too, so the value must look like a credential
+_UNENCODED = r"://([^\s\"'`<>/?#@:\\]{0,256}):([^\s\"'`<>/?#@]{0,256}/[^\s\"'`<>@?#]{1,256})@[A-Za-z0-9\[]"
 _ORACLE = r"(?i)jdbc:oracle:[a-z]+:[^\s\"'/@:]{1,64}/([^\s\"'@]{1,128})@"
 _USER_ONLY = r"://([A-Za-z0-9_.~%\-]{14,})@"
 _QUERY = r"[?&;]([A-Za-z][A-Za-z0-9_.\-]{1,60})=([^\s\"'`<>&;#\\]+)"
@@ -42,7 +45,7 @@ def is_secret_parameter(name: str, value: bytes) -> bool:
     if found is KeyClass.PASSWORD:
         return True
     if found in (KeyClass.TOKEN, KeyClass.HEADER):
-        return len(value) >= 6 and not inert.is_filler(value) and not value.isupper()
+        return len(value) >= 6 and not inert.is_filler(value) and not (value.isupper() and reads_like_words(value))
     if found is KeyClass.CODE:
         return value.isdigit() and 3 <= len(value) <= 10
     return found in (KeyClass.WEAK, KeyClass.SERVICE) and inert.plausible_token(value)
@@ -55,6 +58,7 @@ class UrlDetector:
 
     def __init__(self, engine: Engine) -> None:
         self._userinfo = compile_pattern(_USERINFO, engine)
+        self._unencoded = compile_pattern(_UNENCODED, engine)
         self._oracle = compile_pattern(_ORACLE, engine)
         self._user = compile_pattern(_USER_ONLY, engine)
         self._query = compile_pattern(_QUERY, engine)
@@ -68,6 +72,10 @@ class UrlDetector:
                     continue
                 start = match.start(1 if _both_secret(user, password) else 2)
                 yield Span(start, match.end(2), "url_password", "url:userinfo")
+            for match in self._unencoded.finditer(data):
+                password = match.group(2)
+                if not password.partition(b"/")[0].isdigit() and inert.plausible_token(password, least=8):
+                    yield Span(match.start(2), match.end(2), "url_password", "url:userinfo")
             for match in self._user.finditer(data):
                 if inert.plausible_token(match.group(1), least=14):
                     yield Span(match.start(1), match.end(1), "url_password", "url:user")
