@@ -71,14 +71,21 @@ def decode_text(blob: bytes) -> bytes | None:
         plain = plain.translate(_URL_SAFE)
     # most blobs are no text: the first bytes tell, so that an image costs nothing
     head = _decode(plain[:64])
-    if head is None or not _printable(head):
+    if head is None or not _printable(_narrow(head[: len(head) // 2 * 2])):
         return None
     if len(plain) % 4 == 1:
         return None
     text = _decode(plain)
+    if text is not None:
+        text = _narrow(text)
     if text is None or not _printable(text):
         return None
     return text
+
+
+def _narrow(text: bytes) -> bytes:
+    """UTF-16 of ASCII text, as PowerShell's encoded commands are, as that text; other bytes as they are."""
+    return text[::2] if len(text) % 2 == 0 and text[1:2] == b"\0" and not any(text[1::2]) else text
 
 
 _URL_SAFE = bytes.maketrans(b"-_", b"+/")

@@ -9,10 +9,15 @@ from agenttool_otel.redaction import inert
 from agenttool_otel.redaction.keys import KeyClass, classify, kind_of_key
 from agenttool_otel.redaction.patterns import compile_pattern
 from agenttool_otel.redaction.types import Engine, Span
+from agenttool_otel.redaction.words import byte_words
 
 __all__ = ["FlagDetector", "argument_spans"]
 
-_LONG = r"(?:^|[\s\"'`(\[,])--?([A-Za-z][\w-]{1,40})[ \t]+(?:(\\{0,3}[\"'`])|([^\s\"'`<>|&;()\-][^\s\"'`<>|;()]*))"
+# a list of arguments in text is one too: '--password', 'hunter2'
+_LONG = (
+    r"(?:^|[\s\"'`(\[,])--?([A-Za-z][\w-]{1,40})(?:[ \t]+|\\{0,3}[\"'],[ \t]*)"
+    r"(?:(\\{0,3}[\"'`])|([^\s\"'`<>|&;()\-][^\s\"'`<>|;()]*))"
+)
 _SHORT = r"(?:^|[\s\"'`(\[,])-([pPaw])([ \t]*)(?:(\\{0,3}[\"'`])|([^\s\"'`<>|;()\-][^\s\"'`<>|;()]*))"
 _USER = (
     r"(?:^|[\s\"'`(\[,])(?:-u|-U|--user|--proxy-user|--creds|--credentials|--auth|-a)[ \t=]{0,4}"
@@ -32,6 +37,7 @@ _NUMBERISH = re.compile(rb"[\d.:/,-]+(?:/(?:tcp|udp))?")
 _USER_FLAGS = frozenset(("-u", "-U", "--user", "--proxy-user", "--creds", "--credentials", "--auth", "-a"))
 _USERS = frozenset((b"user", b"username", b"login", b"name", b"email", b"me", b"myuser", b"your_username"))
 _PASSES = frozenset((b"pass", b"password", b"passwd", b"pwd", b"pw", b"mypass", b"mypassword"))
+_PROSE = byte_words("links")
 _LIMIT = 1024
 
 
@@ -51,6 +57,8 @@ class FlagDetector:
             return
         for match in self._long.finditer(data):
             found = classify(match.group(1).decode())
+            if match.start(2) < 0 and data[match.end(1) : match.end(1) + 1] not in (b" ", b"\t"):
+                continue  # a list holds its values in quotes
             if found in (KeyClass.PASSWORD, KeyClass.TOKEN, KeyClass.CODE):
                 start, end = _value(data, match.start(2), match.end(2), match.start(3), match.end(3))
                 if flag_secret(found, data[start:end]):
@@ -85,7 +93,7 @@ def flag_secret(found: KeyClass, value: bytes) -> bool:
     if not value or inert.is_template(value) or inert.is_filler(value):
         return False
     if found is KeyClass.PASSWORD:
-        return True
+        return value not in _PROSE
     if found is KeyClass.CODE:
         return value.isdigit() and 3 <= len(value) <= 10
     return (

@@ -9,8 +9,11 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from agenttool_otel.redaction.assignments import KEYWORDS, service_words
+from agenttool_otel.redaction.assignments import KEYWORDS, NAME_END, service_words
+from agenttool_otel.redaction.pairs import SHAPES
 from agenttool_otel.redaction.patterns import Matcher, compile_pattern
+from agenttool_otel.redaction.statements import load_statements
+from agenttool_otel.redaction.tables import GATE
 from agenttool_otel.redaction.tokens import load_rules
 from agenttool_otel.redaction.types import Engine
 
@@ -22,7 +25,13 @@ _SHAPES = (
     r"[?&;][a-z][\w.-]*=", r"(?:[a-z]{3,8} ){11}", "-----", r"\(\d{3}\)", r"[sr]k_(?:test|live|prod)",
     r"private[\w \"'-]*[:=]", r"[a-z]{2}\d{2} ?[a-z0-9]{4}", r"[2-9]\d{3} \d{4}", r"[a-z]{2} \d\d \d\d \d\d [a-d]",
     r"\d{6}[-+a]\d{3}", r"[xyz]?\d{7}-?[a-z]", r"\|[\w-]{20}", r"\\n[a-z0-9]", r"[\r\n]",
-    r"eyj[\w-]*\.",
+    r"eyj[\w-]*\.", r"(?:\\x[0-9a-f]{2}){4}", r"&#?\w{2,4};", r"\x00",
+)  # fmt: skip
+# keywords of statements that are part of everyday words; what stands beside them is named instead
+_COMMON = frozenset(("pass", "pw", "secret", "token", "api", "auth", "password", "net\\ "))
+_BESIDE = (
+    r"\bauth[\"'`]?[ \t]+\S{8}", r"\b\w*(?:pass\w*|pw|pwd|secret|token|api[_-]?key)[ \t]+\S{6}",
+    r"password\s*=?\s*\(?\s*N?\\*[\"']", r"password\s+for\s", r"\bnet\s[^\r\n]*%",
 )  # fmt: skip
 _LITERAL = 4
 # shorter keywords of tokens whose parts can all be shorter than the run of letters and digits above
@@ -42,9 +51,13 @@ def gate(engine: Engine, extra: tuple[str, ...] = (), words: tuple[str, ...] = (
     literals = {re.escape(word.decode()) for word in words_of_rules if len(word) >= _LITERAL or word in _SHORT}
     names = "|".join((KEYWORDS, *(re.escape(word) for word in words)))
     keyed = (
-        rf"(?:{names})[\w.\-]*[\"'`\\\]]*\s*[=:>,]",
+        rf"(?:{names}){NAME_END}[\"'`\\\]]*\s*[=:>,;|]",
         rf"--?[\w-]*(?:{names})[\w-]*[ \t]",
-        rf"(?:{names})[\w@.\- ]*\s(?:is|was|to)\b",
+        rf"(?:{names})(?:[\w@.\- ]|[^\x00-\x7f])*\s(?:is|was|to|lautet|ist|war|est|es|era|je|er|on)\b",
+        *SHAPES,
+        *_BESIDE,
+        *sorted({re.escape(word.decode()) for item in load_statements() for word in item.keywords} - _COMMON),
+        GATE,
         rf"(?:{service_words()})[\w.\- ]*[\"'`\\\]]*\s*[:=,]",
         r"\b(?:bearer|basic|token)\s",
         r"code (?:for [\w@.\- ]*)?(?:is|was)\b",

@@ -19,8 +19,9 @@ _SCHEMES = (
 )
 _AUTHORIZATION = (
     r"(?i)\b(?:proxy-|x-|http_)?authorization[\\\"'`]{0,8}\s{0,4}(?:=>|:|=|,)\s{0,4}[\\\"'`\[]{0,8}[ \t]{0,4}"
-    r"(?:(" + _SCHEMES + r")[ \t]+)?([^\s\"'`<>\\,]+)"
+    r"(?:(" + _SCHEMES + r"|[A-Za-z][A-Za-z-]{1,24})[ \t]+)?([^\s\"'`<>\\,]+)"
 )
+_KNOWN = re.compile(b"(?i)(?:" + _SCHEMES.encode() + b")")
 _BARE = r"(?i)(?:^|[^A-Za-z0-9_-])(bearer|basic|token)[ \t]+([A-Za-z0-9._~+/=|%-]{12,})"
 _PAIR = r"[A-Za-z0-9!#$%&*+.^_|~-]{1,80}=[^\s;\"'`\\,]*"
 _COOKIE = (
@@ -30,6 +31,9 @@ _COOKIE = (
     + _PAIR
     + ")*)"
 )
+_CURL = r"(?:^|\s)(?:-b|--cookie)[ =]\\{0,3}[\"']?(" + _PAIR + r"(?:;[ \t]{0,4}" + _PAIR + ")*)"
+_TASTE = re.compile(rb"[\w.-]+=[A-Za-z_.-]{0,15}")
+_SESSION = re.compile(rb"(?i)ses|sid|auth|token|jwt|csrf|key|secret|remember|user|id$")
 _VALUE = re.compile(rb"[\w=~@.+/:|%-]{6,}")
 _SCHEME = re.compile(rb"(?i)\s*(?:(" + _SCHEMES.encode() + rb")[ \t]+)?(.*)", re.DOTALL)
 _LINE_REST = re.compile(rb"[^\r\n\"'`\\]*")
@@ -63,6 +67,7 @@ class HeaderDetector:
     def __init__(self, engine: Engine) -> None:
         self._authorization = compile_pattern(_AUTHORIZATION, engine)
         self._bare = compile_pattern(_BARE, engine)
+        self._curl = compile_pattern(_CURL, engine)
         self._cookie = compile_pattern(_COOKIE, engine)
 
     def find(self, data: bytes, lowered: bytes) -> Iterable[Span]:
@@ -71,6 +76,7 @@ class HeaderDetector:
             for match in self._authorization.finditer(data):
                 _, (scheme_start, scheme_end), (start, end) = spans_of(match, 2)
                 scheme = data[scheme_start:scheme_end] if scheme_start >= 0 else None
+                end -= len(data[start:end]) - len(data[start:end].rstrip(b"}])"))
                 value = data[start:end]
                 if scheme is not None and scheme.lower() in _WHOLE_LINE:
                     rest = _LINE_REST.match(data, start)
@@ -88,6 +94,11 @@ class HeaderDetector:
                         yield Span(start, end, "authorization", "header:basic")
                 elif inert.plausible_token(value, least=16) or (match.group(1)[:1] in b"Bb" and _dense(value)):
                     yield Span(start, end, "authorization", "header:bearer")
+        if b"-b" in lowered or b"--cookie" in lowered:
+            for match in self._curl.finditer(data):
+                start, end = match.span(1)
+                if not inert.is_template(data[start:end].partition(b"=")[2]):
+                    yield Span(start, end, "cookie", "flag:cookie")
         if b"cookie" in lowered:
             for match in self._cookie.finditer(data):
                 start, end = match.start(2), match.end(2)
@@ -96,14 +107,26 @@ class HeaderDetector:
                     end = end if pair_end < 0 else pair_end
                     start = data.find(b"=", start, end) + 1
                 value = data[start:end]
+                if _is_taste(value):
+                    continue
                 if len(value) >= 3 and not inert.is_template(value.partition(b"=")[2] or value):
                     yield Span(start, end, "cookie", "header:cookie")
 
 
+def _is_taste(value: bytes) -> bool:
+    """Whether cookies hold words only, under names that are no session's: ``theme=dark; lang=pl``."""
+    return all(
+        _TASTE.fullmatch(pair.strip()) and not _SESSION.search(pair.partition(b"=")[0]) for pair in value.split(b";")
+    )
+
+
 def _credible(value: bytes, scheme: bytes | None) -> bool:
-    if inert.is_template(value) or inert.is_filler(value) or _VALUE.fullmatch(value) is None:
+    if _VALUE.fullmatch(value) is None:
         return False
-    return scheme is not None or inert.plausible_token(value.replace(b":", b"").replace(b"@", b""), least=8)
+    if scheme is not None and _KNOWN.fullmatch(scheme):
+        return not (inert.is_template(value) or inert.is_filler(value))
+    # the word before may be a scheme that nobody has listed, or any word
+    return inert.plausible_token(value.replace(b":", b"").replace(b"@", b""), least=8 if scheme is None else 16)
 
 
 def _dense(value: bytes) -> bool:

@@ -14,9 +14,22 @@ from functools import lru_cache
 from typing import Final
 
 from agenttool_otel.redaction.letters import reads_like_words
-from agenttool_otel.redaction.words import byte_words
+from agenttool_otel.redaction.words import byte_words, words
 
-__all__ = ["entropy", "has_letter_sequence", "is_filler", "is_template", "is_word_like", "plausible_token"]
+__all__ = [
+    "entropy",
+    "has_digit",
+    "has_letter_sequence",
+    "is_code",
+    "is_filler",
+    "is_path",
+    "is_sentence",
+    "is_stand_in",
+    "is_template",
+    "is_word_like",
+    "plausible_token",
+    "reads_like_words",
+]
 
 _TEMPLATE = re.compile(
     rb"""
@@ -35,6 +48,15 @@ _TEMPLATE = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+# where a secret is kept, as secret managers and configuration tools write it
+_REFERENCE = re.compile(
+    rb"(?:op|vault|ssm|secretsmanager|aws-?sm|gcp-?sm|gcpsecretmanager|az-?kv|akv|keyvault|sops|bws|doppler|infisical"
+    rb"|awssm|gsm|file|env|keyring|keychain|ref\+\w+)://|arn:aws[\w-]*:(?:secretsmanager|ssm):|projects/[\w-]+/secrets/"
+    rb"|@Microsoft\.KeyVault\(|\{\{resolve:"
+)
+_GRAMMAR: Final = words("grammar")
+# "eyJhbGciOi...": what an example or a log shows of a credential
+_ELIDED = re.compile(rb"[A-Za-z0-9_\-.]{0,16}(?:\.\.\.|\xe2\x80\xa6)")
 _CODE = re.compile(
     rb"(?:[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+|(?:os\.environ|process\.env|getenv|System\.getenv|env\.|self\.|this\.|config\.|"
     rb"settings\.|secrets\.|vault:|ssm:|secretsmanager:|op://|ref\+|!Ref|!Sub|valueFrom).*)"
@@ -52,6 +74,8 @@ _HINTS = (
 )  # fmt: skip
 _TOKEN_CHARS = re.compile(rb"[A-Za-z0-9_\-.=+/~%|]+")
 _SEPARATORS = re.compile(rb"[-_./=|~+]+")
+_PRINTED = re.compile(rb"[\x21-\x7e]+")
+_SYMBOLS_OF_TEXT = re.compile(rb"://|[{}<>]|^[\w.:]+\(.*\)$|^[\w.+-]+@[\w-]+(?:\.[\w-]+)+$|^[\w-]+(?:[:.,/][\w-]+)+$")
 _DIGIT = re.compile(rb"[0-9]")
 _PATH = re.compile(rb"(?:\.{0,2}|~)/(?:\.?(?:[A-Za-z]|[A-Z]?[a-z]{1,14}(?:[-_]?[a-z0-9]{1,14}){0,4})(?:[/.]|$)|$)")
 _UUID = re.compile(rb"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -91,7 +115,23 @@ def is_template(value: bytes) -> bool:
     """Whether nothing secret is there: empty, a variable, a template, a run of stars, a word that only stands in."""
     if len(value) > 256:
         return False
-    return _TEMPLATE.fullmatch(value) is not None or value.lower() in _WORDS
+    return (
+        _TEMPLATE.fullmatch(value) is not None
+        or value.lower() in _WORDS
+        or _ELIDED.fullmatch(value) is not None
+        or _REFERENCE.match(value) is not None
+    )
+
+
+def is_stand_in(value: bytes) -> bool:
+    """Whether it says itself that it only stands in (``YOUR_API_KEY_HERE``)."""
+    return _template_word(value[:256])
+
+
+def is_sentence(text: str) -> bool:
+    """Whether it is a sentence about something, and not a passphrase: words, and grammar among them."""
+    parts = text.lower().split(maxsplit=40)
+    return 2 <= len(parts) <= 40 and not _GRAMMAR.isdisjoint(parts)
 
 
 @lru_cache(maxsize=4096)
@@ -103,6 +143,18 @@ def _template_word(value: bytes) -> bool:
 def is_code(value: bytes) -> bool:
     """Whether an unquoted value of source text is an expression (``config.password``, ``os.environ[...]``)."""
     return _CODE.fullmatch(value) is not None
+
+
+def _has_symbols(value: bytes) -> bool:
+    """Whether it could be a generated secret with any printed characters: no address, no path, no expression."""
+    return (
+        len(value) >= 12
+        and _PRINTED.fullmatch(value) is not None
+        and has_digit(value)
+        and not (is_template(value) or _template_word(value) or is_filler(value) or is_path(value))
+        and _SYMBOLS_OF_TEXT.search(value) is None
+        and entropy(value) >= 3.0
+    )
 
 
 def has_digit(value: bytes) -> bool:
@@ -149,16 +201,20 @@ def _camel(core: bytes) -> bool:
     return _CAMEL.fullmatch(core) is not None
 
 
-def plausible_token(value: bytes, *, least: int = 10, named: bool = False) -> bool:
+def plausible_token(value: bytes, *, least: int = 10, named: bool = False, quoted: bool = False) -> bool:
     """Whether a value could be a machine-made credential.
 
     Args:
         value: the candidate.
         least: fewest characters.
         named: the key also names a known service, so that letters alone are enough.
+        quoted: it stands in quotes, so that its end is certain and any printed character may be part of it.
     """
-    if len(value) < least or _TOKEN_CHARS.fullmatch(value) is None:
+    value = value.removeprefix(b"base64:")
+    if len(value) < least:
         return False
+    if _TOKEN_CHARS.fullmatch(value) is None:
+        return quoted and _has_symbols(value)
     if (
         value.endswith((b"EXAMPLE", b"EXAMPLEKEY"))
         or is_template(value)

@@ -16,7 +16,7 @@ from typing import Final
 
 from agenttool_otel.redaction.words import words
 
-__all__ = ["SERVICES", "KeyClass", "classify", "is_service", "kind_of_key", "normal_name"]
+__all__ = ["SERVICES", "KeyClass", "classify", "is_label", "is_service", "kind_of_key", "normal_name"]
 
 
 class KeyClass(Enum):
@@ -42,8 +42,12 @@ class KeyClass(Enum):
     """A number of a card, account or person: digits and letters."""
 
 
-_SPLIT: Final = re.compile(r"[^A-Za-z0-9\u00c0-\u024f]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_SPLIT: Final = re.compile(r"[\W_]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _PASSWORD: Final = words("passwords")
+_PASSWORD_AT_END: Final = tuple(words("passwords_at_end"))
+_PASS_NOT: Final = words("pass_not")
+_LABELS: Final = words("label_words")
+_LABEL_VALUES: Final = _PASSWORD - {"pass", "pw", "psw", "psk", "mdp", "passcode", "passkey"}
 _SECRET: Final = words("secrets")
 _TOKEN: Final = words("tokens")
 _KEY_BEFORE: Final = words("key_before")
@@ -72,7 +76,7 @@ _NEGATIONS: Final = frozenset(["non", "not", "nonmatching"])
 
 def normal_name(name: str) -> str:
     """A name without case and separators, for comparing whole names."""
-    return re.sub(r"[^a-z0-9\u00c0-\u024f]", "", name.lower())
+    return re.sub(r"[\W_]", "", name.lower())
 
 
 def _words(name: str) -> list[str]:
@@ -143,7 +147,9 @@ def _head(words: list[str], compact: str) -> KeyClass:
         return KeyClass.PHRASE
     if compact in _CODES or pair in _CODES or head in _CODES - {"tan"}:
         return KeyClass.CODE
-    if head in _PASSWORD or compact in _PASSWORD:
+    if head in _PASSWORD or pair in _PASSWORD or compact in _PASSWORD or head.endswith(_PASSWORD_AT_END):
+        if (head == "pass" and before in _PASS_NOT) or not _LABELS.isdisjoint(words):
+            return KeyClass.NONE
         return KeyClass.PASSWORD
     if compact in _PERSONAL or pair in _PERSONAL or (head in _PERSONAL and head not in ("pan", "dni", "creditcard")):
         return KeyClass.PERSONAL
@@ -159,6 +165,8 @@ def _head(words: list[str], compact: str) -> KeyClass:
         if before in _KEY_NOT:
             return KeyClass.NONE
         return KeyClass.TOKEN if before in _KEY_BEFORE else KeyClass.NONE
+    if pair == "secretid":
+        return KeyClass.WEAK
     if pair in ("connectionstring", "sharedaccesssignature"):
         return KeyClass.NONE
     if head in _WEAK:
@@ -171,6 +179,11 @@ def _head(words: list[str], compact: str) -> KeyClass:
                     return KeyClass.NONE
                 return found
     return KeyClass.NONE
+
+
+def is_label(value: bytes) -> bool:
+    """Whether a value is the word for a password in some language, as labels of forms are."""
+    return len(value) <= 24 and normal_name(value.decode("utf-8", "replace")) in _LABEL_VALUES
 
 
 def kind_of_key(found: KeyClass) -> str:

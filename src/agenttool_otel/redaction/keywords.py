@@ -11,19 +11,21 @@ from agenttool_otel.redaction.types import Engine
 __all__ = ["KeywordIndex"]
 
 _ENOUGH = 400
+_BYTES_PER_HIT = 1024
 _SHORT = 3
+_EVERYWHERE = frozenset((b"pat", b"bot", b"asia", b"test_", b"live_", b"private", b"account", b"api-", b"key-"))
 
 
 class KeywordIndex:
     """A set of lower-case literals.
 
-    Longer ones are looked for together; short ones are frequent in any text, so asking for each once is cheaper than
-    visiting every place where one stands.
+    Most are looked for together. Those that are frequent in any text are asked for one by one: the first place is soon
+    found, and visiting every place would cost more.
     """
 
     def __init__(self, words: Iterable[bytes], engine: Engine) -> None:
         everything = sorted(set(words), key=lambda word: (-len(word), word))
-        self._short = tuple(word for word in everything if len(word) < _SHORT or (word.isalpha() and len(word) <= 4))
+        self._short = tuple(word for word in everything if len(word) < _SHORT or word in _EVERYWHERE)
         self._long = tuple(word for word in everything if word not in self._short)
         # a longer literal may hide a shorter one that begins at the same place
         self._implied = {
@@ -40,12 +42,15 @@ class KeywordIndex:
             for word in self._long
         }
         self._matcher = compile_pattern("|".join(re.escape(word.decode()) for word in self._long), engine)
+        located = [word for word in everything if len(word) >= _SHORT and word not in _EVERYWHERE]
+        self._located = compile_pattern("|".join(re.escape(word.decode()) for word in located), engine)
 
     def hits(self, lowered: bytes) -> dict[bytes, list[int] | None]:
         """The literals that occur, and where; None as places means: somewhere."""
         found: dict[bytes, list[int] | None] = {word: None for word in self._short if word in lowered}
+        enough = max(_ENOUGH, len(lowered) // _BYTES_PER_HIT)
         for count, match in enumerate(self._matcher.finditer(lowered)):
-            if count >= _ENOUGH:  # a text that is full of them: asking for each is bounded, visiting each is not
+            if count >= enough:  # a text that is full of them: asking for each is bounded, visiting each is not
                 return {literal: None for literal in (*self._short, *self._long) if literal in lowered}
             word = match.group()
             at = match.start()
@@ -61,9 +66,9 @@ class KeywordIndex:
         return found
 
     def places(self, lowered: bytes, most: int) -> list[int] | None:
-        """Where the longer literals begin; None when there are more than ``most``."""
+        """Where literals begin, without those that are part of many words; None when there are more than ``most``."""
         found: list[int] = []
-        for match in self._matcher.finditer(lowered):
+        for match in self._located.finditer(lowered):
             if len(found) >= most:
                 return None
             found.append(match.start())

@@ -44,6 +44,10 @@ class Matcher(Protocol):
         """All matches that don't overlap."""
 
 
+# all that is not ASCII, within a class: characters for RE2, bytes for Python
+_NOT_ASCII = rb"\x{80}-\x{10ffff}"
+
+
 @lru_cache(maxsize=1)
 def _re2() -> Any:
     try:
@@ -85,7 +89,7 @@ def compile_pattern(pattern: str, engine: Engine) -> Matcher:
         except re2.error as error:
             raise ValueError(f"not a valid RE2 pattern: {error}") from None
     try:
-        return cast(Matcher, re.compile(pattern.encode().replace(rb"\z", rb"\Z")))
+        return cast(Matcher, re.compile(pattern.encode().replace(rb"\z", rb"\Z").replace(_NOT_ASCII, rb"\x80-\xff")))
     except re.error as error:
         raise ValueError(f"not a valid pattern: {error}") from None
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Final
 
 from agenttool_otel.redaction import inert
 from agenttool_otel.redaction.letters import reads_like_words
-from agenttool_otel.redaction.patterns import compile_pattern
+from agenttool_otel.redaction.patterns import Matcher, compile_pattern
 from agenttool_otel.redaction.types import Engine, Span
 from agenttool_otel.redaction.words import byte_words
 
@@ -15,9 +16,17 @@ __all__ = ["PhraseDetector", "is_word_list"]
 
 _SAID = (
     r"(?i)\b(?:password|passwd|passcode|passphrase|pass ?phrase|pwd|pin|pin[ -]?code|otp|cvv|cvc|secret|api key|token"
-    r"|verification code|security code|one[ -]time (?:code|password)|login code)"
+    r"|pw|pass|verification code|security code|one[ -]time (?:code|password)|login code)"
     r"(?: (?:for|of|to|on) [\w@.\- ]{1,40}?)?"
     r"(?: (?:is|was)(?: (?:now|set to|still|currently))?:?|\s+(?:set|changed|reset) to:?) +"
+    r"(?:(\\{0,3}[\"'`])|([^\s\"'`<>]+))"
+)
+_SAID_ELSEWHERE = (
+    r"(?i)(?:passwor[dt]|kennwort|mot de passe|contrase(?:n|ñ)a|clave|senha|wachtwoord|has(?:l|ł)o|heslo|geslo|parola"
+    r"|пароль|l(?:o|ö)senord(?:et)?|adgangskoden?|passord(?:et)?|salasana|jelsz(?:o|ó)|(?:s|ş)ifre|密码|密碼|パスワード|비밀번호)"
+    r"(?: (?:für|pour|para|per|voor|do|för|для|de|von|von der|vom|des|du|della|del|von dem|für den|für die|für das)"
+    r" [^\s\"'`<>]{1,40}(?: [^\s\"'`<>]{1,20})?)?"
+    r"(?: (?:lautet|ist|war|wurde|est|es|era|é|è|is|to|je|är|er|on|это|—|–):? +|(?:是|为|為):? ?|は *)"
     r"(?:(\\{0,3}[\"'`])|([^\s\"'`<>]+))"
 )
 _SEED = (
@@ -26,6 +35,8 @@ _SEED = (
     r"[\w ]{0,20}[\"'\\]{0,6}\s{0,3}(?:is|was|:|=|=>|,)\s{0,4}[\"'`\\\[]{0,6}((?:[a-z]{3,8}[ ,]{1,2}){11,23}[a-z]{3,8})"
 )
 _LINE_OF_WORDS = r"(?m)(?:^|[\"'`:=]\s?)((?:[a-z]{3,8} ){11,23}[a-z]{3,8})(?:$|[\"'`\r\n])"
+_VAGUE: Final = re.compile(rb"(?i)(?:pass|pw)\b")
+_MIXED: Final = re.compile(rb"(?=.*[A-Za-z].*\d|.*\d.*[A-Za-z]).{6,}")
 _COMMON: Final = byte_words("common_words")
 _COUNTS = (12, 15, 18, 21, 24)
 
@@ -50,14 +61,18 @@ class PhraseDetector:
 
     def __init__(self, engine: Engine) -> None:
         self._said = compile_pattern(_SAID, engine)
+        self._said_elsewhere = compile_pattern(_SAID_ELSEWHERE, engine)
         self._seed = compile_pattern(_SEED, engine)
+        said = "|".join(f"(?:{pattern.removeprefix('(?i)')})" for pattern in (_SAID, _SAID_ELSEWHERE, _SEED))
+        self._any = compile_pattern(f"(?i){said}", engine)
         self._netrc = compile_pattern(_NETRC, engine)
         self._line = compile_pattern(_LINE_OF_WORDS, engine)
 
     def find(self, data: bytes, lowered: bytes) -> Iterable[Span]:
         """Spans of phrases and of what a sentence calls a password."""
-        if b" is" in lowered or b" was" in lowered or b" to" in lowered:
-            yield from self._spoken(data)
+        if self._any.search(data) is not None:
+            yield from self._spoken(data, self._said)
+            yield from self._spoken(data, self._said_elsewhere)
         if b"login" in lowered and b"password" in lowered:
             for match in self._netrc.finditer(data):
                 if not inert.is_template(match.group(1)):
@@ -70,8 +85,8 @@ class PhraseDetector:
                 if is_word_list(match.group(1).split(b" ")):
                     yield Span(match.start(1), match.end(1), "seed_phrase", "phrase:words")
 
-    def _spoken(self, data: bytes) -> Iterable[Span]:
-        for match in self._said.finditer(data):
+    def _spoken(self, data: bytes, matcher: Matcher) -> Iterable[Span]:
+        for match in matcher.finditer(data):
             if match.start(1) >= 0:
                 start = match.end(1)
                 end = data.find(match.group(1), start, start + 256)
@@ -82,6 +97,8 @@ class PhraseDetector:
                 start, end = match.start(2), match.end(2)
                 value = data[start:end].rstrip(b".,;:!?)")
                 end = start + len(value)
+                if _VAGUE.match(data, match.start()) and not _MIXED.fullmatch(value):
+                    continue
                 if not inert.has_digit(value) and reads_like_words(value):
                     continue
             if len(value) >= 3 and not inert.is_template(value) and not inert.is_code(value):

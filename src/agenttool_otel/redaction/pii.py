@@ -14,7 +14,8 @@ from agenttool_otel.redaction.words import byte_words, words
 __all__ = ["PiiDetector", "card_number", "iban", "luhn"]
 
 _EMAIL = r"[A-Za-z0-9._%+'-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.){1,6}[A-Za-z]{2,24}"
-_CARD = r"\b\d(?:[ -]?\d){12,18}\b"
+# in groups of three at least, as cards are printed; a dump of bytes has groups of two
+_CARD = r"\b(?:\d{13,19}|\d{3,6}(?:[ -]\d{3,7}){1,4})\b"
 _IBAN = r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b"
 _PHONE = (
     r"\+[1-9]\d{0,2}[ .-]?(?:\(\d{1,4}\)[ .-]?)?\d{1,4}(?:[ .-]?\d{2,4}){2,5}\b"
@@ -85,12 +86,16 @@ class PiiDetector:
         self._iban = compile_pattern(_IBAN, engine)
         self._phone = compile_pattern(_PHONE, engine)
         self._digits = compile_pattern(r"\d{2}[\d -]{0,3}\d|\(\d{3}\)", engine)
+        # one search for all: most texts have none of them
+        self._any_id = compile_pattern("|".join(f"(?:{pattern})" for _, pattern in _IDS), engine)
         self._ids = tuple((name, compile_pattern(pattern, engine), _CHECKS[name]) for name, pattern in _IDS)
 
     def find(self, data: bytes, lowered: bytes) -> Iterable[Span]:
         """Spans of e-mail addresses, cards, IBANs, telephone numbers and national ids."""
         if b"@" in data:
             for match in self._email.finditer(data):
+                if data[max(0, match.start() - 3) : match.start()] == b"://":
+                    continue  # a user of a host
                 if _is_personal(match.group().lower()) and not _GOES_ON.match(data, match.end()):
                     yield Span(match.start(), match.end(), "email", "pii:email")
         if self._digits.search(data) is None:
@@ -108,6 +113,8 @@ class PiiDetector:
                 start, end = spans_of(match, 0)[0]
                 if _is_phone(data, start, end):
                     yield Span(start, end, "phone", "pii:phone")
+        if self._any_id.search(data) is None:
+            return
         for name, matcher, check in self._ids:
             for match in matcher.finditer(data):
                 start, end = spans_of(match, 0)[0]

@@ -5,13 +5,14 @@ Pure functions that look at one container and say which of its items go; ``walke
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from agenttool_otel.redaction import inert
 from agenttool_otel.redaction.flags import argument_spans
 from agenttool_otel.redaction.headers import header_secret
-from agenttool_otel.redaction.keys import KeyClass, classify, is_service, kind_of_key, normal_name
+from agenttool_otel.redaction.keys import KeyClass, classify, is_label, is_service, kind_of_key, normal_name
 from agenttool_otel.redaction.phrases import is_word_list
 
 __all__ = [
@@ -31,6 +32,12 @@ Path = tuple[str | int, ...]
 _NAME_KEYS: Final = ("name", "key", "header", "field", "param", "parameter", "variable", "var", "k", "id", "property")
 VALUE_KEYS: Final = ("value", "val", "v", "content", "data", "default", "stringvalue", "string_value")
 _TYPES: Final = ("string", "number", "integer", "boolean", "object", "array", "null", "password", "text", "str", "int")
+_LAST_WORD: Final = re.compile(r"[A-Z][a-z]+\Z")
+_PRIVATE_OF_JWK: Final = frozenset(("d", "p", "q", "dp", "dq", "qi", "k"))
+_DATA_OF_SECRET: Final = ("data", "stringData")
+_SELECTORS: Final = ("selector", "locator", "xpath", "css", "element", "target")
+_TYPED: Final = ("value", "text", "input", "content")
+_SECRET_FIELD: Final = re.compile(r"(?i)passw|pwd\b|\botp|cvv|cvc|secret")
 _SECRET_NAMES: Final = ("secret", "secrets", "privatekey", "secretkey")
 _WHOLE: Final = frozenset((KeyClass.PASSWORD, KeyClass.COOKIE))
 
@@ -94,6 +101,8 @@ def judge(name: str, value: Any, *, extra: bool = False, pii: bool = True) -> Ve
     if kind in (list, tuple, dict):
         if kind is dict and _describes(value):
             return None
+        if kind is not dict and value and all(type(part) is str and inert.is_sentence(part) for part in value):
+            return None  # messages about a field of a form
         if found in _WHOLE or (found is KeyClass.TOKEN and _plural(name)):
             return Verdict(kind_of_key(found), "key:" + found.value, whole=True)
         if kind is not dict and found in (KeyClass.TOKEN, KeyClass.HEADER, KeyClass.PHRASE, KeyClass.CODE):
@@ -127,7 +136,7 @@ def _string(found: KeyClass, name: str, value: str, pii: bool) -> int:
     secret: bool
     match found:
         case KeyClass.PASSWORD | KeyClass.COOKIE:
-            secret = True
+            secret = not is_label(raw)
         case KeyClass.TOKEN:
             secret = _token(raw) or normal_name(name).endswith(_SECRET_NAMES)
         case KeyClass.CODE:
@@ -148,7 +157,7 @@ def _token(raw: bytes) -> bool:
         )
     if raw.isdigit():
         return len(raw) >= 4
-    if inert.is_filler(raw):
+    if inert.is_filler(raw) or inert.is_stand_in(raw) or (inert.is_word_like(raw) and inert.reads_like_words(raw)):
         return False
     return len(raw) >= 6 or (len(raw) >= 4 and not raw.isalpha())
 
@@ -174,15 +183,32 @@ def paired_name(mapping: Mapping[Any, Any]) -> tuple[str, tuple[str, ...]] | Non
     """The name in ``{"name": "Authorization", "value": "..."}``, and under which keys its value stands."""
     if not 2 <= len(mapping) <= 12:
         return None
-    values = tuple(key for key in mapping if type(key) is str and key.lower() in VALUE_KEYS)
+    values = tuple(key for key in mapping if type(key) is str and _ends(key, VALUE_KEYS))
     if not values:
         return None
     for key in mapping:
-        if type(key) is str and key.lower() in _NAME_KEYS and key not in values:
+        if type(key) is str and _ends(key, _NAME_KEYS) and key not in values:
             name = mapping[key]
             if type(name) is str and 2 <= len(name) <= 128:
                 return name, values
     return None
+
+
+def _fields(mapping: Mapping[Any, Any]) -> list[str]:
+    """What is typed into a field of a page: ``{"selector": "#password", "text": "..."}``."""
+    for key in _SELECTORS:
+        selector = mapping.get(key)
+        if type(selector) is str and len(selector) <= 512 and _SECRET_FIELD.search(selector):
+            return [name for name in _TYPED if type(mapping.get(name)) is str]
+    return []
+
+
+def _ends(key: str, names: tuple[str, ...]) -> bool:
+    """Whether a key is one of the names, or ends with one as its own word (``ParameterKey``)."""
+    if key.lower() in names:
+        return True
+    last = _LAST_WORD.search(key)
+    return last is not None and last.start() > 0 and last.group().lower() in names[:3]
 
 
 def list_verdicts(items: Sequence[Any], rules: KeyRules) -> dict[int, Verdict]:
@@ -234,6 +260,16 @@ def member_verdicts(mapping: Mapping[Any, Any], rules: KeyRules) -> dict[str, Ve
             verdict = rules.judge(key, value)
             if verdict is not None:
                 found[key] = verdict
+    if type(mapping.get("kty")) is str:  # RFC 7518, 6: a JSON Web Key
+        for key in _PRIVATE_OF_JWK & mapping.keys():
+            if type(mapping[key]) is str and len(mapping[key]) >= 16:
+                found[key] = Verdict("private_key", "jwk")
+    if mapping.get("kind") == "Secret":  # a Kubernetes manifest
+        for key in _DATA_OF_SECRET:
+            if type(mapping.get(key)) is dict:
+                found[key] = Verdict("credential", "kubernetes:secret", whole=True)
+    for key in _fields(mapping):
+        found[key] = Verdict("password", "browser:field")
     paired = paired_name(mapping)
     if paired is not None:
         name, keys = paired

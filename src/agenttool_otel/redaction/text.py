@@ -15,24 +15,44 @@ from agenttool_otel.redaction.flags import FlagDetector
 from agenttool_otel.redaction.gate import gate
 from agenttool_otel.redaction.headers import HeaderDetector
 from agenttool_otel.redaction.keys import normal_name
+from agenttool_otel.redaction.pairs import PairDetector
 from agenttool_otel.redaction.patterns import compile_pattern, effective_engine
 from agenttool_otel.redaction.phrases import PhraseDetector
 from agenttool_otel.redaction.pii import PiiDetector, card_number
 from agenttool_otel.redaction.placeholders import Placeholders, omitted
 from agenttool_otel.redaction.private_keys import PrivateKeyDetector
+from agenttool_otel.redaction.statements import StatementDetector
+from agenttool_otel.redaction.tables import TableDetector
 from agenttool_otel.redaction.tokens import TokenDetector
 from agenttool_otel.redaction.types import Detector, RedactionSettings, Span
 from agenttool_otel.redaction.urls import UrlDetector
-from agenttool_otel.redaction.views import View, joined_view, needs_normalising, normalised_view, percent_view
+from agenttool_otel.redaction.views import (
+    View,
+    concatenated_view,
+    escaped_view,
+    html_view,
+    joined_view,
+    line_start,
+    narrowed_view,
+    needs_normalising,
+    normalised_view,
+    percent_view,
+    uncoloured_view,
+    unwrapped_view,
+    wrapped_ends,
+)
 
 __all__ = ["DetectorFailed", "TextRedactor"]
 
 _ROUNDS: Final = 5
 _OVERLAP: Final = 4096
 _PLACES: Final = 2000
-_TOKEN_REACH: Final = 600
+_TOKEN_REACH: Final = 2000
+_BEFORE_PLACE: Final = 96
 _MOST_FINDS: Final = 20_000
 _PERSONAL: Final = frozenset(("email", "phone", "national_id", "iban"))
+
+_DECODED: Final = (percent_view, escaped_view, html_view, uncoloured_view, unwrapped_view, narrowed_view)
 
 Finds = list[tuple[str, str]]
 """(kind, rule) of each thing that was removed from one text."""
@@ -103,6 +123,9 @@ class TextRedactor:
             "assignments": lambda: AssignmentDetector(engine, extra_keys=extra_keys, pii=settings.pii),
             "flags": lambda: FlagDetector(engine),
             "phrases": lambda: PhraseDetector(engine),
+            "statements": lambda: StatementDetector(engine),
+            "pairs": lambda: PairDetector(engine, pii=settings.pii),
+            "tables": lambda: TableDetector(engine, pii=settings.pii),
             "pii": lambda: PiiDetector(engine),
         }
         names = [name for name in settings.detectors if name in builders and (settings.pii or name != "pii")]
@@ -194,10 +217,14 @@ class TextRedactor:
         normalised = normalised_view(text)
         if normalised is not None:
             self._run(self._all, normalised, found)
-        percent = percent_view(data)
-        if percent is not None:
-            self._run(self._inner, percent, found)
+        for make in _DECODED:
+            decoded = make(data)
+            if decoded is not None:
+                self._run(self._inner, decoded, found)
         if self._joined is not None:
+            concatenated = concatenated_view(data)
+            if concatenated is not None:
+                self._run((self._joined,), concatenated, found)
             for joined in self._joined_views(data):
                 self._run((self._joined,), joined, found)
         return self._merge(data, found)
@@ -221,15 +248,12 @@ class TextRedactor:
             if view is not None:
                 yield view
             return
-        start = end = -1
         for place in places:
-            if start < 0 or place - 1 > end:
-                if start >= 0 and (view := joined_view(data, start, end)) is not None:
+            # not from before a break: without it, the line before would run into the token
+            start = line_start(data, max(0, place - _BEFORE_PLACE), place)
+            for stop in wrapped_ends(data, place, place + _TOKEN_REACH):
+                if (view := joined_view(data, start, stop)) is not None:
                     yield view
-                start = max(0, place - 1)
-            end = place + _TOKEN_REACH
-        if start >= 0 and (view := joined_view(data, start, end)) is not None:
-            yield view
 
     def _run(self, detectors: tuple[Detector, ...], view: View, found: list[tuple[int, Span]]) -> None:
         original = view.name == ""
@@ -241,7 +265,7 @@ class TextRedactor:
                         return
                     if original:
                         found.append((order, span))
-                    elif 0 <= span.start < span.end <= len(view.data) and (view.name != "joined" or view.changed(span)):
+                    elif 0 <= span.start < span.end <= len(view.data) and (not view.joins or view.changed(span)):
                         found.append((order, view.source(span)))
             except Exception as error:
                 raise DetectorFailed(detector.name) from error
@@ -354,6 +378,7 @@ def View_of(data: bytes, lowered: bytes | None = None) -> View:
     """The text as it is, as a reading."""
     view = View.__new__(View)
     view.name = ""
+    view.joins = False
     view.data = data
     view.lowered = data.lower() if lowered is None else lowered
     return view

@@ -22,6 +22,9 @@ ALL_DETECTORS: Final = (
     "assignments",
     "flags",
     "phrases",
+    "statements",
+    "pairs",
+    "tables",
     "pii",
     "encoded",
 )

@@ -17,7 +17,7 @@ _USERINFO = r"://([^\s\"'`<>/?#@:\\]{0,256}):([^\s\"'`<>/]+)@"
 _UNENCODED = r"://([^\s\"'`<>/?#@:\\]{0,256}):([^\s\"'`<>/?#@]{0,256}/[^\s\"'`<>@?#]{1,256})@[A-Za-z0-9\[]"
 _ORACLE = r"(?i)jdbc:oracle:[a-z]+:[^\s\"'/@:]{1,64}/([^\s\"'@]{1,128})@"
 _USER_ONLY = r"://([A-Za-z0-9_.~%\-]{14,})@"
-_QUERY = r"[?&;]([A-Za-z][A-Za-z0-9_.\-]{1,60})=([^\s\"'`<>&;#\\]+)"
+_QUERY = r"[?&;#]([A-Za-z][A-Za-z0-9_.\-]{1,60})=([^\s\"'`<>&;#\\]+)"
 _SIGNATURES = frozenset(
     """sig signature xamzsignature xamzcredential xamzsecuritytoken awsaccesskeyid xgoogsignature xgoogcredential
     googleaccessid skoid hmac sign accesskey accesskeyid ossaccesskeyid qsignature xossSignature policy-signature

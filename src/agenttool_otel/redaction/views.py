@@ -6,17 +6,31 @@ token for whoever reads it. Detectors look at these readings too, and what they 
 
 from __future__ import annotations
 
+import html
 import re
 import unicodedata
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable
 from functools import lru_cache
-from urllib.parse import unquote_to_bytes
 
 from agenttool_otel.redaction.types import Span
 
-__all__ = ["View", "joined_view", "needs_normalising", "normalised_view", "percent_view"]
+__all__ = [
+    "View",
+    "concatenated_view",
+    "escaped_view",
+    "html_view",
+    "joined_view",
+    "line_start",
+    "narrowed_view",
+    "needs_normalising",
+    "normalised_view",
+    "percent_view",
+    "uncoloured_view",
+    "unwrapped_view",
+    "wrapped_ends",
+]
 
 _INVISIBLE = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
@@ -27,15 +41,33 @@ _HAS_INVISIBLE = re.compile(f"[{_INVISIBLE}]")
 _MOST_FORMS = 8192
 _BLOCK = 2048
 _PERCENT = re.compile(rb"(?:%[0-9A-Fa-f]{2})+")
+_HEXADECIMAL = re.compile(rb"(?:\\x[0-9A-Fa-f]{2})+")
+# "ab" + "cd", 'ab' . 'cd', 'ab' || 'cd', and literals on two lines with nothing else between them
+_CONCATENATION = re.compile(
+    rb"(?:\"[ \t]*(?:(?:[+.&~]|\|\|)\s*|\\?\r?\n\s*(?:(?:[+.&~]|\|\|)\s*)?)\""
+    rb"|'[ \t]*(?:(?:[+.&~]|\|\|)\s*|\\?\r?\n\s*(?:(?:[+.&~]|\|\|)\s*)?)')"
+)
+# colours of a terminal, as they are or as a program's string literal has them
+_COLOUR = re.compile(rb"(?:\x1b|\\x1[bB]|\\u001[bB]|\\033|\\e)\[[0-9;]{0,16}[A-Za-z]")
+_ZERO = re.compile(rb"\0+")
+# of printable ASCII, so that each is one byte
+_REFERENCE = re.compile(
+    rb"&(?:#(?:3[2-9]|[4-9]\d|1[01]\d|12[0-6])|#[xX](?:[2-6][0-9A-Fa-f]|7[0-9A-Ea-e])|quot|apos|amp|lt|gt);"
+)
+_SOFT_BREAK = re.compile(rb"=\r?\n")
+_LINE_END = re.compile(rb"\r?\n|\\r\\n|\\n|\r")
+_MOST_LINES = 16
 _BREAK = re.compile(rb"(?:[\r\n]|\\[rn\r\n])(?:[ \t\r\n]|\\[rnt]|> ?|\| ?|# ?)*")
 
 
 class View:
     """One reading: its bytes, and where each of them came from."""
 
-    __slots__ = ("_locate", "data", "lowered", "name")
+    __slots__ = ("_locate", "data", "joins", "lowered", "name")
 
-    def __init__(self, name: str, data: bytes, locate: Callable[[int], tuple[int, int]]) -> None:
+    def __init__(
+        self, name: str, data: bytes, locate: Callable[[int], tuple[int, int]], *, joins: bool = False
+    ) -> None:
         """Keep a reading.
 
         Args:
@@ -43,8 +75,10 @@ class View:
             data: its bytes.
             locate: first byte, and one past the last, of what one byte of the reading stands for in the original. Asked
                 only where something was found, because in most texts nothing is.
+            joins: whether it puts together what was apart, so that only finds across a joint count.
         """
         self.name = name
+        self.joins = joins
         self.data = data
         self.lowered = data.lower()
         self._locate = locate
@@ -185,7 +219,8 @@ def percent_view(data: bytes) -> View | None:
     """Percent-encoded bytes decoded, one level; None where there are none."""
     if b"%" not in data or _PERCENT.search(data) is None:
         return None
-    return View("percent", unquote_to_bytes(data), _Percent(data).source)
+    plain = _PERCENT.sub(lambda match: bytes.fromhex(match.group().replace(b"%", b"").decode()), data)
+    return View("percent", plain, _Percent(data).source)
 
 
 class _Percent:
@@ -242,4 +277,127 @@ def joined_view(data: bytes, start: int = 0, end: int | None = None) -> View | N
         first, last = pieces.source(position)
         return start + first, start + last
 
-    return View("joined", joined, locate)
+    return View("joined", joined, locate, joins=True)
+
+
+def line_start(data: bytes, first: int, place: int) -> int:
+    """Where the line of a place begins, by a break or by an escaped one, but not before ``first``.
+
+    Args:
+        data: the text.
+        first: first byte that is looked at.
+        place: a byte of the line.
+    """
+    start = first
+    for match in _LINE_END.finditer(data, first, place):
+        start = match.end()
+    return start
+
+
+def wrapped_ends(data: bytes, place: int, end: int) -> list[int]:
+    """Where a token may end that begins at a place and goes on over breaks: at the end of each next line.
+
+    A line that has white space in it is the last one. None at all where the place's own line goes on with white space,
+    as tokens have none.
+
+    Args:
+        data: the text.
+        place: where the token begins.
+        end: one past the last byte that is looked at.
+    """
+    found: list[int] = []
+    at = place
+    for count, match in enumerate(_LINE_END.finditer(data, place, end)):
+        line = data[at : match.start()].strip(b" \t>|#\\")
+        if count:
+            found.append(match.start())
+        if b" " in line or b"\t" in line or len(found) >= _MOST_LINES:
+            return found
+        at = match.end()
+    return [*found, min(end, len(data))]
+
+
+def concatenated_view(data: bytes) -> View | None:
+    """String literals put together as a program would (``"ab" + "cd"``); None where there are none.
+
+    Args:
+        data: the text.
+    """
+    if b'"' not in data and b"'" not in data and b"`" not in data:
+        return None
+    if _CONCATENATION.search(data) is None:
+        return None
+    pieces = _pieces_around(data, _CONCATENATION, 0)
+    return View("concatenated", _CONCATENATION.sub(b"", data), pieces.source, joins=True)
+
+
+def html_view(data: bytes) -> View | None:
+    """Character references of HTML decoded, as far as they stand for ASCII; None where there are none.
+
+    Args:
+        data: the text.
+    """
+    if b"&" not in data or _REFERENCE.search(data) is None:
+        return None
+    pieces = _Pieces()
+    parts: list[bytes] = []
+    at = start = 0
+    for match in _REFERENCE.finditer(data):
+        first, last = match.span()
+        if first > start:
+            pieces.add(at, start, 1, 1)
+            parts.append(data[start:first])
+            at += first - start
+        parts.append(html.unescape(match.group().decode()).encode())
+        pieces.add(at, first, 1, last - first)
+        at += 1
+        start = last
+    if start < len(data):
+        pieces.add(at, start, 1, 1)
+        parts.append(data[start:])
+    return View("html", b"".join(parts), pieces.source)
+
+
+def narrowed_view(data: bytes) -> View | None:
+    """The text without zero bytes, as UTF-16 that was read as ASCII has them; None where there are none.
+
+    Args:
+        data: the text.
+    """
+    if b"\0" not in data:
+        return None
+    return View("narrowed", data.replace(b"\0", b""), _pieces_around(data, _ZERO, 0).source, joins=True)
+
+
+def uncoloured_view(data: bytes) -> View | None:
+    """The text without a terminal's colours; None where there are none.
+
+    Args:
+        data: the text.
+    """
+    if b"[" not in data or _COLOUR.search(data) is None:
+        return None
+    return View("uncoloured", _COLOUR.sub(b"", data), _pieces_around(data, _COLOUR, 0).source, joins=True)
+
+
+def unwrapped_view(data: bytes) -> View | None:
+    """The soft line breaks of quoted-printable text (RFC 2045, 6.7) taken out; None where there are none.
+
+    Args:
+        data: the text.
+    """
+    if b"=\n" not in data and b"=\r\n" not in data:
+        return None
+    return View("unwrapped", _SOFT_BREAK.sub(b"", data), _pieces_around(data, _SOFT_BREAK, 0).source, joins=True)
+
+
+def escaped_view(data: bytes) -> View | None:
+    r"""``\xHH`` decoded, as string literals of programs have it; None where there are none.
+
+    Args:
+        data: the text.
+    """
+    if b"\\x" not in data or _HEXADECIMAL.search(data) is None:
+        return None
+    plain = _HEXADECIMAL.sub(lambda match: bytes.fromhex(match.group().replace(b"\\x", b"").decode()), data)
+    return View("escaped", plain, _pieces_around(data, _HEXADECIMAL, 4).source)
