@@ -155,24 +155,14 @@ class AssignmentDetector:
             name_end = quote_end = whole.end() if whole is not None else start
         delimiter = data[mark:mark_end]
         quoted = opening >= 0
-        if typed and not quoted:
-            return None
-        if delimiter == b"," and (
-            not (quote_end > name_end and quoted) or _is_name(data, opened, data[opening:opened])
-        ):
-            return None
-        if delimiter == b">" and (quoted or name_start == 0 or data[name_start - 1] != 60):
-            return None
-        if (
-            quoted
-            and quote_end == name_end
-            and name_start
-            and data[name_start - 1 : name_start] == data[opened - 1 : opened]
-        ):
-            return None  # prompt='Password: ' : that quote closes
-        if quoted and data[opening:opened] == b'"' and quote_end == name_end and _is_open(data, name_start):
-            return None  # "Database password: " : so does that one
         before = data[name_start - 1] if name_start else 10
+        if not quoted:
+            if typed or delimiter == b"," or (delimiter == b">" and before != 60):
+                return None
+            if delimiter == b":" and quote_end > name_end and data[mark - 1] == 32 and bare[0] == mark_end:
+                return None  # v-model="form.password" :label=...
+        elif self._is_closing(data, groups, name_start):
+            return None
         if before == 61 and data.endswith(b"type=", 0, name_start) and data[name_end : name_end + 1] == b"]":
             return None  # a selector: input[type=password]:focus
         if before == 58 and _ARN.search(data, max(0, name_start - 128), name_start):
@@ -209,6 +199,8 @@ class AssignmentDetector:
                 return None
             if data[last - 1 : last] == b":" and b"\n" in data[mark_end:first]:
                 return None  # a name, with what belongs to it below
+            if data[last : last + 1] == b")" and _PLAIN_WORD.fullmatch(data, first, last):
+                return None  # a type: fun login(password: CharArray)
             if found in _WHOLE and last == bare[1]:
                 last = _whole(data, first, last)
             if found is KeyClass.PASSWORD and delimiter == b":" and "phrase" in name.lower():
@@ -226,6 +218,21 @@ class AssignmentDetector:
         if not value or not self._secret(found, value, data, last, quoted=quoted, name=name, prose=delimiter == b":"):
             return None
         return Span(first, last, kind_of_key(found), "key:" + found.value)
+
+    @staticmethod
+    def _is_closing(data: bytes, groups: Groups, name_start: int) -> bool:
+        """Whether the quote behind a delimiter opens no value: it closes one, or it is in a list or an attribute."""
+        _, (name_end, quote_end), (mark, mark_end), (opening, opened), _ = groups
+        delimiter = data[mark:mark_end]
+        if delimiter == b",":
+            return quote_end == name_end or _is_name(data, opened, data[opening:opened])
+        if delimiter == b">":
+            return True
+        if quote_end > name_end:
+            return False
+        if name_start and data[name_start - 1 : name_start] == data[opened - 1 : opened]:
+            return True  # prompt='Password: '
+        return data[opening:opened] == b'"' and _is_open(data, name_start)  # "Database password: "
 
     def _class_of(self, name: str, data: bytes, name_start: int, *, service_only: bool) -> KeyClass:
         if self._extra and any(_ends_with_name(name, key) for key in self._extra):

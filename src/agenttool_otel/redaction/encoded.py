@@ -13,7 +13,9 @@ from agenttool_otel.redaction.types import Engine, Span
 __all__ = ["EncodedDetector"]
 
 _BLOB = r"[A-Za-z0-9+/_-]{20,}(?:\r?\n[A-Za-z0-9+/_-]{20,})*(?:\r?\n[A-Za-z0-9+/_-]+)?={0,2}"
-_HEX_BLOB = r"\b(?:[2-7][0-9a-fA-F]){16,}\b"
+_HEX_BLOB = r"(?:\b|\\x|0x)((?:[2-7][0-9a-fA-F]){16,})\b"
+_WHOLE = re.compile(rb"\s*[A-Za-z0-9+/_-]{20,}={0,2}\s*")
+_PEM = re.compile(rb"-----BEGIN[ A-Z0-9]{0,40}PRIVATE KEY")
 _SPACE = re.compile(rb"[\r\n]+")
 _TEXT = re.compile(rb"[\t\n\r\x20-\x7e\x80-\xf4]+")
 _DATA_URL = b";base64,"
@@ -45,13 +47,18 @@ class EncodedDetector:
             ):
                 continue
             text = decode_text(data[start:end])
+            if text is not None and _WHOLE.fullmatch(text):
+                text = decode_text(text.strip()) or text  # some encode twice
             span = self._judge(text, start, end)
+            if span is None and text is None and _is_private_key(data[start:end]):
+                span = Span(start, end, "private_key", "encoded:pem")
             if span is not None:
                 yield span
         for match in self._hex.finditer(data):
-            text = bytes.fromhex(match.group().decode())
+            start, end = match.span(1)
+            text = bytes.fromhex(data[start:end].decode())
             if _printable(text):
-                span = self._judge(text, match.start(), match.end())
+                span = self._judge(text, start, end)
                 if span is not None:
                     yield span
 
@@ -60,6 +67,12 @@ class EncodedDetector:
             return None
         found = self._inner(text, text.lower())
         return Span(start, end, found[0].kind, "encoded:" + found[0].rule) if found else None
+
+
+def _is_private_key(blob: bytes) -> bool:
+    """Whether base64 begins as a private key does, whatever follows."""
+    head = _decode(blob[:64].translate(_URL_SAFE)) if blob.startswith(b"LS0tLS1CRUdJTi") else None
+    return head is not None and _PEM.match(head) is not None
 
 
 def decode_text(blob: bytes) -> bytes | None:

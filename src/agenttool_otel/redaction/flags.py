@@ -32,7 +32,12 @@ _CLIENTS = re.compile(
 )
 _USER_FLAG = re.compile(rb"(?:^|\s)(?:-u|-U|-l|--user|--username|--login)(?:[ =]|$)")
 _ATTACHED = re.compile(rb"(?i)(?:mysql|mariadb|sshpass|7z|rabbitmq|unzip|zip)")
-_LETTERS = {b"p": None, b"P": b"sqlcmd bcp zip", b"a": b"redis-cli", b"w": b"ldapsearch ldapadd ldapmodify ldapwhoami"}
+_LETTERS = {
+    b"p": None,
+    b"P": b"sqlcmd bcp zip ipmitool isql",
+    b"a": b"redis-cli",
+    b"w": b"ldapsearch ldapadd ldapmodify ldapwhoami",
+}
 _NUMBERISH = re.compile(rb"[\d.:/,-]+(?:/(?:tcp|udp))?")
 _USER_FLAGS = frozenset(("-u", "-U", "--user", "--proxy-user", "--creds", "--credentials", "--auth", "-a"))
 _USERS = frozenset((b"user", b"username", b"login", b"name", b"email", b"me", b"myuser", b"your_username"))
@@ -59,7 +64,7 @@ class FlagDetector:
             found = classify(match.group(1).decode())
             if match.start(2) < 0 and data[match.end(1) : match.end(1) + 1] not in (b" ", b"\t"):
                 continue  # a list holds its values in quotes
-            if found in (KeyClass.PASSWORD, KeyClass.TOKEN, KeyClass.CODE):
+            if found in (KeyClass.PASSWORD, KeyClass.TOKEN, KeyClass.CODE, KeyClass.WEAK):
                 start, end = _value(data, match.start(2), match.end(2), match.start(3), match.end(3))
                 if flag_secret(found, data[start:end]):
                     yield Span(start, end, kind_of_key(found), "flag:" + found.value)
@@ -94,6 +99,8 @@ def flag_secret(found: KeyClass, value: bytes) -> bool:
         return False
     if found is KeyClass.PASSWORD:
         return value not in _PROSE
+    if found is KeyClass.WEAK:
+        return inert.plausible_token(value, least=16)
     if found is KeyClass.CODE:
         return value.isdigit() and 3 <= len(value) <= 10
     return (

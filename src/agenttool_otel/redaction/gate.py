@@ -51,7 +51,7 @@ def gate(engine: Engine, extra: tuple[str, ...] = (), words: tuple[str, ...] = (
     literals = {re.escape(word.decode()) for word in words_of_rules if len(word) >= _LITERAL or word in _SHORT}
     names = "|".join((KEYWORDS, *(re.escape(word) for word in words)))
     keyed = (
-        rf"(?:{names}){NAME_END}[\"'`\\\]]*\s*[=:>,;|]",
+        rf"(?:{names}){NAME_END}(?:\[\d*\]|[ \t][\w.&]+)?[\"'`\\\]]*\s*[=:>,;|]",
         rf"--?[\w-]*(?:{names})[\w-]*[ \t]",
         rf"(?:{names})(?:[\w@.\- ]|[^\x00-\x7f])*\s(?:is|was|to|lautet|ist|war|est|es|era|je|er|on)\b",
         *SHAPES,

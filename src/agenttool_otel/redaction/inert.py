@@ -51,9 +51,10 @@ _TEMPLATE = re.compile(
 # where a secret is kept, as secret managers and configuration tools write it
 _REFERENCE = re.compile(
     rb"(?:op|vault|ssm|secretsmanager|aws-?sm|gcp-?sm|gcpsecretmanager|az-?kv|akv|keyvault|sops|bws|doppler|infisical"
-    rb"|awssm|gsm|file|env|keyring|keychain|ref\+\w+)://|arn:aws[\w-]*:(?:secretsmanager|ssm):|projects/[\w-]+/secrets/"
+    rb"|awssm|gsm|file|env|keyring|keychain|ref\+\w+)://|arn:aws[\w-]*:(?:secretsmanager|ssm):"
     rb"|@Microsoft\.KeyVault\(|\{\{resolve:"
 )
+_DOTS = (b".", b"\xa6")
 _GRAMMAR: Final = words("grammar")
 # "eyJhbGciOi...": what an example or a log shows of a credential
 _ELIDED = re.compile(rb"[A-Za-z0-9_\-.]{0,16}(?:\.\.\.|\xe2\x80\xa6)")
@@ -118,8 +119,9 @@ def is_template(value: bytes) -> bool:
     return (
         _TEMPLATE.fullmatch(value) is not None
         or value.lower() in _WORDS
-        or _ELIDED.fullmatch(value) is not None
-        or _REFERENCE.match(value) is not None
+        or (value[-1:] in _DOTS and _ELIDED.fullmatch(value) is not None)
+        or (b":" in value[:64] and _REFERENCE.match(value) is not None)
+        or (value.startswith(b"projects/") and b"/secrets/" in value)
     )
 
 

@@ -24,12 +24,10 @@ _WORD_LENGTH: Final = 3
 
 
 @lru_cache(maxsize=1)
-def _table() -> dict[int, int]:
-    """Score of each pair of lower-case letters, in bits; by first letter times 256 plus second."""
+def _table() -> dict[tuple[int, int], int]:
+    """Score of each pair of lower-case letters, in bits."""
     rows = tomllib.loads(resources.files(__package__).joinpath("letters.toml").read_text("utf-8"))["follows"]
-    return {
-        ord(first) << 8 | 97 + place: int(digit) - 4 for first, row in rows.items() for place, digit in enumerate(row)
-    }
+    return {(ord(first), 97 + place): int(digit) - 4 for first, row in rows.items() for place, digit in enumerate(row)}
 
 
 def reads_like_words(value: bytes) -> bool:
@@ -49,7 +47,7 @@ def reads_like_words(value: bytes) -> bool:
     score = 0
     for run in runs:
         lower = run.lower()
-        score += sum(table[first << 8 | second] for first, second in pairwise(lower))
+        score += sum(map(table.__getitem__, pairwise(lower)))
         if not (run.islower() or run.isupper()):
             score -= max(0, _WORD_LENGTH * len(_WORDS.findall(run)) - len(run))
     return score >= 0

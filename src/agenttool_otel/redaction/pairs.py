@@ -32,6 +32,17 @@ _PAIRS: Final = (
     # <property name="X">Y</property>
     r"(?i)\b(?:name|key|id)\s?=\s?[\"']" + _NAME + r"[\"'][^<>\r\n]{0,80}>([^<>\r\n]{1,512})()</",
 )
+_LINES: Final = (
+    # password: >-, with the value on the next line
+    r"(?m)" + _NAME + r"[\"']?:[ \t]*[|>][-+]?\d?[ \t]*\r?\n[ \t]+([^\r\n]{1,512})()",
+    # variable "consumer_secret" { default = "..." }
+    r"variable\s+\"" + _NAME + r"\"\s*\{[^{}]*?default\s*=\s*\"([^\"\r\n]{1,512})\"()",
+    # aws configure set aws_secret_access_key ...
+    r"\b(?:config|configure)[ \t]+set[ \t]+(?:--\w+[ \t]+)?" + _NAME + r"[ \t]+[\"']?([^\s\"']{1,512})()",
+)
+_ELEMENT: Final = (
+    r"<(?:\w{1,16}:)?" + _NAME + r"(?:\s[^<>\r\n]{0,300})?>\s{0,64}(?:<[Vv]alue>)?([^<>\s][^<>\r\n]{0,512})()</"
+)
 _ENV: Final = (
     r"(?mi)^[ \t]*(?:ENV|ARG)[ \t]+" + _NAME + r"[ \t]+(?:\"([^\"\r\n]{1,255})\"|([^\s=\"'][^\s\"']{0,255}))[ \t\r]*$"
 )
@@ -40,7 +51,13 @@ _SECRET: Final = re.compile(rb"(?m)^kind:[ \t]*[\"']?Secret[\"']?[ \t]*(?:#.*)?\
 _DOCUMENT: Final = re.compile(rb"(?m)^(?=---)")
 _LINE: Final = re.compile(rb"(?m)^[ \t]+[\w.\-]+:[ \t]+[\"']?([^\s\"'|>][^\r\n\"']*)")
 
+_LINE_WORDS: Final = (b": |", b": >", b"variable ", b" set ")
+
 SHAPES: Final = (
+    r":[ \t]*[|>][-+]?\d?[ \t]*\r?\n",
+    r"variable\s+\"",
+    r"config(?:ure)?[ \t]+set",
+    r"<[\w:]*(?:passw|pwd|secret|token)\w*[\s>]",
     r"</?value>",
     r"value[\\\"']*\s?[:=]",
     r"=[\"'][\w.:-]+[\"'][^<>]*>[^<>\s]",
@@ -64,6 +81,8 @@ class PairDetector:
         """
         self._pii = pii
         self._pairs = tuple(compile_pattern(pattern, engine) for pattern in _PAIRS)
+        self._lines = tuple(compile_pattern(pattern, engine) for pattern in _LINES)
+        self._element = compile_pattern(_ELEMENT, engine)
         self._env = compile_pattern(_ENV, engine)
         self._manifest = compile_pattern(_MANIFEST, engine)
 
@@ -72,6 +91,13 @@ class PairDetector:
         if b"value" in lowered or b"</" in data:
             for pair in self._pairs:
                 for match in pair.finditer(data):
+                    yield from self._pair(data, match)
+        if b"</" in data:
+            for match in self._element.finditer(data):
+                yield from self._pair(data, match)
+        if any(word in lowered for word in _LINE_WORDS):
+            for line in self._lines:
+                for match in line.finditer(data):
                     yield from self._pair(data, match)
         if b"env " in lowered or b"arg " in lowered:
             for match in self._env.finditer(data):

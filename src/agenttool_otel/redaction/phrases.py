@@ -51,7 +51,7 @@ def is_word_list(words: list[bytes]) -> bool:
     )
 
 
-_NETRC = r"(?i)\b(?:machine\s+\S+|default)\s+(?:login|user)\s+\S+\s+(?:account\s+\S+\s+)?password\s+([^\s\"']+)"
+_NETRC = r"(?i)\b(?:machine\s+\S+|default)\s+(?:login|user)\s+\S+\s+(?:account\s+\S+\s+)?password\s+([^\s\"'<]+)"
 
 
 class PhraseDetector:

@@ -16,6 +16,7 @@ from agenttool_otel.redaction.keys import KeyClass, classify, is_label, is_servi
 from agenttool_otel.redaction.phrases import is_word_list
 
 __all__ = [
+    "TELLING_KEYS",
     "VALUE_KEYS",
     "KeyRules",
     "Path",
@@ -25,12 +26,17 @@ __all__ = [
     "member_verdicts",
     "paired_name",
     "secret_paths",
+    "tells",
 ]
 
 Path = tuple[str | int, ...]
 
 _NAME_KEYS: Final = ("name", "key", "header", "field", "param", "parameter", "variable", "var", "k", "id", "property")
 VALUE_KEYS: Final = ("value", "val", "v", "content", "data", "default", "stringvalue", "string_value")
+TELLING_KEYS: Final = frozenset(
+    (*VALUE_KEYS, "kty", "kind", "selector", "locator", "xpath", "css", "element", "target")
+)
+"""Keys of mappings that can say more about a member than its own key does."""
 _TYPES: Final = ("string", "number", "integer", "boolean", "object", "array", "null", "password", "text", "str", "int")
 _LAST_WORD: Final = re.compile(r"[A-Z][a-z]+\Z")
 _PRIVATE_OF_JWK: Final = frozenset(("d", "p", "q", "dp", "dq", "qi", "k"))
@@ -177,6 +183,16 @@ def _number(found: KeyClass, name: str, value: int, pii: bool, extra: bool) -> b
     if found is KeyClass.TOKEN:
         return value >= 10**5
     return found is KeyClass.PERSONAL and pii and value >= 10**6
+
+
+def tells(mapping: Mapping[Any, Any]) -> bool:
+    """Whether a mapping says more about a member than the member's own key does."""
+    return (
+        paired_name(mapping) is not None
+        or "kty" in mapping
+        or mapping.get("kind") == "Secret"
+        or bool(_fields(mapping))
+    )
 
 
 def paired_name(mapping: Mapping[Any, Any]) -> tuple[str, tuple[str, ...]] | None:

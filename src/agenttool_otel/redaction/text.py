@@ -39,6 +39,7 @@ from agenttool_otel.redaction.views import (
     percent_view,
     uncoloured_view,
     unwrapped_view,
+    without_breaks,
     wrapped_ends,
 )
 
@@ -240,8 +241,7 @@ class TextRedactor:
         index = self._joined.keywords
         lowered = data.lower()
         places = index.places(lowered, _PLACES)
-        lines = lowered.replace(b"\\r", b"").replace(b"\\n", b"\n").split(b"\n")
-        bare = b"".join([line.lstrip(b" \t>|#\r").rstrip(b"\r\\") for line in lines])
+        bare = without_breaks(lowered)
         bare_places = None if places is None else index.places(bare, len(places))
         if places is None or bare_places is None or len(bare_places) != len(places):
             view = joined_view(data)  # too many places, or a break stands inside of a token's prefix

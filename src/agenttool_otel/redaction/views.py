@@ -29,6 +29,7 @@ __all__ = [
     "percent_view",
     "uncoloured_view",
     "unwrapped_view",
+    "without_breaks",
     "wrapped_ends",
 ]
 
@@ -44,8 +45,10 @@ _PERCENT = re.compile(rb"(?:%[0-9A-Fa-f]{2})+")
 _HEXADECIMAL = re.compile(rb"(?:\\x[0-9A-Fa-f]{2})+")
 # "ab" + "cd", 'ab' . 'cd', 'ab' || 'cd', and literals on two lines with nothing else between them
 _CONCATENATION = re.compile(
-    rb"(?:\"[ \t]*(?:(?:[+.&~]|\|\|)\s*|\\?\r?\n\s*(?:(?:[+.&~]|\|\|)\s*)?)\""
-    rb"|'[ \t]*(?:(?:[+.&~]|\|\|)\s*|\\?\r?\n\s*(?:(?:[+.&~]|\|\|)\s*)?)')"
+    rb"(?:\"(?:[ \t]*(?:[+.&~]|\|\|)[ \t]*_?\s*|[ \t]*\\?\r?\n\s*(?:(?:[+.&~]|\|\|)\s*)?|[ \t]+)\""
+    rb"|'(?:[ \t]*(?:[+.&~]|\|\|)[ \t]*_?\s*|[ \t]*\\?\r?\n\s*(?:(?:[+.&~]|\|\|)\s*)?|[ \t]+)'"
+    # and elements of HTML that show a text in pieces
+    rb"|(?:</?(?:wbr|br|span|b|i|em|strong|mark|code|font)\b[^<>]{0,200}>)+)"
 )
 # colours of a terminal, as they are or as a program's string literal has them
 _COLOUR = re.compile(rb"(?:\x1b|\\x1[bB]|\\u001[bB]|\\033|\\e)\[[0-9;]{0,16}[A-Za-z]")
@@ -268,7 +271,7 @@ def joined_view(data: bytes, start: int = 0, end: int | None = None) -> View | N
     part = data[start:end]
     if b"\n" not in part and b"\\n" not in part and b"\\r" not in part and b"\r" not in part:
         return None
-    joined = _BREAK.sub(b"", part)
+    joined = without_breaks(part)
     if not joined:
         return None
     pieces = _pieces_around(part, _BREAK, 0)
@@ -278,6 +281,15 @@ def joined_view(data: bytes, start: int = 0, end: int | None = None) -> View | N
         return start + first, start + last
 
     return View("joined", joined, locate, joins=True)
+
+
+def without_breaks(data: bytes) -> bytes:
+    """A text without its line breaks (real, escaped, with continuation marks).
+
+    Args:
+        data: the text.
+    """
+    return _BREAK.sub(b"", data)
 
 
 def line_start(data: bytes, first: int, place: int) -> int:
@@ -323,7 +335,7 @@ def concatenated_view(data: bytes) -> View | None:
     Args:
         data: the text.
     """
-    if b'"' not in data and b"'" not in data and b"`" not in data:
+    if b'"' not in data and b"'" not in data and b"<" not in data:
         return None
     if _CONCATENATION.search(data) is None:
         return None

@@ -9,13 +9,13 @@ from agenttool_otel.redaction.keys import KeyClass, classify
 from agenttool_otel.redaction.placeholders import omitted
 from agenttool_otel.redaction.pointers import Targets, pointer_of
 from agenttool_otel.redaction.structure import (
-    VALUE_KEYS,
+    TELLING_KEYS,
     KeyRules,
     Verdict,
     is_extra,
     list_verdicts,
     member_verdicts,
-    paired_name,
+    tells,
 )
 from agenttool_otel.redaction.text import DetectorFailed, TextRedactor
 from agenttool_otel.redaction.types import Redaction, RedactionSettings
@@ -23,7 +23,6 @@ from agenttool_otel.redaction.types import Redaction, RedactionSettings
 __all__ = ["Walk", "strings_of"]
 
 _LONG_KEY: Final = 16
-_VALUE_KEYS: Final = frozenset(VALUE_KEYS)
 _POINTER_LIMIT: Final = 1000
 
 
@@ -59,7 +58,7 @@ def strings_of(root: Any, settings: RedactionSettings, extra: frozenset[str]) ->
                         return None
                     if len(key) >= _LONG_KEY:
                         strings.append(key)
-                    pair = pair or key in _VALUE_KEYS
+                    pair = pair or key in TELLING_KEYS or key[-5:] == "Value"
                     kind = type(child)
                     if kind is str:
                         strings.append(child)
@@ -68,7 +67,7 @@ def strings_of(root: Any, settings: RedactionSettings, extra: frozenset[str]) ->
                             return None
                     elif child is not None and kind is not bool:
                         below.append(child)
-                if pair and keyed and paired_name(value) is not None:
+                if pair and keyed and tells(value):
                     return None
             elif kind is list or kind is tuple:
                 nodes += len(value)

@@ -1,0 +1,145 @@
+"""Secrets that only their place betrays, put there at random; and what stands at such places and is none."""
+
+from __future__ import annotations
+
+import base64
+import json
+import random
+import string
+
+import pytest
+from places import KEPT, PASSWORDS, TOKENS
+
+from agenttool_otel.redaction import RedactionSettings, Redactor, default_redactor
+
+_ALNUM = string.ascii_letters + string.digits
+
+
+def _password(source: random.Random) -> str:
+    """As people choose them: words with digits, and now and then a sign."""
+    words = source.sample(("Lobster", "marble", "Jigsaw", "pebble", "Rusty", "insect", "Blanket", "zinnia"), 2)
+    return "".join(words) + str(source.randrange(100, 1000)) + source.choice(("", "!", "*", "x"))
+
+
+def _hexadecimal(source: random.Random) -> str:
+    return "".join(source.choices("0123456789abcdef", k=32))
+
+
+def _places(groups: dict[str, tuple[str, ...]]) -> list[object]:
+    return [
+        pytest.param(template, id=f"{group}: {template[:40]!r}")
+        for group, templates in groups.items()
+        for template in templates
+    ]
+
+
+@pytest.mark.parametrize("template", _places(PASSWORDS))
+def test_a_password_goes_from_its_place(template: str) -> None:
+    source = random.Random(template)
+    for _ in range(5):
+        secret = _password(source)
+        text = template.format(secret)
+        result = default_redactor().redact_text(text)
+        assert secret not in result.value
+        assert default_redactor().redact_text(result.value).value == result.value
+
+
+@pytest.mark.parametrize("template", _places(TOKENS))
+def test_a_machine_key_goes_from_its_place(template: str) -> None:
+    source = random.Random(template)
+    for _ in range(5):
+        secret = _hexadecimal(source)
+        result = default_redactor().redact_text(template.format(secret))
+        assert secret not in result.value
+        assert default_redactor().redact_text(result.value).value == result.value
+
+
+@pytest.mark.parametrize("text", _places(KEPT))
+def test_what_only_stands_at_such_a_place_is_kept(text: str) -> None:
+    assert default_redactor().redact_text(text).value == text
+
+
+def test_values_of_a_decoded_manifest_key_and_form_field_go() -> None:
+    redact = default_redactor().redact
+    manifest = {"kind": "Secret", "metadata": {"name": "db"}, "data": {"user": "cm9vdA==", "ca": "QUJD"}}
+    assert redact(manifest).value == {
+        "kind": "Secret",
+        "metadata": {"name": "db"},
+        "data": {"user": "[redacted:credential]", "ca": "[redacted:credential]"},
+    }
+    jwk = {"kty": "EC", "crv": "P-256", "x": "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU", "d": "j" * 20 + "7" * 20}
+    assert redact(jwk).value == {**jwk, "d": "[redacted:private_key]"}
+    field = {"selector": "#login input[type=password]", "text": "rabbit"}
+    assert redact(field).value == {**field, "text": "[redacted:password]"}
+    other = {"selector": "#search", "text": "rabbit"}
+    assert redact(other).value == other
+
+
+class TestTokensInPieces:
+    """A token is one for whoever reads it, however it was written."""
+
+    TOKEN = "gh" + "p_" + "XkfRTXjsdOUhY5ko" + "eC4uuLxzoMhSg52CSG4g"
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            '"{0}" + "{1}"',
+            "'{0}' .\n  '{1}'",
+            "token ({0}\n    {1}\n2026-01-02 12:00:00 next line)",
+            "{0}\\\n{1} and more",
+            '#define T "{0}" "{1}"',
+            'tok = "{0}" & _\n    "{1}"',
+            '<td class="tok">{0}<wbr>{1}</td>',
+            '<span class="s">{0}</span><span class="s">{1}</span>',
+            "$ gh auth token\n{0}\n{1}\n$ ",
+            "x{0}=\n{1}".replace("x", "Content-Transfer-Encoding: quoted-printable\n\n"),
+            "npm \x1b[33m{0}\x1b[0m{1} for",
+        ],
+        ids=repr,
+    )
+    def test_two_pieces(self, text: str) -> None:
+        first, second = self.TOKEN[:20], self.TOKEN[20:]
+        shown = default_redactor().redact_text(text.format(first, second)).value
+        assert second not in shown
+        assert first not in shown
+
+    def test_many_lines(self) -> None:
+        """A JSON Web Token of eight lines."""
+        source = random.Random(3)
+        header, body = "eyJhbGciOiJSUzI1NiJ9", "eyJ" + "".join(source.choices(_ALNUM, k=120))
+        token = f"{header}.{body}." + "".join(source.choices(_ALNUM + "-_", k=342))
+        lines = [token[at : at + 64] for at in range(0, len(token), 64)]
+        shown = default_redactor().redact_text("access:\n  " + "\n  ".join(lines) + "\n").value
+        assert not [line for line in lines if line in shown]
+
+    @pytest.mark.parametrize(
+        "encode",
+        [
+            lambda text: "".join(f"\\x{ord(char):02x}" for char in text),
+            lambda text: "".join(f"&#{ord(char)};" for char in text),
+            lambda text: "".join(f"&#x{ord(char):x};" for char in text),
+            lambda text: "".join(f"{char}\0" for char in text),
+            lambda text: "".join(f"%{ord(char):02x}" for char in text),
+            lambda text: "\\\\x" + text.encode().hex(),
+            lambda text: base64.b64encode(base64.b64encode(text.encode())).decode(),
+        ],
+        ids=["hexadecimal escapes", "HTML", "HTML, hexadecimal", "UTF-16", "percent", "bytea", "base64 twice"],
+    )
+    def test_encoded_characters(self, encode: object) -> None:
+        assert callable(encode)
+        encoded = encode(self.TOKEN)
+        assert encoded[8:40] not in default_redactor().redact_text(f"k = {encoded} end").value
+
+    def test_powershell_commands(self) -> None:
+        command = "net user svc /add; $password = 'Lobstermarble634'; Set-LocalUser svc"
+        encoded = base64.b64encode(command.encode("utf-16-le")).decode()
+        assert encoded not in default_redactor().redact_text(f"powershell -EncodedCommand {encoded}").value
+
+
+def test_every_engine_finds_the_same_places() -> None:
+    other = Redactor(RedactionSettings(engine="re"))
+    source = random.Random(9)
+    for groups in (PASSWORDS, TOKENS):
+        for template in (item for group in groups.values() for item in group):
+            text = template.format(_password(source) if groups is PASSWORDS else _hexadecimal(source))
+            assert other.redact_text(text).value == default_redactor().redact_text(text).value, json.dumps(text)
