@@ -60,7 +60,7 @@ _REFERENCE = re.compile(
 _SOFT_BREAK = re.compile(rb"=\r?\n")
 _LINE_END = re.compile(rb"\r?\n|\\r\\n|\\n|\r")
 _MOST_LINES = 16
-_BREAK = re.compile(rb"(?:[\r\n]|\\[rn\r\n])(?:[ \t\r\n]|\\[rnt]|> ?|\| ?|# ?)*")
+_BREAK = re.compile(rb"(?:[\r\n]|\\[rn\r\n])(?:[ \t\r\n]++|\\[rnt]|> ?|\| ?|# ?)*+")
 
 
 class View:
