@@ -221,7 +221,7 @@ class Body:
             call.abort_reason = AbortReason.USER_INTERRUPTION.value
             self._endings.cancel(call, error)
         else:
-            call.error = self._errors.classify(error, redact=self._recorder.cleaner(call, self._endings.redact))
+            call.error = self._errors.classify(error, redact=partial(self._endings.redact, call=call))
             timed_out = call.error.error_class is ErrorClass.TIMEOUT
             call.result_status = ResultStatus.TIMED_OUT if timed_out else ResultStatus.FAILED
             call.enter(InvocationStatus.TIMED_OUT if timed_out else InvocationStatus.FAILED)

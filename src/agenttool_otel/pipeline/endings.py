@@ -150,7 +150,7 @@ class Endings:
             session: counts it.
         """
         session.denied()
-        said = self.redact(answer.reason) if answer.reason else "no reason given"
+        said = self.redact(answer.reason, call) if answer.reason else "no reason given"
         self.unapproved(call, f"approval was rejected: {said}")
 
     def unapproved(self, call: Invocation, message: str) -> NoReturn:
@@ -211,13 +211,14 @@ class Endings:
             native_error_ref=type(signal).__name__,
         )
 
-    def redact(self, text: str) -> str:
-        """Redact a text that goes into an error.
+    def redact(self, text: str, call: Invocation) -> str:
+        """Redact a text that somebody said about a call.
 
         Args:
             text: the text.
+            call: the call, whose own secrets the text may quote.
         """
-        return self._clean(text)
+        return self._recorder.cleaner(call, self._clean)(text)
 
     def message_of(self, error: BaseException, call: Invocation) -> str:
         """Return an exception's redacted message; a ``__str__`` that raises costs the message, nothing else.

@@ -141,7 +141,7 @@ class HookRunner:
         run, record = yield from self._run(call, hook)
         seen = _state(call).seen
         seen[hook.hook_id] = call.permission_input
-        refusal = self._refusal(hook, run)
+        refusal = self._refusal(call, hook, run)
         if refusal is not None:
             self._block(call, session, hook, refusal)
         if run.failed:
@@ -149,7 +149,7 @@ class HookRunner:
         call.hints = [hint for hint in call.hints if hint["hook_id"] != hook.hook_id]
         for output, entry in zip(run.outputs, record.outputs, strict=True):
             if isinstance(output, PermissionResult):
-                message = self._endings.redact(output.message)
+                message = self._endings.redact(output.message, call)
                 call.hints.append({"hook_id": hook.hook_id, "behavior": str(output.behavior), "message": message})
             elif isinstance(output, UpdatedInput):
                 self._change(call, target, hook, output, entry)
@@ -173,13 +173,13 @@ class HookRunner:
             run, record = yield from self._run(
                 call, hook, decision=verdict.behavior, rule=verdict.rule_ref, message=verdict.message
             )
-            refusal = self._refusal(hook, run)
+            refusal = self._refusal(call, hook, run)
             if refusal is not None:
                 verdict = _stricter(verdict, hook.hook_id, Behavior.DENY, refusal)
             for output, entry in zip(run.outputs, record.outputs, strict=True):
                 if isinstance(output, PermissionResult):
                     if output.behavior in (Behavior.ASK, Behavior.DENY):
-                        message = self._endings.redact(output.message)
+                        message = self._endings.redact(output.message, call)
                         verdict = _stricter(verdict, hook.hook_id, Behavior(output.behavior), message)
                 elif isinstance(output, UpdatedInput) and verdict.behavior is not Behavior.DENY:
                     verdict = self._propose(call, target, verdict, hook, output, entry)
@@ -197,7 +197,7 @@ class HookRunner:
         """Let a permission_decision hook's input be the decision's, which is decided again like the policy's own."""
         visible, internal = self._inputs.split(call, output.arguments)
         if internal:
-            self._inputs.inject(call, internal, hook.hook_id, self._endings.redact(output.reason))
+            self._inputs.inject(call, internal, hook.hook_id, self._endings.redact(output.reason, call))
             entry["applied"] = True
         if digest(visible) == digest(call.permission_input):
             return verdict
@@ -206,7 +206,7 @@ class HookRunner:
             return verdict
         entry["applied"] = True
         proposal = snapshot(visible)
-        _state(call).proposal = (proposal, hook.hook_id, self._endings.redact(output.reason))
+        _state(call).proposal = (proposal, hook.hook_id, self._endings.redact(output.reason, call))
         return replace(verdict, updated_input=proposal)
 
     def author(self, call: Invocation, verdict: Verdict) -> tuple[MutationSource, str, str]:
@@ -241,12 +241,12 @@ class HookRunner:
                 message=request.message,
                 request=request.model_dump(mode="json"),
             )
-            refusal = self._refusal(hook, run)
+            refusal = self._refusal(call, hook, run)
             if refusal is not None:
                 call.request = None  # it was never stored
                 self._block(call, session, hook, refusal)
 
-    def _refusal(self, hook: Hook, run: HookRun) -> str | None:
+    def _refusal(self, call: Invocation, hook: Hook, run: HookRun) -> str | None:
         """Return why a hook before the body keeps the call from running, or ``None``."""
         if run.failed:
             if hook.on_failure != "block":
@@ -255,9 +255,9 @@ class HookRunner:
             return f"the hook {hook.hook_id} {what}"
         for output in run.outputs:
             if isinstance(output, Stop):
-                return self._endings.redact(output.reason) or f"the hook {hook.hook_id} stopped the call"
+                return self._endings.redact(output.reason, call) or f"the hook {hook.hook_id} stopped the call"
             if isinstance(output, PermissionResult) and output.behavior is Behavior.DENY:
-                return self._endings.redact(output.message) or f"the hook {hook.hook_id} denies the call"
+                return self._endings.redact(output.message, call) or f"the hook {hook.hook_id} denies the call"
         return None
 
     def _block(self, call: Invocation, session: Session, hook: Hook, message: str) -> None:
@@ -277,7 +277,7 @@ class HookRunner:
         self, call: Invocation, target: Target, hook: Hook, output: UpdatedInput, entry: dict[str, Any]
     ) -> None:
         visible, internal = self._inputs.split(call, output.arguments)
-        reason = self._endings.redact(output.reason)
+        reason = self._endings.redact(output.reason, call)
         if internal:
             self._inputs.inject(call, internal, hook.hook_id, reason)
             entry["applied"] = True
@@ -395,7 +395,11 @@ class HookRunner:
 
     def _note(self, call: Invocation, hook: Hook, run: HookRun, record: HookRecord) -> None:
         """Write the outputs into the record, and pass on what has no effect on the call itself."""
-        state, clean = _state(call), self._endings.redact
+        state = _state(call)
+
+        def clean(text: str) -> str:
+            return self._endings.redact(text, call)
+
         if run.failed:
             record.failure = {  # type: ignore[attr-defined]
                 "error_type": _failure(run),
