@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agenttool_otel.redaction.decoded import percent_view
+from agenttool_otel.redaction.joined import joined_view
 from agenttool_otel.redaction.types import Span
-from agenttool_otel.redaction.views import View, joined_view, normalised_view, percent_view
+from agenttool_otel.redaction.views import View, normalised_view
 
 _ODD = ["\u200b", "\u200c", "\ufeff", "\uff47", "\ufb01", "\u00bd", "\ud800", "\U000e0041", "e\u0301", "\u1100\u1161"]
 _texts = st.lists(st.one_of(st.sampled_from([*_ODD, "a", "7 ", "\u00e9", "\u4e2d"]), st.characters()), max_size=40)

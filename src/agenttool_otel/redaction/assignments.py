@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 
 from agenttool_otel.redaction import inert
+from agenttool_otel.redaction.bounds import called, closing, is_name, is_open, name_start_of, sentence, whole
 from agenttool_otel.redaction.keys import SERVICES, KeyClass, classify, is_label, is_service, kind_of_key, normal_name
 from agenttool_otel.redaction.letters import reads_like_words
 from agenttool_otel.redaction.patterns import compile_pattern, spans_of
@@ -50,7 +51,6 @@ _TYPED = (
     + r")\w*(?:\[\d*\]| As \w+|(?:[ \t]?:[ \t]?|[ \t])&?(?:'[a-z]+ )?[a-z_][\w.]*(?:[<\[][^=\n\"']{0,40}[>\]])?[?!]?)"
     r"()[ \t]?(:?=)[ \t]?(?:(\\*[\"'`])|(\z))"
 )
-_NAME_BYTES = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-" + bytes(range(128, 256))
 _NAME_ONLY = re.compile(rb"\w+")
 _INNER_QUOTE = re.compile(rb"\\{1,7}[\"']")
 _CLOSES = re.compile(rb"\s{0,64}<[/!]")
@@ -58,16 +58,11 @@ _ARN = re.compile(rb"arn:[\w:/-]*\Z")
 _DEFAULT = re.compile(rb"[-=]([^}\r\n]+)")
 _VARIABLE = re.compile(rb"\$\{[^{}\r\n]{1,200}\}|\$\([^\r\n]{1,200}")
 _LEFT_WORDS = re.compile(rb"(?:[A-Za-z]{2,14} ){1,2}\Z")
-_REST = re.compile(rb"[^\s\"'`<>]*")
-_NEXT_NAME = re.compile(rb"[&;,](?=\s*[A-Za-z_][\w.\- ]{0,40}[=:])")
 _WHOLE = frozenset((KeyClass.PASSWORD, KeyClass.HEADER, KeyClass.CODE, KeyClass.PERSONAL))
-_TAIL = b",;)]}&\\"
-_SPACES = (b" ", b"\n", b"\t", b"\r")
 _LIMIT = 4096
 _SHORT_VALUE = 64
 _MOST_NESTED = 4
 _NESTED = 512
-_LINE = 512
 _WORDS_AFTER = re.compile(rb"[ \t]+[A-Za-z]{2,}")
 _PLAIN_WORD = re.compile(rb"[A-Za-z]{1,24}[.!?,:]?")
 _EXPRESSION = re.compile(
@@ -81,7 +76,6 @@ _ELSE = re.compile(
 )
 _CHOSEN = re.compile(rb"[A-Za-z0-9!@#$%^&*_+-]+")
 _CALL = re.compile(rb"[A-Za-z_][\w.]*[(\[][^\s]*[)\]]")
-_PHRASE = re.compile(rb"[a-z]{2,10}(?:[ -][a-z]{2,10}){2,9}")
 _CODE_VALUE = re.compile(rb"\d{3,10}")
 _PERSONAL_VALUE = re.compile(rb"(?=(?:[^0-9]*\d){4})[A-Za-z0-9][A-Za-z0-9 .\-/]{4,36}")
 
@@ -149,10 +143,10 @@ class AssignmentDetector:
 
     def _judge(self, data: bytes, groups: Groups, *, service_only: bool, typed: bool = False) -> Span | None:
         (start, _), (name_end, quote_end), (mark, mark_end), (opening, opened), bare = groups
-        name_start = _name_start(data, start)
+        name_start = name_start_of(data, start)
         if typed:
-            whole = _NAME_ONLY.match(data, start)
-            name_end = quote_end = whole.end() if whole is not None else start
+            typed_name = _NAME_ONLY.match(data, start)
+            name_end = quote_end = typed_name.end() if typed_name is not None else start
         delimiter = data[mark:mark_end]
         quoted = opening >= 0
         before = data[name_start - 1] if name_start else 10
@@ -176,9 +170,9 @@ class AssignmentDetector:
             inner = _INNER_QUOTE.match(data, first)
             if inner is not None and opened - opening == 1:
                 first = inner.end()  # "\"value\""
-                last = _closing(data, first, inner.group())
+                last = closing(data, first, inner.group())
             else:
-                last = _closing(data, first, data[opening:first])
+                last = closing(data, first, data[opening:first])
         else:
             first, last = bare
             if data[first : first + 2] == b"//" or (delimiter == b">" and not _CLOSES.match(data, last)):
@@ -202,9 +196,9 @@ class AssignmentDetector:
             if data[last : last + 1] == b")" and _PLAIN_WORD.fullmatch(data, first, last):
                 return None  # a type: fun login(password: CharArray)
             if found in _WHOLE and last == bare[1]:
-                last = _whole(data, first, last)
+                last = whole(data, first, last)
             if found is KeyClass.PASSWORD and delimiter == b":" and "phrase" in name.lower():
-                last = _sentence(data, first, last)
+                last = sentence(data, first, last)
         value = data[first:last]
         if not quoted and (delimiter.startswith(b"==") or value[:1] == b"="):
             # a comparison of names in source text, unless what is behind it can only be a credential
@@ -225,14 +219,14 @@ class AssignmentDetector:
         _, (name_end, quote_end), (mark, mark_end), (opening, opened), _ = groups
         delimiter = data[mark:mark_end]
         if delimiter == b",":
-            return quote_end == name_end or _is_name(data, opened, data[opening:opened])
+            return quote_end == name_end or is_name(data, opened, data[opening:opened])
         if delimiter == b">":
             return True
         if quote_end > name_end:
             return False
         if name_start and data[name_start - 1 : name_start] == data[opened - 1 : opened]:
             return True  # prompt='Password: '
-        return data[opening:opened] == b'"' and _is_open(data, name_start)  # "Database password: "
+        return data[opening:opened] == b'"' and is_open(data, name_start)  # "Database password: "
 
     def _class_of(self, name: str, data: bytes, name_start: int, *, service_only: bool) -> KeyClass:
         if self._extra and any(_ends_with_name(name, key) for key in self._extra):
@@ -275,7 +269,7 @@ class AssignmentDetector:
             )
         if found in (KeyClass.HEADER, KeyClass.COOKIE):
             return False  # headers.py knows schemes and pairs
-        if not quoted and ((inert.is_code(value) and not inert.has_digit(value)) or _called(data, end)):
+        if not quoted and ((inert.is_code(value) and not inert.has_digit(value)) or called(data, end)):
             return False
         return inert.plausible_token(value, named=found is KeyClass.SERVICE or is_service(name), quoted=quoted)
 
@@ -312,82 +306,8 @@ def _could_nest(data: bytes, groups: Groups) -> bool:
     return below and (data[last - 1] == 58 or data[last : last + 1] == b":")
 
 
-def _is_open(data: bytes, at: int) -> bool:
-    """Whether a double quote is open there, as far as its line tells."""
-    first = max(0, at - _LINE)
-    start = data.rfind(b"\n", first, at) + 1
-    if not start and first:
-        return False  # the line is too long to tell
-    line = data[start:at]
-    return (line.count(b'"') - line.count(b'\\"')) % 2 == 1
-
-
-def _is_name(data: bytes, first: int, opener: bytes) -> bool:
-    """Whether a quoted text is itself the name of what follows."""
-    end = _closing(data, first, opener)
-    return data[end + len(opener) : end + len(opener) + 3].lstrip()[:1] in (b":", b"=")
-
-
-def _name_start(data: bytes, start: int) -> int:
-    """Where the whole name around a keyword starts."""
-    window = data[max(0, start - 64) : start]
-    name_start = start - len(window) + len(window.rstrip(_NAME_BYTES))
-    if 0 < name_start < start and data[name_start - 1] == 92 and data[name_start] in b"nrt":
-        name_start += 1  # the n of an escaped line break is not part of the name
-    return name_start
-
-
 def _ends_with_name(name: str, key: str) -> bool:
     return normal_name(name) == key
-
-
-def _closing(data: bytes, first: int, opener: bytes) -> int:
-    """Where a quoted value ends: at its closing quote, at the end of the line, or at a bound."""
-    limit = min(len(data), first + _LIMIT)
-    newline = data.find(b"\n", first, limit)
-    if newline >= 0:
-        limit = newline
-    at = first
-    while True:
-        at = data.find(opener, at, limit)
-        if at < 0:
-            return limit
-        if len(opener) > 1 or not _escaped(data, at, first):
-            return at
-        at += 1
-
-
-def _escaped(data: bytes, at: int, first: int) -> bool:
-    back = at
-    while back > first and data[back - 1] == 92:
-        back -= 1
-    return (at - back) % 2 == 1
-
-
-def _whole(data: bytes, first: int, last: int) -> int:
-    """End of an unquoted password: up to white space or the next name, without closing punctuation."""
-    if data[last : last + 1] in _SPACES and b"\\" not in data[first:last]:
-        return last
-    rest = _REST.match(data, last, min(len(data), first + _LIMIT))
-    end = rest.end() if rest is not None else last
-    following = _NEXT_NAME.search(data, first, end + 64)
-    if following is not None and following.start() < end:
-        end = following.start()
-    escape = data.find(b"\\n", first, end)
-    if escape > first:
-        end = escape
-    while end > last and data[end - 1] in _TAIL:
-        end -= 1
-    while end > first and data[end - 1] in b",;\\":
-        end -= 1
-    return end
-
-
-def _sentence(data: bytes, first: int, last: int) -> int:
-    """End of an unquoted passphrase: the whole line, where that is nothing but words."""
-    newline = data.find(b"\n", first, first + 256)
-    line = data[first : newline if newline >= 0 else first + 256].rstrip()
-    return first + len(line) if _PHRASE.fullmatch(line) else last
 
 
 def _is_password(value: bytes, data: bytes, end: int, *, quoted: bool, prose: bool) -> bool:
@@ -395,12 +315,7 @@ def _is_password(value: bytes, data: bytes, end: int, *, quoted: bool, prose: bo
         return True
     if inert.is_code(value) and not inert.has_digit(value):
         return False
-    if _called(data, end):
+    if called(data, end):
         return False
     # "The password: use the form below" is prose; "password: hunter2" at the end of a line isn't
     return not (prose and _PLAIN_WORD.fullmatch(value) and _WORDS_AFTER.match(data, end, end + 32))
-
-
-def _called(data: bytes, end: int) -> bool:
-    """Whether an unquoted value goes on as a call, an index or a template."""
-    return data[end : end + 1] in (b"(", b"[", b"{", b")")

@@ -10,10 +10,21 @@ from typing import Any, Final, NamedTuple
 
 from agenttool_otel.redaction import json_text
 from agenttool_otel.redaction.assignments import AssignmentDetector
+from agenttool_otel.redaction.decoded import escaped_view, html_view, percent_view
 from agenttool_otel.redaction.encoded import EncodedDetector
 from agenttool_otel.redaction.flags import FlagDetector
 from agenttool_otel.redaction.gate import gate
 from agenttool_otel.redaction.headers import HeaderDetector
+from agenttool_otel.redaction.joined import (
+    concatenated_view,
+    joined_view,
+    line_start,
+    narrowed_view,
+    uncoloured_view,
+    unwrapped_view,
+    without_breaks,
+    wrapped_ends,
+)
 from agenttool_otel.redaction.keys import normal_name
 from agenttool_otel.redaction.pairs import PairDetector
 from agenttool_otel.redaction.patterns import compile_pattern, effective_engine
@@ -26,22 +37,7 @@ from agenttool_otel.redaction.tables import TableDetector
 from agenttool_otel.redaction.tokens import TokenDetector
 from agenttool_otel.redaction.types import Detector, RedactionSettings, Span
 from agenttool_otel.redaction.urls import UrlDetector
-from agenttool_otel.redaction.views import (
-    View,
-    concatenated_view,
-    escaped_view,
-    html_view,
-    joined_view,
-    line_start,
-    narrowed_view,
-    needs_normalising,
-    normalised_view,
-    percent_view,
-    uncoloured_view,
-    unwrapped_view,
-    without_breaks,
-    wrapped_ends,
-)
+from agenttool_otel.redaction.views import View, needs_normalising, normalised_view
 
 __all__ = ["DetectorFailed", "TextRedactor"]
 

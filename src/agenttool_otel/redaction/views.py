@@ -1,12 +1,12 @@
 """Other readings of the same text, each with a map back to the original bytes.
 
 A token with a zero-width space inside, in full-width letters, wrapped over two lines or percent-encoded is the same
-token for whoever reads it. Detectors look at these readings too, and what they find is removed from the original.
+token for whoever reads it. Detectors look at these readings too, and what they find is removed from the original. Here
+are the map and Unicode's reading; ``decoded.py`` has the encodings, ``joined.py`` what was apart.
 """
 
 from __future__ import annotations
 
-import html
 import re
 import unicodedata
 from array import array
@@ -16,22 +16,7 @@ from functools import lru_cache
 
 from agenttool_otel.redaction.types import Span
 
-__all__ = [
-    "View",
-    "concatenated_view",
-    "escaped_view",
-    "html_view",
-    "joined_view",
-    "line_start",
-    "narrowed_view",
-    "needs_normalising",
-    "normalised_view",
-    "percent_view",
-    "uncoloured_view",
-    "unwrapped_view",
-    "without_breaks",
-    "wrapped_ends",
-]
+__all__ = ["Pieces", "View", "needs_normalising", "normalised_view", "pieces_around"]
 
 _INVISIBLE = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
@@ -41,26 +26,6 @@ _RUNS = re.compile(r"(?P<ascii>[\x00-\x7f]+)|[^\x00-\x7f]+")
 _HAS_INVISIBLE = re.compile(f"[{_INVISIBLE}]")
 _MOST_FORMS = 8192
 _BLOCK = 2048
-_PERCENT = re.compile(rb"(?:%[0-9A-Fa-f]{2})+")
-_HEXADECIMAL = re.compile(rb"(?:\\x[0-9A-Fa-f]{2})+")
-# "ab" + "cd", 'ab' . 'cd', 'ab' || 'cd', and literals on two lines with nothing else between them
-_CONCATENATION = re.compile(
-    rb"(?:\"(?:[ \t]*(?:[+.&~]|\|\|)[ \t]*_?\s*|[ \t]*\\?\r?\n\s*(?:(?:[+.&~]|\|\|)\s*)?|[ \t]+)\""
-    rb"|'(?:[ \t]*(?:[+.&~]|\|\|)[ \t]*_?\s*|[ \t]*\\?\r?\n\s*(?:(?:[+.&~]|\|\|)\s*)?|[ \t]+)'"
-    # and elements of HTML that show a text in pieces
-    rb"|(?:</?(?:wbr|br|span|b|i|em|strong|mark|code|font)\b[^<>]{0,200}>)+)"
-)
-# colours of a terminal, as they are or as a program's string literal has them
-_COLOUR = re.compile(rb"(?:\x1b|\\x1[bB]|\\u001[bB]|\\033|\\e)\[[0-9;]{0,16}[A-Za-z]")
-_ZERO = re.compile(rb"\0+")
-# of printable ASCII, so that each is one byte
-_REFERENCE = re.compile(
-    rb"&(?:#(?:3[2-9]|[4-9]\d|1[01]\d|12[0-6])|#[xX](?:[2-6][0-9A-Fa-f]|7[0-9A-Ea-e])|quot|apos|amp|lt|gt);"
-)
-_SOFT_BREAK = re.compile(rb"=\r?\n")
-_LINE_END = re.compile(rb"\r?\n|\\r\\n|\\n|\r")
-_MOST_LINES = 16
-_BREAK = re.compile(rb"(?:[\r\n]|\\[rn\r\n])(?:[ \t\r\n]++|\\[rnt]|> ?|\| ?|# ?)*+")
 
 
 class View:
@@ -96,7 +61,7 @@ class View:
         return where.end - where.start != span.end - span.start
 
 
-class _Pieces:
+class Pieces:
     """Where the bytes of a reading came from, piece by piece.
 
     From byte ``at`` on, ``made`` bytes of the reading stand for ``taken`` bytes of the original from ``start`` on, and
@@ -167,10 +132,10 @@ class _Normalised:
         self._text = text
         self._at: array[int] = array("q")
         self._start: array[int] = array("q")
-        self._pieces: dict[int, _Pieces] = {}
+        self._pieces: dict[int, Pieces] = {}
 
     def source(self, position: int) -> tuple[int, int]:
-        """As ``_Pieces.source``."""
+        """As ``Pieces.source``."""
         if not self._at:
             self._measure()
         block = bisect_right(self._at, position) - 1
@@ -190,8 +155,8 @@ class _Normalised:
             start += len(block.encode("utf-8", "surrogatepass"))
 
 
-def _normal_pieces(text: str) -> _Pieces:
-    pieces = _Pieces()
+def _normal_pieces(text: str) -> Pieces:
+    pieces = Pieces()
     at = start = 0
     for run in _RUNS.finditer(text):
         if run.lastgroup == "ascii":
@@ -218,33 +183,9 @@ def _sizes(char: str) -> tuple[int, int]:
     return len(_PLAIN[ord(char)].encode("utf-8", "surrogatepass")), len(char.encode("utf-8", "surrogatepass"))
 
 
-def percent_view(data: bytes) -> View | None:
-    """Percent-encoded bytes decoded, one level; None where there are none."""
-    if b"%" not in data or _PERCENT.search(data) is None:
-        return None
-    plain = _PERCENT.sub(lambda match: bytes.fromhex(match.group().replace(b"%", b"").decode()), data)
-    return View("percent", plain, _Percent(data).source)
-
-
-class _Percent:
-    """The map of a percent-decoded reading, made when it is asked for."""
-
-    __slots__ = ("_data", "_pieces")
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._pieces: _Pieces | None = None
-
-    def source(self, position: int) -> tuple[int, int]:
-        """As ``_Pieces.source``."""
-        if self._pieces is None:
-            self._pieces = _pieces_around(self._data, _PERCENT, 3)
-        return self._pieces.source(position)
-
-
-def _pieces_around(data: bytes, pattern: re.Pattern[bytes], taken: int) -> _Pieces:
+def pieces_around(data: bytes, pattern: re.Pattern[bytes], taken: int) -> Pieces:
     """The map where each match became one byte per ``taken`` bytes (0: nothing), and the rest stays."""
-    pieces = _Pieces()
+    pieces = Pieces()
     at = start = 0
     for match in pattern.finditer(data):
         first, last = match.span()
@@ -258,158 +199,3 @@ def _pieces_around(data: bytes, pattern: re.Pattern[bytes], taken: int) -> _Piec
     if start < len(data):
         pieces.add(at, start, 1, 1)
     return pieces
-
-
-def joined_view(data: bytes, start: int = 0, end: int | None = None) -> View | None:
-    """Line breaks (real, escaped, with continuation marks) taken out; None where there are none.
-
-    Args:
-        data: the text.
-        start: first byte of the part that is read.
-        end: one past its last byte.
-    """
-    part = data[start:end]
-    if b"\n" not in part and b"\\n" not in part and b"\\r" not in part and b"\r" not in part:
-        return None
-    joined = without_breaks(part)
-    if not joined:
-        return None
-    pieces = _pieces_around(part, _BREAK, 0)
-
-    def locate(position: int) -> tuple[int, int]:
-        first, last = pieces.source(position)
-        return start + first, start + last
-
-    return View("joined", joined, locate, joins=True)
-
-
-def without_breaks(data: bytes) -> bytes:
-    """A text without its line breaks (real, escaped, with continuation marks).
-
-    Args:
-        data: the text.
-    """
-    return _BREAK.sub(b"", data)
-
-
-def line_start(data: bytes, first: int, place: int) -> int:
-    """Where the line of a place begins, by a break or by an escaped one, but not before ``first``.
-
-    Args:
-        data: the text.
-        first: first byte that is looked at.
-        place: a byte of the line.
-    """
-    start = first
-    for match in _LINE_END.finditer(data, first, place):
-        start = match.end()
-    return start
-
-
-def wrapped_ends(data: bytes, place: int, end: int) -> list[int]:
-    """Where a token may end that begins at a place and goes on over breaks: at the end of each next line.
-
-    A line that has white space in it is the last one. None at all where the place's own line goes on with white space,
-    as tokens have none.
-
-    Args:
-        data: the text.
-        place: where the token begins.
-        end: one past the last byte that is looked at.
-    """
-    found: list[int] = []
-    at = place
-    for count, match in enumerate(_LINE_END.finditer(data, place, end)):
-        line = data[at : match.start()].strip(b" \t>|#\\")
-        if count:
-            found.append(match.start())
-        if b" " in line or b"\t" in line or len(found) >= _MOST_LINES:
-            return found
-        at = match.end()
-    return [*found, min(end, len(data))]
-
-
-def concatenated_view(data: bytes) -> View | None:
-    """String literals put together as a program would (``"ab" + "cd"``); None where there are none.
-
-    Args:
-        data: the text.
-    """
-    if b'"' not in data and b"'" not in data and b"<" not in data:
-        return None
-    if _CONCATENATION.search(data) is None:
-        return None
-    pieces = _pieces_around(data, _CONCATENATION, 0)
-    return View("concatenated", _CONCATENATION.sub(b"", data), pieces.source, joins=True)
-
-
-def html_view(data: bytes) -> View | None:
-    """Character references of HTML decoded, as far as they stand for ASCII; None where there are none.
-
-    Args:
-        data: the text.
-    """
-    if b"&" not in data or _REFERENCE.search(data) is None:
-        return None
-    pieces = _Pieces()
-    parts: list[bytes] = []
-    at = start = 0
-    for match in _REFERENCE.finditer(data):
-        first, last = match.span()
-        if first > start:
-            pieces.add(at, start, 1, 1)
-            parts.append(data[start:first])
-            at += first - start
-        parts.append(html.unescape(match.group().decode()).encode())
-        pieces.add(at, first, 1, last - first)
-        at += 1
-        start = last
-    if start < len(data):
-        pieces.add(at, start, 1, 1)
-        parts.append(data[start:])
-    return View("html", b"".join(parts), pieces.source)
-
-
-def narrowed_view(data: bytes) -> View | None:
-    """The text without zero bytes, as UTF-16 that was read as ASCII has them; None where there are none.
-
-    Args:
-        data: the text.
-    """
-    if b"\0" not in data:
-        return None
-    return View("narrowed", data.replace(b"\0", b""), _pieces_around(data, _ZERO, 0).source, joins=True)
-
-
-def uncoloured_view(data: bytes) -> View | None:
-    """The text without a terminal's colours; None where there are none.
-
-    Args:
-        data: the text.
-    """
-    if b"[" not in data or _COLOUR.search(data) is None:
-        return None
-    return View("uncoloured", _COLOUR.sub(b"", data), _pieces_around(data, _COLOUR, 0).source, joins=True)
-
-
-def unwrapped_view(data: bytes) -> View | None:
-    """The soft line breaks of quoted-printable text (RFC 2045, 6.7) taken out; None where there are none.
-
-    Args:
-        data: the text.
-    """
-    if b"=\n" not in data and b"=\r\n" not in data:
-        return None
-    return View("unwrapped", _SOFT_BREAK.sub(b"", data), _pieces_around(data, _SOFT_BREAK, 0).source, joins=True)
-
-
-def escaped_view(data: bytes) -> View | None:
-    r"""``\xHH`` decoded, as string literals of programs have it; None where there are none.
-
-    Args:
-        data: the text.
-    """
-    if b"\\x" not in data or _HEXADECIMAL.search(data) is None:
-        return None
-    plain = _HEXADECIMAL.sub(lambda match: bytes.fromhex(match.group().replace(b"\\x", b"").decode()), data)
-    return View("escaped", plain, _pieces_around(data, _HEXADECIMAL, 4).source)
