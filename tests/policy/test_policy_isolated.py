@@ -53,7 +53,7 @@ async def test_a_rule_that_loops_is_a_deny_in_bounded_time_and_the_next_call_is_
 
 def test_a_child_that_dies_is_a_deny_and_is_replaced() -> None:
     engine = IsolatedEngine(bundle('decision := {"behavior": "allow"}'))
-    os.kill(engine._idle[0][1]._process.pid, signal.SIGKILL)
+    os.kill(engine._pool._idle[0]._process.pid, signal.SIGKILL)
     verdict = Decider([engine], timeout=10).decide(make_document())
     assert (verdict.behavior, verdict.fail_closed) == (Behavior.DENY, FailClosedCause.ENGINE_PANIC)
     assert Decider([engine], timeout=10).decide(make_document()).behavior is Behavior.ALLOW

@@ -14,7 +14,6 @@ import select
 import struct
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -27,6 +26,7 @@ from agenttool_otel.policy.bundle import Bundle
 from agenttool_otel.policy.embedded import CompiledBundle, Instance
 from agenttool_otel.policy.jsonio import MAX_ANSWER_BYTES, MAX_INPUT_BYTES, decode_strict, encode_document
 from agenttool_otel.policy.load import load_bundle
+from agenttool_otel.policy.pool import WorkerPool
 from agenttool_otel.policy.types import EngineAnswer, EngineCapabilities, PolicyInput
 
 __all__ = ["IsolatedEngine"]
@@ -55,7 +55,7 @@ class _Child:
             if self.ask(json.dumps(setup).encode(), time.monotonic() + _START_SECONDS) != b"ready":
                 raise PolicyUnavailable("the policy process does not start")
         except BaseException:
-            self.kill()
+            self.stop()
             raise
 
     def ask(self, message: bytes, deadline: float) -> bytes:
@@ -99,7 +99,7 @@ class _Child:
             size -= len(part)
         return b"".join(parts)
 
-    def kill(self) -> None:
+    def stop(self) -> None:
         """End it at once."""
         self._process.kill()
         self._process.wait()
@@ -129,11 +129,8 @@ class IsolatedEngine:
     ) -> None:
         self._entry_points = tuple(str(item) for item in entry_points)
         self._max_input_bytes = max_input_bytes
-        self._lock = threading.Lock()
-        self._closed = False
-        self._bundle = source if isinstance(source, Bundle) else load_bundle(source)
-        CompiledBundle(self._bundle, self._entry_points, fast=False)
-        self._idle: list[tuple[Bundle, _Child]] = [(self._bundle, _Child(self._bundle, self._entry_points))]
+        bundle = source if isinstance(source, Bundle) else load_bundle(source)
+        self._pool = WorkerPool(bundle, self._checked(bundle), lambda new: _Child(new, self._entry_points))
 
     @property
     def name(self) -> str:
@@ -143,12 +140,12 @@ class IsolatedEngine:
     @property
     def revision(self) -> str:
         """Revision of the bundle in use."""
-        return self._bundle.revision
+        return self._pool.bundle.revision
 
     @property
     def bundle(self) -> Bundle:
         """The bundle in use."""
-        return self._bundle
+        return self._pool.bundle
 
     @property
     def capabilities(self) -> EngineCapabilities:
@@ -164,13 +161,11 @@ class IsolatedEngine:
         Raises:
             PolicyLoadError: it can't be used; the old one stays.
         """
+        self._pool.swap(bundle, self._checked(bundle))
+
+    def _checked(self, bundle: Bundle) -> _Child:
         CompiledBundle(bundle, self._entry_points, fast=False)
-        child = _Child(bundle, self._entry_points)
-        with self._lock:
-            self._bundle = bundle
-            old, self._idle = self._idle, [(bundle, child)]
-        for _, idle in old:
-            idle.kill()
+        return _Child(bundle, self._entry_points)
 
     def evaluate(self, entry_point: str, document: PolicyInput, *, timeout: float) -> EngineAnswer:
         """Evaluate; see ``PolicyEngine``.
@@ -187,18 +182,13 @@ class IsolatedEngine:
         """
         deadline = time.monotonic() + timeout
         body = encode_document(document, limit=self._max_input_bytes)
-        bundle, child = self._take()
+        bundle, child = self._pool.lend()
         try:
             reply = child.ask(entry_point.encode() + b"\n" + body, deadline)
         except BaseException:
-            child.kill()
+            child.stop()
             raise
-        with self._lock:
-            keep = bundle is self._bundle and not self._closed
-            if keep:
-                self._idle.append((bundle, child))
-        if not keep:
-            child.kill()
+        self._pool.give_back(bundle, child)
         answer = decode_strict(reply, limit=MAX_ANSWER_BYTES)
         if "error" in answer:
             raise PolicyEvaluationError(str(answer["error"]), cause=FailClosedCause(answer["cause"]))
@@ -214,22 +204,9 @@ class IsolatedEngine:
         """
         return await asyncio.to_thread(self.evaluate, entry_point, document, timeout=timeout)
 
-    def _take(self) -> tuple[Bundle, _Child]:
-        with self._lock:
-            if self._closed:
-                raise PolicyUnavailable("the policy engine is closed")
-            if self._idle:
-                return self._idle.pop()
-            bundle = self._bundle
-        return bundle, _Child(bundle, self._entry_points)
-
     def close(self) -> None:
         """End the children that are idle; further calls raise PolicyUnavailable."""
-        with self._lock:
-            self._closed = True
-            idle, self._idle = self._idle, []
-        for _, child in idle:
-            child.kill()
+        self._pool.close()
 
 
 def _read(stream: BinaryIO) -> bytes | None:

@@ -29,6 +29,7 @@ from agenttool_otel.policy.bundle import Bundle
 from agenttool_otel.policy.check import entry_path
 from agenttool_otel.policy.jsonio import MAX_INPUT_BYTES, encode_document
 from agenttool_otel.policy.load import load_bundle
+from agenttool_otel.policy.pool import WorkerPool
 from agenttool_otel.policy.types import EngineAnswer, EngineCapabilities, PolicyInput
 
 __all__ = ["OpaInProcessEngine"]
@@ -121,11 +122,9 @@ class OpaInProcessEngine:
         self._max_input_bytes = max_input_bytes
         self._entry_points = tuple(entry_points)
         self._lock = threading.Lock()
-        self._idle: list[tuple[Bundle, _Worker]] = []
         self._abandoned: list[_Worker] = []
-        self._closed = False
-        self._bundle = source if isinstance(source, Bundle) else load_bundle(source)
-        self._idle.append((self._bundle, self._checked(self._bundle)))
+        bundle = source if isinstance(source, Bundle) else load_bundle(source)
+        self._pool = WorkerPool(bundle, self._checked(bundle), _Worker)
 
     @property
     def name(self) -> str:
@@ -135,12 +134,12 @@ class OpaInProcessEngine:
     @property
     def revision(self) -> str:
         """Revision of the bundle in use."""
-        return self._bundle.revision
+        return self._pool.bundle.revision
 
     @property
     def bundle(self) -> Bundle:
         """The bundle in use."""
-        return self._bundle
+        return self._pool.bundle
 
     @property
     def capabilities(self) -> EngineCapabilities:
@@ -156,12 +155,7 @@ class OpaInProcessEngine:
         Raises:
             PolicyLoadError: it can't be used; the old one stays.
         """
-        worker = self._checked(bundle)
-        with self._lock:
-            self._bundle = bundle
-            old, self._idle = self._idle, [(bundle, worker)]
-        for _, idle in old:
-            idle.stop()
+        self._pool.swap(bundle, self._checked(bundle))
 
     def _checked(self, bundle: Bundle) -> _Worker:
         from agenttool_otel.policy.check import load_program
@@ -198,7 +192,8 @@ class OpaInProcessEngine:
         """
         path = ".".join(entry_path(entry_point))
         encode_document(document, limit=self._max_input_bytes)
-        bundle, worker = self._take()
+        self._check_abandoned()
+        bundle, worker = self._pool.lend()
         try:
             value = worker.evaluate(path, document, timeout)
         except PolicyTimeout:
@@ -207,9 +202,9 @@ class OpaInProcessEngine:
             worker.stop()
             raise
         except BaseException:
-            self._give_back(bundle, worker)
+            self._pool.give_back(bundle, worker)
             raise
-        self._give_back(bundle, worker)
+        self._pool.give_back(bundle, worker)
         return EngineAnswer(value, bundle.revision)
 
     async def aevaluate(self, entry_point: str, document: PolicyInput, *, timeout: float) -> EngineAnswer:
@@ -222,29 +217,12 @@ class OpaInProcessEngine:
         """
         return await asyncio.to_thread(self.evaluate, entry_point, document, timeout=timeout)
 
-    def _take(self) -> tuple[Bundle, _Worker]:
+    def _check_abandoned(self) -> None:
         with self._lock:
-            if self._closed:
-                raise PolicyUnavailable("the policy engine is closed")
             self._abandoned = [worker for worker in self._abandoned if worker.busy]
             if len(self._abandoned) >= _MAX_ABANDONED:
                 raise PolicyUnavailable("too many policy evaluations were given up and still run")
-            if self._idle:
-                return self._idle.pop()
-            bundle = self._bundle
-        return bundle, _Worker(bundle)
-
-    def _give_back(self, bundle: Bundle, worker: _Worker) -> None:
-        with self._lock:
-            if bundle is self._bundle and not self._closed:
-                self._idle.append((bundle, worker))
-                return
-        worker.stop()
 
     def close(self) -> None:
         """End the helper threads that are free; further calls raise PolicyUnavailable."""
-        with self._lock:
-            self._closed = True
-            idle, self._idle = self._idle, []
-        for _, worker in idle:
-            worker.stop()
+        self._pool.close()
