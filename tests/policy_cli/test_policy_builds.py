@@ -93,6 +93,30 @@ def test_a_signed_bundle_is_verified(project: Path, tmp_path: Path, algorithm: s
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_a_decision_is_asked_of_a_signed_bundle_only_with_its_key(
+    project: Path, tmp_path: Path, algorithm: str
+) -> None:
+    private, public = _keys(algorithm, tmp_path)
+    target = _built(project, tmp_path / "b.tar.gz", "--sign-key", private, "--algorithm", algorithm)
+    text = (project / "input.json").read_text("utf-8")
+    key = ("--verification-key", public, "--algorithm", algorithm)
+    code, asked = run_json("decide", "--bundle", project, stdin=text)
+    verified = run_json("decide", "--bundle", target, *key, stdin=text)
+    assert (verified[0], verified[1]["reason"]) == (code, asked["reason"])
+    assert run_json("explain", target, project / "input.json", *key, "--json")[0] == 0
+    (tmp_path / "other").mkdir()
+    _, its_public = _keys(algorithm, tmp_path / "other")
+    if algorithm == "HS256":
+        its_public.write_text("another-" * 8, "utf-8")
+    for wrong in ((), ("--verification-key", its_public, "--algorithm", algorithm)):
+        code, refused = run_json("decide", "--bundle", target, *wrong, stdin=text)
+        assert (code, refused["behavior"]) == (2, "deny")
+    code, refused = run_json("decide", "--bundle", project, *key, stdin=text)
+    assert (code, refused["behavior"]) == (2, "deny")
+    assert "not signed" in refused["error"]
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_a_change_after_signing_is_seen(project: Path, tmp_path: Path, algorithm: str) -> None:
     private, public = _keys(algorithm, tmp_path)
     target = _built(project, tmp_path / "b.tar.gz", "--sign-key", private, "--algorithm", algorithm)

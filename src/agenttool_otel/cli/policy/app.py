@@ -19,6 +19,7 @@ from agenttool_otel.cli.policy.common import (
     console,
     fail,
     failures,
+    key_text,
     open_project,
     print_json,
 )
@@ -147,7 +148,7 @@ def build(
     with failures():
         signing = None
         if sign_key is not None:
-            signing = SigningKey(_key(sign_key), algorithm, key_id, scope)
+            signing = SigningKey(key_text(sign_key, "the signing key"), algorithm, key_id, scope)
         project = open_project(folder, standalone=standalone)
         _loadable(project, engine)
         content = build_bundle(project, revision=revision, with_base=with_base, signing=signing)
@@ -170,13 +171,6 @@ def _loadable(project: Project, engine: str) -> None:
     if loaded.problems:
         problem = loaded.problems[0]
         raise ConfigurationError(f"{problem.place}: {problem.message}" if problem.file else problem.message)
-
-
-def _key(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8").rstrip("\r\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"the signing key can't be read from {path}: {type(error).__name__}") from None
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -9,19 +9,23 @@ import typer
 
 from agenttool_otel.cli.policy.common import (
     EXIT_CODES,
+    Algorithm,
     AsJson,
     Data,
     Standalone,
+    VerificationKeyFile,
     console,
     fail,
     failures,
     open_project,
     print_json,
     read_json,
+    verification_of,
 )
 from agenttool_otel.cli.policy.views import show_explanation
 from agenttool_otel.errors import ConfigurationError, PolicyError
 from agenttool_otel.names import Behavior
+from agenttool_otel.policy.authoring.building import ALGORITHMS
 from agenttool_otel.policy.authoring.completing import complete_input
 from agenttool_otel.policy.authoring.explaining import Explanation, verdict_object
 from agenttool_otel.policy.authoring.explaining import explain as explained
@@ -46,6 +50,8 @@ def explain(
     every: Annotated[bool, typer.Option("--all", help="Show the rules that did not come near, too.")] = False,
     data: Data = None,
     standalone: Standalone = None,
+    verification_key: VerificationKeyFile = None,
+    algorithm: Algorithm = ALGORITHMS[0],
     as_json: AsJson = False,
 ) -> None:
     """Explain one decision: which rules fired, which nearly did and what stopped them, with file and line.
@@ -60,7 +66,8 @@ def explain(
         root = None if stock else (places[0] if len(places) == 2 else Path())
         # an input is somebody's arguments: what is secret in them is not printed
         redactor = default_redactor()
-        found = explained(open_project(root, data, standalone), document, shown=redactor.redact(document).value)
+        project = open_project(root, data, standalone, verification_of(verification_key, algorithm))
+        found = explained(project, document, shown=redactor.redact(document).value)
         found = Explanation(found.verdict, found.deciding, found.fired, found.nearly, found.others, tuple(filled))
         told = redactor.redact(found.to_json_object()).value
     if as_json:
@@ -83,6 +90,8 @@ def decide(
     timeout: Annotated[float, typer.Option("--timeout", min=0.001, help="Seconds that it may take.")] = 2.0,
     data: Data = None,
     standalone: Standalone = None,
+    verification_key: VerificationKeyFile = None,
+    algorithm: Algorithm = ALGORITHMS[0],
 ) -> None:
     """Decide one call and print the decision as JSON. Exits with 0 allow, 10 ask, 11 deny, 2 error.
 
@@ -90,7 +99,7 @@ def decide(
     """
     try:
         document = read_json(source, "the input")
-        project = open_project(bundle, data, standalone)
+        project = open_project(bundle, data, standalone, verification_of(verification_key, algorithm))
         chosen: PolicyEngine
         if engine == "embedded":
             chosen = EmbeddedEngine(project.whole, fast=False)

@@ -14,20 +14,26 @@ from rich.console import Console
 from rich.text import Text
 
 from agenttool_otel.errors import ConfigurationError, PolicyError
+from agenttool_otel.policy.authoring.building import ALGORITHMS
 from agenttool_otel.policy.authoring.project import Project, load_project
+from agenttool_otel.policy.bundle_signature import BundleVerification, VerificationKey
 
 __all__ = [
     "EXIT_CODES",
+    "Algorithm",
     "AsJson",
     "Data",
     "Folder",
     "Standalone",
+    "VerificationKeyFile",
     "console",
     "fail",
     "failures",
+    "key_text",
     "open_project",
     "print_json",
     "read_json",
+    "verification_of",
 ]
 
 EXIT_CODES: Final = {"ok": 0, "failed": 1, "error": 2, "ask": 10, "deny": 11}
@@ -48,6 +54,17 @@ Standalone = Annotated[
 Data = Annotated[
     Path | None, typer.Option("--data", help="JSON file that is merged over the policy's data.", show_default=False)
 ]
+
+
+VerificationKeyFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--verification-key",
+        help="File with the public key or secret; the bundle must be signed with it.",
+        show_default=False,
+    ),
+]
+Algorithm = Annotated[str, typer.Option("--algorithm", help=f"Of the signature: {', '.join(ALGORITHMS)}.")]
 
 
 def console() -> Console:
@@ -126,13 +143,54 @@ def read_json(source: Path | None, what: str) -> Any:
         raise ConfigurationError(f"{what}, {name}: not JSON: {error}") from None
 
 
-def open_project(root: Path | None, data: Path | None = None, standalone: bool | None = None) -> Project:
+def key_text(path: Path, what: str) -> str:
+    """Return the text of a key's file.
+
+    Args:
+        path: the file.
+        what: how to call it in messages.
+
+    Raises:
+        ConfigurationError: it can't be read.
+    """
+    try:
+        return path.read_text(encoding="utf-8").rstrip("\r\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{what} can't be read from {path}: {type(error).__name__}") from None
+
+
+def verification_of(key: Path | None, algorithm: str) -> BundleVerification | None:
+    """Return how a signature is checked; ``None`` without a key.
+
+    Args:
+        key: file with the key.
+        algorithm: of the signature.
+
+    Raises:
+        ConfigurationError: the key can't be read, or there is no such algorithm.
+    """
+    if algorithm not in ALGORITHMS:
+        raise ConfigurationError(f"there is no such algorithm: {', '.join(ALGORITHMS)}")
+    if key is None:
+        return None
+    # whatever the token calls its key, this is the one
+    known = VerificationKey(key_text(key, "the verification key"), algorithm)
+    return BundleVerification({"given": known}, key_id="given")
+
+
+def open_project(
+    root: Path | None,
+    data: Path | None = None,
+    standalone: bool | None = None,
+    verification: BundleVerification | None = None,
+) -> Project:
     """Load a project as the options say.
 
     Args:
         root: its folder; ``None``: the stock bundle.
         data: JSON file that is merged over the data.
         standalone: as the option says.
+        verification: keys, when it must be signed.
 
     Raises:
         PolicyLoadError: it is broken.
@@ -143,4 +201,4 @@ def open_project(root: Path | None, data: Path | None = None, standalone: bool |
         document = read_json(data, "the data")
         if not isinstance(document, dict):
             raise ConfigurationError(f"{data}: the data is not an object")
-    return load_project(root, data=document, standalone=standalone)
+    return load_project(root, data=document, standalone=standalone, verification=verification)

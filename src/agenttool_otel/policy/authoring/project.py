@@ -12,8 +12,10 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Final
 
+from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.names import EntryPoint
 from agenttool_otel.policy.bundle import Bundle, default_bundle_path
+from agenttool_otel.policy.bundle_signature import BundleVerification
 from agenttool_otel.policy.check import entry_path
 from agenttool_otel.policy.load import load_bundle
 from agenttool_otel.policy.overlay import overlay
@@ -68,7 +70,11 @@ def _stock() -> Bundle:
 
 
 def load_project(
-    root: str | Path | None, *, data: Mapping[str, Any] | None = None, standalone: bool | None = None
+    root: str | Path | None,
+    *,
+    data: Mapping[str, Any] | None = None,
+    standalone: bool | None = None,
+    verification: BundleVerification | None = None,
 ) -> Project:
     """Load a project.
 
@@ -76,14 +82,18 @@ def load_project(
         root: folder, ``.tar.gz`` or single ``.rego`` file; ``None``: the stock bundle alone.
         data: data merged over everything, from the root of ``data``.
         standalone: whether it is a whole bundle; ``None``: it is one when it defines the decision itself.
+        verification: keys, when it must be signed.
 
     Raises:
-        PolicyLoadError: missing, empty or broken; the message names file and line.
+        PolicyLoadError: missing, empty, broken, or not signed as it must be; the message names file and line.
+        ConfigurationError: the stock bundle alone was to be verified.
     """
     stock = _stock()
     if root is None:
+        if verification is not None:
+            raise ConfigurationError("the stock bundle is part of the package and not signed: name a bundle to verify")
         return Project(None, stock, None, overlay(stock, data=data))
-    own = load_bundle(root)
+    own = load_bundle(root, verification=verification)
     decision = entry_path(EntryPoint.DECISION)
     if standalone is None:
         standalone = any(rule.path == decision for rule in parse_program(own.modules).rules)
