@@ -163,8 +163,12 @@ class AssignmentDetector:
             return None  # arn:aws:secretsmanager:eu-west-1:123456789012:secret:name
         name = data[name_start:name_end].decode("utf-8", "replace").strip(".- ")
         found = self._class_of(name, data, name_start, service_only=service_only)
-        if found is KeyClass.NONE:
-            return None
+        if (
+            found is KeyClass.NONE
+            or found is KeyClass.COOKIE
+            or (found is KeyClass.HEADER and "authorization" in name.lower())
+        ):
+            return None  # headers.py knows schemes and pairs
         if quoted:
             first = opened
             inner = _INNER_QUOTE.match(data, first)
@@ -195,7 +199,10 @@ class AssignmentDetector:
                 return None  # a name, with what belongs to it below
             if data[last : last + 1] == b")" and _PLAIN_WORD.fullmatch(data, first, last):
                 return None  # a type: fun login(password: CharArray)
-            if found in _WHOLE and last == bare[1]:
+            escape = data.find(b"\\n", first, last)
+            if escape > first:
+                last = escape
+            elif found in _WHOLE and last == bare[1]:
                 last = whole(data, first, last)
             if found is KeyClass.PASSWORD and delimiter == b":" and "phrase" in name.lower():
                 last = sentence(data, first, last)
@@ -261,14 +268,14 @@ class AssignmentDetector:
             return _PERSONAL_VALUE.fullmatch(value.strip()) is not None
         if found is KeyClass.PHRASE:
             return quoted and value.count(b" ") >= 11
-        if found is KeyClass.HEADER and "authorization" not in name.lower():
+        if found is KeyClass.HEADER:
+            if not quoted and inert.is_code(value) and not inert.has_digit(value):
+                return False
             return (
                 len(value) >= 6
                 and not inert.is_filler(value)
                 and (inert.has_digit(value) or len(value) >= 16 or not reads_like_words(value))
             )
-        if found in (KeyClass.HEADER, KeyClass.COOKIE):
-            return False  # headers.py knows schemes and pairs
         if not quoted and ((inert.is_code(value) and not inert.has_digit(value)) or called(data, end)):
             return False
         return inert.plausible_token(value, named=found is KeyClass.SERVICE or is_service(name), quoted=quoted)

@@ -14,6 +14,7 @@ _TAIL = b",;)]}&\\"
 _SPACES = (b" ", b"\n", b"\t", b"\r")
 _LINE = 512
 _PHRASE = re.compile(rb"[a-z]{2,10}(?:[ -][a-z]{2,10}){2,9}")
+_IN_NAME: Final = tuple(byte in _NAME_BYTES for byte in range(256))
 _LIMIT: Final = 4096
 
 
@@ -35,6 +36,8 @@ def is_name(data: bytes, first: int, opener: bytes) -> bool:
 
 def name_start_of(data: bytes, start: int) -> int:
     """Where the whole name around a keyword starts."""
+    if not start or not _IN_NAME[data[start - 1]]:
+        return start
     window = data[max(0, start - 64) : start]
     name_start = start - len(window) + len(window.rstrip(_NAME_BYTES))
     if 0 < name_start < start and data[name_start - 1] == 92 and data[name_start] in b"nrt":

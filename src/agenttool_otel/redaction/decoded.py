@@ -10,6 +10,10 @@ from agenttool_otel.redaction.views import Pieces, View, pieces_around
 __all__ = ["escaped_view", "html_view", "percent_view"]
 
 _PERCENT = re.compile(rb"(?:%[0-9A-Fa-f]{2})+")
+# by far most stand alone
+_ONE = {b"%%%02x" % code: bytes((code,)) for code in range(256)} | {
+    b"%%%02X" % code: bytes((code,)) for code in range(256)
+}
 _HEXADECIMAL = re.compile(rb"(?:\\x[0-9A-Fa-f]{2})+")
 # of printable ASCII, so that each is one byte
 _REFERENCE = re.compile(
@@ -17,11 +21,16 @@ _REFERENCE = re.compile(
 )
 
 
+def _bytes_of(match: re.Match[bytes]) -> bytes:
+    found = match.group()
+    return _ONE.get(found) or bytes.fromhex(found.replace(b"%", b"").decode())
+
+
 def percent_view(data: bytes) -> View | None:
     """Percent-encoded bytes decoded, one level; None where there are none."""
     if b"%" not in data or _PERCENT.search(data) is None:
         return None
-    plain = _PERCENT.sub(lambda match: bytes.fromhex(match.group().replace(b"%", b"").decode()), data)
+    plain = _PERCENT.sub(_bytes_of, data)
     return View("percent", plain, _Percent(data).source)
 
 

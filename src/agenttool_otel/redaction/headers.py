@@ -107,7 +107,7 @@ class HeaderDetector:
                     end = end if pair_end < 0 else pair_end
                     start = data.find(b"=", start, end) + 1
                 value = data[start:end]
-                if _is_taste(value):
+                if _is_taste(data[match.start(2) : end]):
                     continue
                 if len(value) >= 3 and not inert.is_template(value.partition(b"=")[2] or value):
                     yield Span(start, end, "cookie", "header:cookie")

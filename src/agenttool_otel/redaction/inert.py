@@ -63,7 +63,7 @@ _CODE = re.compile(
     rb"settings\.|secrets\.|vault:|ssm:|secretsmanager:|op://|ref\+|!Ref|!Sub|valueFrom).*)"
 )
 _UPPER_WORDS = re.compile(rb"[A-Z]{2,}(?:[_-][A-Z]{2,})+")
-_FILLER = re.compile(rb"[xX]{8,}|\*{4,}|\.{4,}|X{5,}-X{4,}|x{5,}-x{4,}")
+_FILLER = re.compile(rb"[xX]{8,}|\*{4,}|\#{4,}|\.{4,}|X{5,}-X{4,}|x{5,}-x{4,}")
 _SAME = re.compile(rb"(.)\1{9,}", re.DOTALL)
 _VERSION = re.compile(rb"(?:^|[-_@:v/])v?\d+\.\d+(?:\.\d+)*(?:[-_.+][A-Za-z0-9.]+)?$")
 _WORDS: Final = byte_words("stand_ins")
@@ -77,6 +77,7 @@ _TOKEN_CHARS = re.compile(rb"[A-Za-z0-9_\-.=+/~%|]+")
 _SEPARATORS = re.compile(rb"[-_./=|~+]+")
 _PRINTED = re.compile(rb"[\x21-\x7e]+")
 _SYMBOLS_OF_TEXT = re.compile(rb"://|[{}<>]|^[\w.:]+\(.*\)$|^[\w.+-]+@[\w-]+(?:\.[\w-]+)+$|^[\w-]+(?:[:.,/][\w-]+)+$")
+_SIGNS = re.compile(rb"[^\w:.,/-]")
 _DIGIT = re.compile(rb"[0-9]")
 _PATH = re.compile(rb"(?:\.{0,2}|~)/(?:\.?(?:[A-Za-z]|[A-Z]?[a-z]{1,14}(?:[-_]?[a-z0-9]{1,14}){0,4})(?:[/.]|$)|$)")
 _UUID = re.compile(rb"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -154,7 +155,7 @@ def _has_symbols(value: bytes) -> bool:
         and _PRINTED.fullmatch(value) is not None
         and has_digit(value)
         and not (is_template(value) or _template_word(value) or is_filler(value) or is_path(value))
-        and _SYMBOLS_OF_TEXT.search(value) is None
+        and (_SYMBOLS_OF_TEXT.search(value) is None or (len(value) >= 32 and len(set(_SIGNS.findall(value))) >= 4))
         and entropy(value) >= 3.0
     )
 
@@ -217,6 +218,10 @@ def plausible_token(value: bytes, *, least: int = 10, named: bool = False, quote
         return False
     if _TOKEN_CHARS.fullmatch(value) is None:
         return quoted and _has_symbols(value)
+    if not has_digit(value):
+        long = named and len(value) >= 20 and value.islower() and value.isalpha()
+        if not long and reads_like_words(value):
+            return False
     if (
         value.endswith((b"EXAMPLE", b"EXAMPLEKEY"))
         or is_template(value)
@@ -225,10 +230,7 @@ def plausible_token(value: bytes, *, least: int = 10, named: bool = False, quote
         or is_word_like(value)
     ):
         return False
-    if not has_digit(value):
-        if reads_like_words(value) and not (named and len(value) >= 20 and value.islower() and value.isalpha()):
-            return False
-    elif value.isdigit() and not named:
+    if value.isdigit() and not named:
         return len(value) >= 12 and entropy(value) >= 2.2
     bits = entropy(value)
     return bits >= (2.0 if len(value) < 16 else 2.4)

@@ -66,6 +66,7 @@ _SERVICE_TAILS: Final = words("service_tails")
 SERVICES: Final = words("services")
 """Services that hand out keys: ``zendesk_token`` and ``SONAR.LOGIN`` speak for a credential in whatever form."""
 _COMPACT: Final = (
+    ("storepass", KeyClass.PASSWORD), ("keypass", KeyClass.PASSWORD),
     ("password", KeyClass.PASSWORD), ("passwd", KeyClass.PASSWORD), ("passphrase", KeyClass.PASSWORD),
     ("secretkey", KeyClass.TOKEN), ("apikey", KeyClass.TOKEN), ("privatekey", KeyClass.TOKEN),
     ("accesskey", KeyClass.TOKEN), ("clientsecret", KeyClass.TOKEN), ("secret", KeyClass.TOKEN),

@@ -23,9 +23,16 @@ class KeywordIndex:
     found, and visiting every place would cost more.
     """
 
-    def __init__(self, words: Iterable[bytes], engine: Engine) -> None:
+    def __init__(self, words: Iterable[bytes], engine: Engine, *, frequent: frozenset[bytes] = _EVERYWHERE) -> None:
+        """Compile the search.
+
+        Args:
+            words: the literals.
+            engine: the matcher.
+            frequent: those of which any text is full.
+        """
         everything = sorted(set(words), key=lambda word: (-len(word), word))
-        self._short = tuple(word for word in everything if len(word) < _SHORT or word in _EVERYWHERE)
+        self._short = tuple(word for word in everything if len(word) < _SHORT or word in frequent)
         self._long = tuple(word for word in everything if word not in self._short)
         # a longer literal may hide a shorter one that begins at the same place
         self._implied = {
@@ -42,7 +49,7 @@ class KeywordIndex:
             for word in self._long
         }
         self._matcher = compile_pattern("|".join(re.escape(word.decode()) for word in self._long), engine)
-        located = [word for word in everything if len(word) >= _SHORT and word not in _EVERYWHERE]
+        located = [word for word in everything if len(word) >= _SHORT and word not in frequent]
         self._located = compile_pattern("|".join(re.escape(word.decode()) for word in located), engine)
 
     def hits(self, lowered: bytes) -> dict[bytes, list[int] | None]:

@@ -37,6 +37,9 @@ _LINES: Final = (
     r"(?m)" + _NAME + r"[\"']?:[ \t]*[|>][-+]?\d?[ \t]*\r?\n[ \t]+([^\r\n]{1,512})()",
     # variable "consumer_secret" { default = "..." }
     r"variable\s+\"" + _NAME + r"\"\s*\{[^{}]*?default\s*=\s*\"([^\"\r\n]{1,512})\"()",
+    # #define API_KEY "...", @api_key "...", {:client-secret "..."}
+    r"(?i)(?:^|[^\w.-])([A-Za-z_][\w-]{0,40}(?:secret|token|key|credential)[\w-]{0,24})[ \t]+\"([^\"\r\n]{10,512})\"()",
+    r"(?i)\bsetx[ \t]+" + _NAME + r"[ \t]+\"?([^\s\"]{1,512})()",
     # aws configure set aws_secret_access_key ...
     r"\b(?:config|configure)[ \t]+set[ \t]+(?:--\w+[ \t]+)?" + _NAME + r"[ \t]+[\"']?([^\s\"']{1,512})()",
 )
@@ -51,12 +54,14 @@ _SECRET: Final = re.compile(rb"(?m)^kind:[ \t]*[\"']?Secret[\"']?[ \t]*(?:#.*)?\
 _DOCUMENT: Final = re.compile(rb"(?m)^(?=---)")
 _LINE: Final = re.compile(rb"(?m)^[ \t]+[\w.\-]+:[ \t]+[\"']?([^\s\"'|>][^\r\n\"']*)")
 
-_LINE_WORDS: Final = (b": |", b": >", b"variable ", b" set ")
+_LINE_WORDS: Final = (b": |", b": >", b"variable ", b" set ", b"setx ", b'key "', b'secret "', b'token "')
 
 SHAPES: Final = (
     r":[ \t]*[|>][-+]?\d?[ \t]*\r?\n",
     r"variable\s+\"",
     r"config(?:ure)?[ \t]+set",
+    r"\bsetx\s",
+    r"(?:secret|token|key|credential)[\w-]*[ \t]+\"[^\"]{10}",
     r"<[\w:]*(?:passw|pwd|secret|token)\w*[\s>]",
     r"</?value>",
     r"value[\\\"']*\s?[:=]",

@@ -13,12 +13,15 @@ from importlib import resources
 from typing import Any, Final, NamedTuple
 
 from agenttool_otel.redaction import inert
+from agenttool_otel.redaction.keywords import KeywordIndex
 from agenttool_otel.redaction.patterns import compile_pattern
 from agenttool_otel.redaction.types import Engine, Span
 
 __all__ = ["Statement", "StatementDetector", "load_statements"]
 
-_FREQUENT: Final = frozenset((b"pass", b"password", b"pw", b"secret", b"token", b"api", b"auth", b"net "))
+_FREQUENT: Final = frozenset(
+    (b"pass", b"password", b"pw", b"secret", b"token", b"api", b"auth", b"net ", b"user ", b"element")
+)
 _MACROS: Final = (
     ("<T>", r"\\{0,3}[\"']([^\"'\r\n\\]{1,256})\\{0,3}[\"']"),
     ("<Q>", r"\\{0,3}[\"']"),
@@ -70,15 +73,14 @@ class StatementDetector:
 
     def __init__(self, engine: Engine) -> None:
         self._statements = tuple((item, compile_pattern(item.pattern, engine)) for item in load_statements())
-        # words of which any text is full are asked for one by one, the others with one search for all
-        words = sorted({word for item in load_statements() for word in item.keywords} - _FREQUENT)
-        self._rare = compile_pattern("|".join(re.escape(word.decode()) for word in words), engine)
-        self._frequent = tuple(pair for pair in self._statements if not _FREQUENT.isdisjoint(pair[0].keywords))
+        words = {word for item in load_statements() for word in item.keywords}
+        self._keywords = KeywordIndex(words, engine, frequent=_FREQUENT)
 
     def find(self, data: bytes, lowered: bytes) -> Iterable[Span]:
         """Spans of values, without their quotes."""
-        for statement, matcher in self._statements if self._rare.search(lowered) is not None else self._frequent:
-            if any(word in lowered for word in statement.keywords):
+        present = self._keywords.hits(lowered).keys()
+        for statement, matcher in self._statements:
+            if not present.isdisjoint(statement.keywords):
                 for match in matcher.finditer(data):
                     start, end = match.span(1)
                     if _fits(statement, data[start:end]):

@@ -148,7 +148,7 @@ class TokenDetector:
 
 
 def _is_secret(rule: TokenRule, value: bytes) -> bool:
-    if rule.filler and inert.is_filler(value):
+    if rule.filler and (inert.is_filler(value) or (inert.is_stand_in(value) and reads_like_words(value))):
         return False
     if value.endswith(b"EXAMPLE") and rule.id == "aws_access_key":
         return False
