@@ -75,6 +75,12 @@ def test_values_of_a_decoded_manifest_key_and_form_field_go() -> None:
     assert redact(other).value == other
 
 
+@pytest.mark.parametrize("secret", ["kqzvhxwjrtplmnbd", "kQzVhXwJrTpLmNbDqZ"])
+def test_a_credential_of_letters_is_not_taken_for_a_scheme(secret: str) -> None:
+    assert secret not in default_redactor().redact_text(f"Authorization: {secret} sent to host").value
+    assert default_redactor().redact_text("Authorization: required for this route").redactions == ()
+
+
 class TestTokensInPieces:
     """A token is one for whoever reads it, however it was written."""
 

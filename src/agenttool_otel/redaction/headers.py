@@ -85,6 +85,8 @@ class HeaderDetector:
                         yield Span(start, end, "authorization", "header:authorization")
                 elif _credible(value, scheme):
                     yield Span(start, end, "authorization", "header:authorization")
+                elif scheme is not None and not _KNOWN.fullmatch(scheme) and _credible(scheme, None):
+                    yield Span(scheme_start, scheme_end, "authorization", "header:authorization")
         if b"bearer" in lowered or b"basic" in lowered or b"token" in lowered:
             for match in self._bare.finditer(data):
                 value = match.group(2)
