@@ -186,14 +186,22 @@ def _sizes(char: str) -> tuple[int, int]:
 def pieces_around(data: bytes, pattern: re.Pattern[bytes], taken: int) -> Pieces:
     """The map where each match became one byte per ``taken`` bytes (0: nothing), and the rest stays."""
     pieces = Pieces()
+    ats, starts, mades, takens = pieces.at.append, pieces.start.append, pieces.made.append, pieces.taken.append
     at = start = 0
+    # without a call for each piece: an adversary's text has hundreds of thousands
     for match in pattern.finditer(data):
         first, last = match.span()
         if first > start:
-            pieces.add(at, start, 1, 1)
+            ats(at)
+            starts(start)
+            mades(1)
+            takens(1)
             at += first - start
         if taken:
-            pieces.add(at, first, 1, taken)
+            ats(at)
+            starts(first)
+            mades(1)
+            takens(taken)
             at += (last - first) // taken
         start = last
     if start < len(data):
