@@ -161,7 +161,7 @@ KEPT: dict[str, tuple[str, ...]] = {
     ),
     "other": (
         "00000010  03 00 3e 00 01 00 00 00  40 10 00 00 00 00 00 00  |..>.....@.......|",
-        "+ pwd\n/home/runner/work/shop\nPWD=/home/runner/work/shop\nOLDPWD=/home/runner/work",
+        "+ pwd\n/srv/ci/shop\nPWD=/srv/ci/shop\nOLDPWD=/home/runner/work",
         "glpat-your-access-token",
         "aws s3api list-objects-v2 --bucket nf --starting-token eyJDb250aW51YXRpb25Ub2tlbiI6IG51bGwgfQ==",
         "Set-Cookie: theme=dark; Path=/; Max-Age=31536000",
