@@ -10,7 +10,7 @@ import math
 import re
 import string
 import sysconfig
-from collections import Counter
+from collections import Counter, defaultdict
 from itertools import pairwise
 from pathlib import Path
 
@@ -36,11 +36,11 @@ def words() -> dict[str, int]:
 
 def table(counts: dict[str, int]) -> dict[str, str]:
     """One row of digits for each first letter."""
-    pairs: Counter[str] = Counter()
+    pairs: defaultdict[str, float] = defaultdict(float)
     for word, count in counts.items():
         for first, second in pairwise(word):
             # rare words count nearly as much as frequent ones: it is about what can be a word
-            pairs[first + second] += math.log2(1 + count)  # type: ignore[assignment]
+            pairs[first + second] += math.log2(1 + count)
     rows = {}
     for first in string.ascii_lowercase:
         whole = sum(pairs[first + second] for second in string.ascii_lowercase)

@@ -228,6 +228,6 @@ class Endings:
             call: the call, whose own secrets the message may quote.
         """
         try:
-            return self._recorder.cleaner(call, self._clean)(str(error)) or type(error).__name__
+            return self.redact(str(error), call) or type(error).__name__
         except Exception:
             return type(error).__name__

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Final
 
 from agenttool_otel.effects import RunHook
@@ -395,11 +396,7 @@ class HookRunner:
 
     def _note(self, call: Invocation, hook: Hook, run: HookRun, record: HookRecord) -> None:
         """Write the outputs into the record, and pass on what has no effect on the call itself."""
-        state = _state(call)
-
-        def clean(text: str) -> str:
-            return self._endings.redact(text, call)
-
+        state, clean = _state(call), partial(self._endings.redact, call=call)
         if run.failed:
             record.failure = {  # type: ignore[attr-defined]
                 "error_type": _failure(run),

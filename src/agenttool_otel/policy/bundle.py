@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from agenttool_otel.errors import PolicyLoadError
 from agenttool_otel.names import FailClosedCause
+from agenttool_otel.policy.jsonio import loads_unique
 
 __all__ = [
     "MANIFEST",
@@ -99,7 +100,7 @@ def _parse_data(path: str, content: bytes) -> Any:
         text = content.decode("utf-8")
         if path.endswith((".yaml", ".yml")):
             return _parse_yaml(path, text)
-        return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse)
+        return loads_unique(text)
     except RecursionError:
         raise PolicyLoadError(f"{path}: nested too deeply") from None
     except json.JSONDecodeError as error:
@@ -121,17 +122,6 @@ def _parse_yaml(path: str, text: str) -> Any:
         raise PolicyLoadError(f"{path}{line}: not YAML: {getattr(error, 'problem', 'syntax error')}") from None
     # only what JSON can say: dates and other YAML types have no meaning in Rego
     return json.loads(json.dumps(value, allow_nan=False))
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    result = dict(pairs)
-    if len(result) != len(pairs):
-        raise ValueError("an object has the same key twice")
-    return result
-
-
-def _refuse(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")
 
 
 def _merge(target: dict[str, Any], source: dict[str, Any], path: str, place: str = "") -> None:

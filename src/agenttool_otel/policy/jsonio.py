@@ -17,7 +17,15 @@ from agenttool_otel.errors import PolicyEvaluationError
 from agenttool_otel.names import FailClosedCause
 from agenttool_otel.policy.types import PolicyInput
 
-__all__ = ["MAX_ANSWER_BYTES", "MAX_DEPTH", "MAX_INPUT_BYTES", "decode_strict", "encode_arguments", "encode_document"]
+__all__ = [
+    "MAX_ANSWER_BYTES",
+    "MAX_DEPTH",
+    "MAX_INPUT_BYTES",
+    "decode_strict",
+    "encode_arguments",
+    "encode_document",
+    "loads_unique",
+]
 
 MAX_INPUT_BYTES: Final = 16 * 1024 * 1024
 """Default limit of an encoded policy input, in bytes."""
@@ -94,6 +102,18 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 _decode: Final = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse_constant).decode
+
+
+def loads_unique(text: str) -> Any:
+    """Parse JSON that has no key twice and no NaN, as files that people write.
+
+    Args:
+        text: the JSON text.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant)
 
 
 def _depth(value: Any, limit: int) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 
-from agenttool_otel.redaction.views import Pieces, View, pieces_around
+from agenttool_otel.redaction.views import Around, View
 
 __all__ = ["escaped_view", "html_view", "percent_view"]
 
@@ -31,23 +31,7 @@ def percent_view(data: bytes) -> View | None:
     if b"%" not in data or _PERCENT.search(data) is None:
         return None
     plain = _PERCENT.sub(_bytes_of, data)
-    return View("percent", plain, _Percent(data).source)
-
-
-class _Percent:
-    """The map of a percent-decoded reading, made when it is asked for."""
-
-    __slots__ = ("_data", "_pieces")
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._pieces: Pieces | None = None
-
-    def source(self, position: int) -> tuple[int, int]:
-        """As ``Pieces.source``."""
-        if self._pieces is None:
-            self._pieces = pieces_around(self._data, _PERCENT, 3)
-        return self._pieces.source(position)
+    return View("percent", plain, Around(data, _PERCENT, 3).source)
 
 
 def html_view(data: bytes) -> View | None:
@@ -58,23 +42,8 @@ def html_view(data: bytes) -> View | None:
     """
     if b"&" not in data or _REFERENCE.search(data) is None:
         return None
-    pieces = Pieces()
-    parts: list[bytes] = []
-    at = start = 0
-    for match in _REFERENCE.finditer(data):
-        first, last = match.span()
-        if first > start:
-            pieces.add(at, start, 1, 1)
-            parts.append(data[start:first])
-            at += first - start
-        parts.append(html.unescape(match.group().decode()).encode())
-        pieces.add(at, first, 1, last - first)
-        at += 1
-        start = last
-    if start < len(data):
-        pieces.add(at, start, 1, 1)
-        parts.append(data[start:])
-    return View("html", b"".join(parts), pieces.source)
+    plain = _REFERENCE.sub(lambda match: html.unescape(match.group().decode()).encode(), data)
+    return View("html", plain, Around(data, _REFERENCE, None).source)
 
 
 def escaped_view(data: bytes) -> View | None:
@@ -86,4 +55,4 @@ def escaped_view(data: bytes) -> View | None:
     if b"\\x" not in data or _HEXADECIMAL.search(data) is None:
         return None
     plain = _HEXADECIMAL.sub(lambda match: bytes.fromhex(match.group().replace(b"\\x", b"").decode()), data)
-    return View("escaped", plain, pieces_around(data, _HEXADECIMAL, 4).source)
+    return View("escaped", plain, Around(data, _HEXADECIMAL, 4).source)

@@ -76,7 +76,7 @@ class HeaderDetector:
             for match in self._authorization.finditer(data):
                 _, (scheme_start, scheme_end), (start, end) = spans_of(match, 2)
                 scheme = data[scheme_start:scheme_end] if scheme_start >= 0 else None
-                end -= len(data[start:end]) - len(data[start:end].rstrip(b"}])"))
+                end = start + len(data[start:end].rstrip(b"}])"))
                 value = data[start:end]
                 if scheme is not None and scheme.lower() in _WHOLE_LINE:
                     rest = _LINE_REST.match(data, start)

@@ -28,7 +28,6 @@ __all__ = [
     "is_template",
     "is_word_like",
     "plausible_token",
-    "reads_like_words",
 ]
 
 _TEMPLATE = re.compile(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from agenttool_otel.redaction.views import View, pieces_around
+from agenttool_otel.redaction.views import Around, View
 
 __all__ = [
     "concatenated_view",
@@ -50,7 +50,7 @@ def joined_view(data: bytes, start: int = 0, end: int | None = None) -> View | N
     joined = without_breaks(part)
     if not joined:
         return None
-    pieces = pieces_around(part, _BREAK, 0)
+    pieces = Around(part, _BREAK, 0)
 
     def locate(position: int) -> tuple[int, int]:
         first, last = pieces.source(position)
@@ -115,8 +115,7 @@ def concatenated_view(data: bytes) -> View | None:
         return None
     if _CONCATENATION.search(data) is None:
         return None
-    pieces = pieces_around(data, _CONCATENATION, 0)
-    return View("concatenated", _CONCATENATION.sub(b"", data), pieces.source, joins=True)
+    return View("concatenated", _CONCATENATION.sub(b"", data), Around(data, _CONCATENATION, 0).source, joins=True)
 
 
 def narrowed_view(data: bytes) -> View | None:
@@ -127,7 +126,7 @@ def narrowed_view(data: bytes) -> View | None:
     """
     if b"\0" not in data:
         return None
-    return View("narrowed", data.replace(b"\0", b""), pieces_around(data, _ZERO, 0).source, joins=True)
+    return View("narrowed", data.replace(b"\0", b""), Around(data, _ZERO, 0).source, joins=True)
 
 
 def uncoloured_view(data: bytes) -> View | None:
@@ -138,7 +137,7 @@ def uncoloured_view(data: bytes) -> View | None:
     """
     if b"[" not in data or _COLOUR.search(data) is None:
         return None
-    return View("uncoloured", _COLOUR.sub(b"", data), pieces_around(data, _COLOUR, 0).source, joins=True)
+    return View("uncoloured", _COLOUR.sub(b"", data), Around(data, _COLOUR, 0).source, joins=True)
 
 
 def unwrapped_view(data: bytes) -> View | None:
@@ -149,4 +148,4 @@ def unwrapped_view(data: bytes) -> View | None:
     """
     if b"=\n" not in data and b"=\r\n" not in data:
         return None
-    return View("unwrapped", _SOFT_BREAK.sub(b"", data), pieces_around(data, _SOFT_BREAK, 0).source, joins=True)
+    return View("unwrapped", _SOFT_BREAK.sub(b"", data), Around(data, _SOFT_BREAK, 0).source, joins=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from itertools import chain
 from typing import Final
 
 from agenttool_otel.redaction import inert
@@ -93,20 +94,16 @@ class PairDetector:
 
     def find(self, data: bytes, lowered: bytes) -> Iterable[Span]:
         """Spans of values, without their quotes."""
-        if b"value" in lowered or b"</" in data:
-            for pair in self._pairs:
-                for match in pair.finditer(data):
+        marked = b"</" in data
+        for wanted, matchers in (
+            (marked or b"value" in lowered, self._pairs),
+            (marked, (self._element,)),
+            (any(word in lowered for word in _LINE_WORDS), self._lines),
+            (b"env " in lowered or b"arg " in lowered, (self._env,)),
+        ):
+            if wanted:
+                for match in chain.from_iterable(matcher.finditer(data) for matcher in matchers):
                     yield from self._pair(data, match)
-        if b"</" in data:
-            for match in self._element.finditer(data):
-                yield from self._pair(data, match)
-        if any(word in lowered for word in _LINE_WORDS):
-            for line in self._lines:
-                for match in line.finditer(data):
-                    yield from self._pair(data, match)
-        if b"env " in lowered or b"arg " in lowered:
-            for match in self._env.finditer(data):
-                yield from self._pair(data, match)
         if b"kind: secret" in lowered:
             yield from self._manifests(data)
 

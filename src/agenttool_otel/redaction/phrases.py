@@ -63,7 +63,7 @@ class PhraseDetector:
         self._said = compile_pattern(_SAID, engine)
         self._said_elsewhere = compile_pattern(_SAID_ELSEWHERE, engine)
         self._seed = compile_pattern(_SEED, engine)
-        said = "|".join(f"(?:{pattern.removeprefix('(?i)')})" for pattern in (_SAID, _SAID_ELSEWHERE, _SEED))
+        said = "|".join(f"(?:{pattern.removeprefix('(?i)')})" for pattern in (_SAID, _SAID_ELSEWHERE))
         self._any = compile_pattern(f"(?i){said}", engine)
         self._netrc = compile_pattern(_NETRC, engine)
         self._line = compile_pattern(_LINE_OF_WORDS, engine)

@@ -13,6 +13,7 @@ from agenttool_otel.redaction import inert
 from agenttool_otel.redaction.flags import argument_spans
 from agenttool_otel.redaction.headers import header_secret
 from agenttool_otel.redaction.keys import KeyClass, classify, is_label, is_service, kind_of_key, normal_name
+from agenttool_otel.redaction.letters import reads_like_words
 from agenttool_otel.redaction.phrases import is_word_list
 
 __all__ = [
@@ -163,7 +164,7 @@ def _token(raw: bytes) -> bool:
         )
     if raw.isdigit():
         return len(raw) >= 4
-    if inert.is_filler(raw) or inert.is_stand_in(raw) or (inert.is_word_like(raw) and inert.reads_like_words(raw)):
+    if inert.is_filler(raw) or inert.is_stand_in(raw) or (inert.is_word_like(raw) and reads_like_words(raw)):
         return False
     return len(raw) >= 6 or (len(raw) >= 4 and not raw.isalpha())
 

@@ -16,7 +16,7 @@ from functools import lru_cache
 
 from agenttool_otel.redaction.types import Span
 
-__all__ = ["Pieces", "View", "needs_normalising", "normalised_view", "pieces_around"]
+__all__ = ["Around", "View", "needs_normalising", "normalised_view"]
 
 _INVISIBLE = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
@@ -183,8 +183,32 @@ def _sizes(char: str) -> tuple[int, int]:
     return len(_PLAIN[ord(char)].encode("utf-8", "surrogatepass")), len(char.encode("utf-8", "surrogatepass"))
 
 
-def pieces_around(data: bytes, pattern: re.Pattern[bytes], taken: int) -> Pieces:
-    """The map where each match became one byte per ``taken`` bytes (0: nothing), and the rest stays."""
+class Around:
+    """The map where matches were replaced and the rest stays, made when it is first asked for: most are not."""
+
+    __slots__ = ("_data", "_pattern", "_pieces", "_taken")
+
+    def __init__(self, data: bytes, pattern: re.Pattern[bytes], taken: int | None) -> None:
+        """Keep what the map is made of.
+
+        Args:
+            data: the original.
+            pattern: what was replaced.
+            taken: each match became one byte per so many bytes; 0: nothing; None: one byte as a whole.
+        """
+        self._data = data
+        self._pattern = pattern
+        self._taken = taken
+        self._pieces: Pieces | None = None
+
+    def source(self, position: int) -> tuple[int, int]:
+        """As ``Pieces.source``."""
+        if self._pieces is None:
+            self._pieces = _pieces_around(self._data, self._pattern, self._taken)
+        return self._pieces.source(position)
+
+
+def _pieces_around(data: bytes, pattern: re.Pattern[bytes], each: int | None) -> Pieces:
     pieces = Pieces()
     ats, starts, mades, takens = pieces.at.append, pieces.start.append, pieces.made.append, pieces.taken.append
     at = start = 0
@@ -197,6 +221,7 @@ def pieces_around(data: bytes, pattern: re.Pattern[bytes], taken: int) -> Pieces
             mades(1)
             takens(1)
             at += first - start
+        taken = last - first if each is None else each
         if taken:
             ats(at)
             starts(first)

@@ -17,6 +17,7 @@ from agenttool_otel.errors import ConfigurationError, PolicyError
 from agenttool_otel.policy.authoring.building import ALGORITHMS
 from agenttool_otel.policy.authoring.project import Project, load_project
 from agenttool_otel.policy.bundle_signature import BundleVerification, VerificationKey
+from agenttool_otel.policy.jsonio import loads_unique
 
 __all__ = [
     "EXIT_CODES",
@@ -102,17 +103,6 @@ def print_json(value: Any) -> None:
     sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=True) + "\n")
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    result = dict(pairs)
-    if len(result) != len(pairs):
-        raise ValueError("an object has the same key twice")
-    return result
-
-
-def _refuse(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")
-
-
 def read_json(source: Path | None, what: str) -> Any:
     """Read a JSON document strictly: no doubled keys, no NaN, at most 8 MB.
 
@@ -132,7 +122,7 @@ def read_json(source: Path | None, what: str) -> Any:
                 content = stream.read(_MAX_INPUT + 1)
         if len(content) > _MAX_INPUT:
             raise ConfigurationError(f"{what} from {name} is larger than {_MAX_INPUT} bytes")
-        return json.loads(content.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_refuse)
+        return loads_unique(content.decode("utf-8"))
     except OSError as error:
         raise ConfigurationError(f"{what} can't be read from {name}: {error.strerror or error}") from None
     except json.JSONDecodeError as error:
