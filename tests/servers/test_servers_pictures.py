@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import httpx
 import pytest
 import seeded
 import servers_run
@@ -72,6 +73,18 @@ def picture(place: Any, path: Path, **options: Any) -> None:
 
     with Image.open(path) as image:
         assert len(image.convert("RGB").getcolors(1 << 24) or []) > 50
+
+
+def until_stored(url: str, trace_id: str) -> None:
+    """Wait until Phoenix knows a trace: it stores after it has answered, and its page looks for a trace once only."""
+    deadline = time.monotonic() + 60
+    with httpx.Client(trust_env=False, timeout=10) as client:
+        while True:
+            answer = client.get(f"{url}/v1/projects/default/spans", params={"trace_id": trace_id, "limit": 1})
+            if any(span["context"]["trace_id"] == trace_id for span in answer.raise_for_status().json()["data"]):
+                return
+            assert time.monotonic() < deadline, "the trace was exported and never stored"
+            time.sleep(0.2)
 
 
 def test_prometheus_shows_decisions_by_behaviour(world: World, page: Any, folder: Path) -> None:
@@ -139,7 +152,9 @@ def test_the_trace_stores_page_shows_a_denied_call(world: World, page: Any, fold
     with servers_run.phoenix(tmp_path) as url:
         exporter = OTLPSpanExporter(f"{url}/v1/traces")
         assert exporter.export(spans) is SpanExportResult.SUCCESS
-        page.goto(f"{url}/redirects/traces/{span.context.trace_id:032x}")
+        trace_id = f"{span.context.trace_id:032x}"
+        until_stored(url, trace_id)
+        page.goto(f"{url}/redirects/traces/{trace_id}")
         page.get_by_role("tab", name="Attributes").first.click(timeout=90_000)
         page.get_by_text("agenttool.permission.rule").first.wait_for(timeout=30_000)
         text = page.inner_text("body")
