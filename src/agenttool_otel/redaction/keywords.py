@@ -72,6 +72,10 @@ class KeywordIndex:
                         places.append(at + offset)
         return found
 
+    def occurs(self, lowered: bytes) -> bool:
+        """Whether any literal occurs."""
+        return self._matcher.search(lowered) is not None or any(word in lowered for word in self._short)
+
     def places(self, lowered: bytes, most: int) -> list[int] | None:
         """Where literals begin, without those that are part of many words; None when there are more than ``most``."""
         found: list[int] = []

@@ -10,7 +10,12 @@ from collections.abc import Iterable
 from agenttool_otel.redaction.patterns import compile_pattern
 from agenttool_otel.redaction.types import Engine, Span
 
-__all__ = ["PrivateKeyDetector"]
+__all__ = ["PRIVATE_KEY", "UNTERMINATED", "PrivateKeyDetector"]
+
+PRIVATE_KEY = "private_key"
+"""The kind of what is found here."""
+UNTERMINATED = "pem_unterminated"
+"""The rule of a key that the text does not close."""
 
 _BEGIN = r"-----BEGIN[ A-Z0-9_-]{0,60}PRIVATE KEY(?: BLOCK)?-{4,5}"
 _END = rb"-----END"
@@ -38,9 +43,9 @@ class PrivateKeyDetector:
             end = data.find(_END, body)
             if end < 0:
                 if size - body >= 24:
-                    yield Span(start, size, "private_key", "pem_unterminated")
+                    yield Span(start, size, PRIVATE_KEY, UNTERMINATED)
                 return
             tail = data.find(b"-----", end + len(_END))
             done = size if tail < 0 else tail + 5
             if end - body >= _LEAST:
-                yield Span(start, done, "private_key", "pem")
+                yield Span(start, done, PRIVATE_KEY, "pem")

@@ -9,6 +9,7 @@ from typing import Any, Final
 from agenttool_otel.names import RedactionState
 from agenttool_otel.redaction.keys import normal_name
 from agenttool_otel.redaction.pointers import NO_TARGETS, targets
+from agenttool_otel.redaction.spread import columns, lists_of
 from agenttool_otel.redaction.structure import KeyRules, secret_paths
 from agenttool_otel.redaction.text import TextRedactor
 from agenttool_otel.redaction.types import Redacted, Redaction, RedactionSettings
@@ -110,6 +111,8 @@ class Redactor:
             strings = strings_of(value, self._settings, self._names.extra)
         if strings is None:
             return False
+        if self._text.suspicious_together(strings):
+            return False
         size = sum(map(len, strings)) + len(strings)
         if (
             budget is not None
@@ -122,10 +125,17 @@ class Redactor:
         return not any(self._text.suspicious(text) for text in strings)
 
     def _json_rules(self, parsed: Any, depth: int) -> dict[tuple[str | int, ...], tuple[str, str, int]]:
-        if not self._settings.key_names:
-            return {}
-        found = secret_paths(parsed, self._names)
-        return {path: (verdict.kind, verdict.rule, verdict.start) for path, verdict in found.items()}
+        rules: dict[tuple[str | int, ...], tuple[str, str, int]] = {}
+        if self._settings.key_names:
+            found = secret_paths(parsed, self._names)
+            rules = {path: (verdict.kind, verdict.rule, verdict.start) for path, verdict in found.items()}
+        for path, items in lists_of(parsed):
+            for column in columns(items):
+                for cut in self._text.spread(column.pieces):
+                    piece = column.pieces[cut.place].encode("utf-8", "surrogatepass")
+                    start = len(piece[: cut.start].decode("utf-8", "surrogatepass"))
+                    rules.setdefault((*path, *column.steps[cut.place]), (cut.kind, cut.rule, start))
+        return rules
 
     def _dropped(self, reason: str) -> Redacted:
         placeholder = self._text.placeholders.make("failed", b"")

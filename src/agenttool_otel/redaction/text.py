@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from agenttool_otel.redaction import json_text
@@ -32,6 +34,7 @@ from agenttool_otel.redaction.phrases import PhraseDetector
 from agenttool_otel.redaction.pii import PiiDetector, card_number
 from agenttool_otel.redaction.placeholders import Placeholders, omitted
 from agenttool_otel.redaction.private_keys import PrivateKeyDetector
+from agenttool_otel.redaction.spread import Cut, cuts, edges, whole
 from agenttool_otel.redaction.statements import StatementDetector
 from agenttool_otel.redaction.tables import TableDetector
 from agenttool_otel.redaction.tokens import TokenDetector
@@ -138,6 +141,7 @@ class TextRedactor:
         self._joined: TokenDetector | None = None
         if settings.enabled and "tokens" in settings.detectors:
             self._joined = TokenDetector(engine, joined_only=True)
+        self._keys = tuple(detector for detector in own if detector.name == "private_keys")
         # a foreign detector may find anything, so then nothing is gated
         patterns = tuple(pattern for _, pattern in settings.extra_patterns)
         self._gate = None if extra else gate(engine, patterns, tuple(_spellings(settings.extra_keys)))
@@ -224,6 +228,57 @@ class TextRedactor:
                 self._run((self._joined,), concatenated, found)
             for joined in self._joined_views(data):
                 self._run((self._joined,), joined, found)
+        return self._merge(data, found)
+
+    def suspicious_together(self, strings: Sequence[str]) -> bool:
+        """Whether strings of a value could hold a secret together of which none holds enough to be suspicious.
+
+        Args:
+            strings: the strings, in any order that keeps those of a list in theirs.
+        """
+        if len(strings) < 2:
+            return False
+        bare = "".join(strings).lower().encode("utf-8", "surrogatepass")
+        if b"private key" in bare:
+            return True
+        if self._joined is None or not self._joined.keywords.occurs(bare):
+            return False
+        # most of what is found here is a keyword that any text is full of
+        return self._joined.keywords.places(bare, 0) is None or bool(self.spread(strings))
+
+    def spread(self, pieces: Sequence[str]) -> list[Cut]:
+        """The parts of secrets that are spread over strings which follow each other.
+
+        Args:
+            pieces: the strings.
+
+        Raises:
+            DetectorFailed: a detector raised.
+        """
+        raw = [piece.encode("utf-8", "surrogatepass") for piece in pieces]
+        found: list[Cut] = []
+        if any(b"-----" in piece for piece in raw):
+            found.extend(chain.from_iterable(cuts(whole(raw), b"", partial(self._find_by, self._keys))))
+        tokens = edges(raw)
+        for separator in (b"", b"\n"):  # parts of a text, or its lines
+            taken = {cut.place for cut in found}
+            for parts in cuts(tokens, separator, self._find_joined):
+                if not any(cut.place in taken for cut in parts):
+                    found.extend(parts)
+        return found
+
+    def _find_by(self, detectors: tuple[Detector, ...], data: bytes) -> list[Span]:
+        found: list[tuple[int, Span]] = []
+        self._run(detectors, View_of(data), found)
+        return self._merge(data, found)
+
+    def _find_joined(self, data: bytes) -> list[Span]:
+        if self._joined is None or not self._joined.keywords.occurs(data.lower()):
+            return []
+        found: list[tuple[int, Span]] = []
+        self._run((self._joined,), View_of(data), found)
+        for joined in self._joined_views(data):
+            self._run((self._joined,), joined, found)
         return self._merge(data, found)
 
     def card(self, number: int) -> bool:

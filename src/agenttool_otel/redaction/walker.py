@@ -8,6 +8,7 @@ from typing import Any, Final
 from agenttool_otel.redaction.keys import KeyClass, classify
 from agenttool_otel.redaction.placeholders import omitted
 from agenttool_otel.redaction.pointers import Targets, pointer_of
+from agenttool_otel.redaction.spread import Column, Cut, columns
 from agenttool_otel.redaction.structure import (
     TELLING_KEYS,
     KeyRules,
@@ -24,6 +25,7 @@ __all__ = ["Walk", "strings_of"]
 
 _LONG_KEY: Final = 16
 _POINTER_LIMIT: Final = 1000
+_ROUNDS: Final = 5
 
 
 def strings_of(root: Any, settings: RedactionSettings, extra: frozenset[str]) -> list[str] | None:
@@ -291,8 +293,10 @@ class Walk:
         if self._full(len(items)):
             return omitted("nodes")
         verdicts: dict[int, Verdict] = {}
-        if self._settings.key_names and self._settings.enabled and forced is None:
-            verdicts = list_verdicts(items, self._names)
+        if forced is None:
+            items = self._united(items)
+            if self._settings.key_names and self._settings.enabled:
+                verdicts = list_verdicts(items, self._names)
         out = []
         for index, child in enumerate(items):
             self._path.append(index)
@@ -306,6 +310,48 @@ class Walk:
             finally:
                 self._path.pop()
         return tuple(out) if issubclass(kind, tuple) else out
+
+    def _united(self, items: list[Any]) -> list[Any]:
+        """The items without the secrets that are spread over several of them."""
+        if len(items) < 2 or not self._text.active:
+            return items
+        changed = items
+        for column in columns(items):
+            try:
+                for _ in range(_ROUNDS):  # two tokens may share the character between them
+                    found = self._text.spread(self._affordable(column.pieces))
+                    if not found:
+                        break
+                    if changed is items:
+                        changed = list(items)
+                    self._cut(changed, column, found)
+            except DetectorFailed as error:
+                self.failed = True
+                self._note("failed", error.detector)
+                return [self._make.make("failed", b"")]
+        return changed
+
+    def _cut(self, items: list[Any], column: Column, found: list[Cut]) -> None:
+        for cut in sorted(found, key=lambda cut: cut.start, reverse=True):
+            index, *keys = column.steps[cut.place]
+            raw = column.pieces[cut.place].encode("utf-8", "surrogatepass")
+            clean = b"".join((raw[: cut.start], self._make.make(cut.kind, cut.secret).encode(), raw[cut.end :]))
+            column.pieces[cut.place] = text = clean.decode("utf-8", "surrogatepass")
+            items[index] = {**items[index], keys[0]: text} if keys else text
+            self._path.extend((index, *keys))
+            self._note(cut.kind, cut.rule)
+            del self._path[-1 - len(keys) :]
+
+    def _affordable(self, pieces: list[str]) -> list[str]:
+        """Those of the first strings that the budget still allows to be looked at."""
+        if self._left is None:
+            return pieces
+        left = self._left
+        for count, piece in enumerate(pieces):
+            left -= len(piece)
+            if left < 0:
+                return pieces[:count]
+        return pieces
 
     def _child(self, child: Any, verdict: Verdict | None) -> Any:
         if verdict is None or not verdict.whole:
