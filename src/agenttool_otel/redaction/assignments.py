@@ -74,6 +74,11 @@ _GENERIC = re.compile(rb"[A-Z]\w*<[A-Za-z&'][\w, <>&':.]*>")
 _ELSE = re.compile(
     rb"[/~.].*|[\w./-]+/[\w.-]+\.(?:txt|key|pem|crt|json|ya?ml|env|cfg|conf|ini)|(?:String|Int|ID|Boolean|Float)!"
 )
+_TYPE = re.compile(rb"(?:[A-Z][a-z0-9]+){2,4}[?!]?")
+_DECLARES = re.compile(
+    rb"\b(?:pub|struct|interface|class|record|val|var|let|type|readonly|private|public)\b[^\r\n=]*\Z"
+)
+_ROLE = re.compile(rb"(?i)\b(?:user|role)\b[^;]*\Z")
 _CHOSEN = re.compile(rb"[A-Za-z0-9!@#$%^&*_+-]+")
 _CALL = re.compile(rb"[A-Za-z_][\w.]*[(\[][^\s]*[)\]]")
 _CODE_VALUE = re.compile(rb"\d{3,10}")
@@ -170,6 +175,13 @@ class AssignmentDetector:
         ):
             return None  # headers.py knows schemes and pairs
         if quoted:
+            if (
+                delimiter == b":"
+                and opened == mark_end + 1
+                and before == 32
+                and _ROLE.search(data, max(0, name_start - 128), name_start)
+            ):
+                return None  # a variable of psql: CREATE USER x PASSWORD :'pw'
             first = opened
             inner = _INNER_QUOTE.match(data, first)
             if inner is not None and opened - opening == 1:
@@ -197,6 +209,15 @@ class AssignmentDetector:
                 return None
             if data[last - 1 : last] == b":" and b"\n" in data[mark_end:first]:
                 return None  # a name, with what belongs to it below
+            if _TYPE.fullmatch(data, first, last) and _DECLARES.search(data, max(0, name_start - 64), name_start):
+                return None  # a type: pub password: SecretString
+            if (
+                found is KeyClass.PASSWORD
+                and delimiter == b":"
+                and data[first:last].istitle()
+                and is_label(data[first:last])
+            ):
+                return None  # the same word in another language
             if data[last : last + 1] == b")" and _PLAIN_WORD.fullmatch(data, first, last):
                 return None  # a type: fun login(password: CharArray)
             escape = data.find(b"\\n", first, last)

@@ -42,6 +42,7 @@ _NUMBERISH = re.compile(rb"[\d.:/,-]+(?:/(?:tcp|udp))?")
 _USER_FLAGS = frozenset(("-u", "-U", "--user", "--proxy-user", "--creds", "--credentials", "--auth", "-a"))
 _USERS = frozenset((b"user", b"username", b"login", b"name", b"email", b"me", b"myuser", b"your_username"))
 _PASSES = frozenset((b"pass", b"password", b"passwd", b"pwd", b"pw", b"mypass", b"mypassword"))
+_SENTENCE = re.compile(rb"[A-Za-z]{2,}(?:[ ,][a-z]|\.)")
 _PROSE = byte_words("links")
 _LIMIT = 1024
 
@@ -66,6 +67,11 @@ class FlagDetector:
                 continue  # a list holds its values in quotes
             if found in (KeyClass.PASSWORD, KeyClass.TOKEN, KeyClass.CODE, KeyClass.WEAK):
                 start, end = _value(data, match.start(2), match.end(2), match.start(3), match.end(3))
+                if match.start(2) < 0:
+                    if data[match.start() : match.start() + 1] == b"[" and data[end - 1 : end] == b"]":
+                        end -= 1  # [--token TOKEN]
+                    if start - match.end(1) > 1 and _SENTENCE.match(data, start):
+                        continue  # what a help text says of the flag stands apart from it
                 if flag_secret(found, data[start:end]):
                     yield Span(start, end, kind_of_key(found), "flag:" + found.value)
         for match in self._user.finditer(data):

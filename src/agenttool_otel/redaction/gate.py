@@ -10,6 +10,7 @@ import re
 from functools import lru_cache
 
 from agenttool_otel.redaction.assignments import KEYWORDS, NAME_END, service_words
+from agenttool_otel.redaction.labelled import LABEL_GATE
 from agenttool_otel.redaction.pairs import SHAPES
 from agenttool_otel.redaction.patterns import Matcher, compile_pattern
 from agenttool_otel.redaction.statements import load_statements
@@ -58,9 +59,11 @@ def gate(engine: Engine, extra: tuple[str, ...] = (), words: tuple[str, ...] = (
         *_BESIDE,
         *sorted({re.escape(word.decode()) for item in load_statements() for word in item.keywords} - _COMMON),
         GATE,
+        rf"(?:{LABEL_GATE})[^\r\n\d]{{0,28}}\d",
         rf"(?:{service_words()})[\w.\- ]*[\"'`\\\]]*\s*[:=,]",
         r"\b(?:bearer|basic|token)\s",
         r"code (?:for [\w@.\- ]*)?(?:is|was)\b",
+        r"\b(?:pw|clave)\b[\w@.\- ]*:",
         r"(?:login|user)\s+\S+\s+password",
         r"value\s?=",
         "jdbc:",

@@ -33,7 +33,7 @@ _COOKIE = (
 )
 _CURL = r"(?:^|\s)(?:-b|--cookie)[ =]\\{0,3}[\"']?(" + _PAIR + r"(?:;[ \t]{0,4}" + _PAIR + ")*)"
 _TASTE = re.compile(rb"[\w.-]+=[A-Za-z_.-]{0,15}")
-_SESSION = re.compile(rb"(?i)ses|sid|auth|token|jwt|csrf|key|secret|remember|user|id$")
+_SESSION = re.compile(rb"(?i)ses|(?:^|[._-])sid|sid$|auth|token|jwt|csrf|key|secret|remember|user|id$")
 _VALUE = re.compile(rb"[\w=~@.+/:|%-]{6,}")
 _SCHEME = re.compile(rb"(?i)\s*(?:(" + _SCHEMES.encode() + rb")[ \t]+)?(.*)", re.DOTALL)
 _LINE_REST = re.compile(rb"[^\r\n\"'`\\]*")

@@ -40,7 +40,7 @@ _TEMPLATE = re.compile(
     | \$[A-Z_][A-Z0-9_]*  | \$[a-z_]+  | \$\d  # $VAR
     | \$                                       # what is left of ${...} when braces end a value
     | %\w*% | %\(?\w*\)?[sdrv]                 # %VAR%, %s, %(name)s
-    | @[A-Za-z_]+@ | \#\{.*\}
+    | @[A-Za-z_][\w.-]*@ | \#\{.*\}
     | <[^<>]*> | &lt;.*&gt;
     | \[[a-zA-Z _-]*\]
     | (?:\\?\*)+ | [xX*.\-_\#?\xe2\x80\xa2\xa6]+   # xxxx, ****, ....
@@ -59,7 +59,8 @@ _GRAMMAR: Final = words("grammar")
 _ELIDED = re.compile(rb"[A-Za-z0-9_\-.]{0,16}(?:\.\.\.|\xe2\x80\xa6)")
 _CODE = re.compile(
     rb"(?:[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+|(?:os\.environ|process\.env|getenv|System\.getenv|env\.|self\.|this\.|config\.|"
-    rb"settings\.|secrets\.|vault:|ssm:|secretsmanager:|op://|ref\+|!Ref|!Sub|valueFrom).*)"
+    rb"settings\.|secrets\.|vault:|ssm:|secretsmanager:|op://|ref\+|!Ref|!Sub|valueFrom).*"
+    rb"|(?:Get|Read|New|ConvertTo|ConvertFrom|Import|Select|Unprotect)-[A-Z]\w+)"
 )
 _UPPER_WORDS = re.compile(rb"[A-Z]{2,}(?:[_-][A-Z]{2,})+")
 _FILLER = re.compile(rb"[xX]{8,}|\*{4,}|\#{4,}|\.{4,}|X{5,}-X{4,}|x{5,}-x{4,}")

@@ -59,6 +59,7 @@ _CODES: Final = words("codes")
 _PHRASES: Final = words("phrases")
 _PERSONAL: Final = words("personal")
 _HEADERS: Final = words("headers")
+_COOKIES: Final = words("cookies")
 _WEAK: Final = frozenset(
     ["auth", "credential", "credentials", "creds", "cred", "login", "signature", "sig", "sessioncookie"]
 )
@@ -108,7 +109,7 @@ def _classify(name: str) -> KeyClass:
     compact = "".join(words)
     if compact in _HEADERS:
         return KeyClass.HEADER
-    if compact in ("cookie", "setcookie", "cookies", "cookie2", "setcookie2", "httpcookie", "cookieheader"):
+    if compact in _COOKIES:
         return KeyClass.COOKIE
     if not words:
         return KeyClass.NONE

@@ -19,7 +19,7 @@ _SAID = (
     r"|pw|pass|verification code|security code|one[ -]time (?:code|password)|login code)"
     r"(?: (?:for|of|to|on) [\w@.\- ]{1,40}?)?"
     r"(?: (?:is|was)(?: (?:now|set to|still|currently))?:?|\s+(?:set|changed|reset) to:?) +"
-    r"(?:(\\{0,3}[\"'`])|([^\s\"'`<>]+))"
+    r"(?:(\\{0,3}[\"'`])|(?:[«„“‹]\s?)?([^\s\"'`<>«„“‹]+))"
 )
 _SAID_ELSEWHERE = (
     r"(?i)(?:passwor[dt]|kennwort|mot de passe|contrase(?:n|ñ)a|clave|senha|wachtwoord|has(?:l|ł)o|heslo|geslo|parola"
@@ -27,7 +27,12 @@ _SAID_ELSEWHERE = (
     r"(?: (?:für|pour|para|per|voor|do|för|для|de|von|von der|vom|des|du|della|del|von dem|für den|für die|für das)"
     r" [^\s\"'`<>]{1,40}(?: [^\s\"'`<>]{1,20})?)?"
     r"(?: (?:lautet|ist|war|wurde|est|es|era|é|è|is|to|je|är|er|on|это|—|–):? +|(?:是|为|為):? ?|は *)"
-    r"(?:(\\{0,3}[\"'`])|([^\s\"'`<>]+))"
+    r"(?:(\\{0,3}[\"'`])|(?:[«„“‹]\s?)?([^\s\"'`<>«„“‹]+))"
+)
+# words that say it less clearly: only what has letters and digits counts behind them
+_SAID_VAGUELY = (
+    r"(?i)(?:\b(?:pw|pass|clave|(?:wpa[23]?|wi-?fi|wlan|network)[ -]?(?:key|schl(?:ü|ue)ssel|code))"
+    r"(?: (?:for|of|to|on|de|del|für) [\w@.\-]{1,40})?\s?:|(?:ş|s)ifre(?:si|niz|miz)?:?)[ \t]+(?:(\z)|([^\s\"'`<>]+))"
 )
 _SEED = (
     r"(?i)\b(?:mnemonic|seed ?(?:phrase|words)|recovery[ _-]?(?:phrase|words)|"
@@ -62,8 +67,9 @@ class PhraseDetector:
     def __init__(self, engine: Engine) -> None:
         self._said = compile_pattern(_SAID, engine)
         self._said_elsewhere = compile_pattern(_SAID_ELSEWHERE, engine)
+        self._said_vaguely = compile_pattern(_SAID_VAGUELY, engine)
         self._seed = compile_pattern(_SEED, engine)
-        said = "|".join(f"(?:{pattern.removeprefix('(?i)')})" for pattern in (_SAID, _SAID_ELSEWHERE))
+        said = "|".join(f"(?:{pattern.removeprefix('(?i)')})" for pattern in (_SAID, _SAID_ELSEWHERE, _SAID_VAGUELY))
         self._any = compile_pattern(f"(?i){said}", engine)
         self._netrc = compile_pattern(_NETRC, engine)
         self._line = compile_pattern(_LINE_OF_WORDS, engine)
@@ -73,6 +79,7 @@ class PhraseDetector:
         if self._any.search(data) is not None:
             yield from self._spoken(data, self._said)
             yield from self._spoken(data, self._said_elsewhere)
+            yield from self._spoken(data, self._said_vaguely, vague=True)
         if b"login" in lowered and b"password" in lowered:
             for match in self._netrc.finditer(data):
                 if not inert.is_template(match.group(1)):
@@ -85,7 +92,7 @@ class PhraseDetector:
                 if is_word_list(match.group(1).split(b" ")):
                     yield Span(match.start(1), match.end(1), "seed_phrase", "phrase:words")
 
-    def _spoken(self, data: bytes, matcher: Matcher) -> Iterable[Span]:
+    def _spoken(self, data: bytes, matcher: Matcher, *, vague: bool = False) -> Iterable[Span]:
         for match in matcher.finditer(data):
             if match.start(1) >= 0:
                 start = match.end(1)
@@ -97,7 +104,7 @@ class PhraseDetector:
                 start, end = match.start(2), match.end(2)
                 value = data[start:end].rstrip(b".,;:!?)")
                 end = start + len(value)
-                if _VAGUE.match(data, match.start()) and not _MIXED.fullmatch(value):
+                if (vague or _VAGUE.match(data, match.start())) and not _MIXED.fullmatch(value):
                     continue
                 if not inert.has_digit(value) and reads_like_words(value):
                     continue

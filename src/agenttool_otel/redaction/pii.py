@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from agenttool_otel.redaction import inert
+from agenttool_otel.redaction.labelled import LabelledNumbers
 from agenttool_otel.redaction.patterns import compile_pattern, spans_of
 from agenttool_otel.redaction.types import Engine, Span
 from agenttool_otel.redaction.words import byte_words, words
@@ -85,6 +86,7 @@ class PiiDetector:
         self._card = compile_pattern(_CARD, engine)
         self._iban = compile_pattern(_IBAN, engine)
         self._phone = compile_pattern(_PHONE, engine)
+        self._labelled = LabelledNumbers(engine)
         self._digits = compile_pattern(r"\d{2}[\d -]{0,3}\d|\(\d{3}\)", engine)
         # one search for all: most texts have none of them
         self._any_id = compile_pattern("|".join(f"(?:{pattern})" for _, pattern in _IDS), engine)
@@ -113,6 +115,7 @@ class PiiDetector:
                 start, end = spans_of(match, 0)[0]
                 if _is_phone(data, start, end):
                     yield Span(start, end, "phone", "pii:phone")
+        yield from self._labelled.find(data)
         if self._any_id.search(data) is None:
             return
         for name, matcher, check in self._ids:
