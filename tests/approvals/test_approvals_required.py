@@ -300,6 +300,7 @@ def test_a_process_that_dies_with_a_taken_call_leaves_its_approval_interrupted(p
     first, approver = approving(processes)
     invocation_id = waiting(first)
     store = processes.start().governor.approvals.store
+    owned_by_a_dead_process(store)
     taken = store.take_required(invocation_id, "completed")
     assert taken.claim is not None
     assert store.recover() == []  # this process holds it, and is alive
