@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from opentelemetry.trace import Link
 
+from agenttool_otel.approvals.settling import settled
+from agenttool_otel.approvals.store_required import RequiredCall
 from agenttool_otel.catalog import ToolSpec, declare
 from agenttool_otel.drivers import arun, run
 from agenttool_otel.effects import Attempt
@@ -16,14 +20,18 @@ from agenttool_otel.errors import (
     ApprovalNotFound,
     InvocationNotFound,
     ResultInvalid,
+    ToolChanged,
     ToolFailed,
+    UnknownTool,
 )
 from agenttool_otel.invocation import Invocation
-from agenttool_otel.names import AbortReason, ApprovalStatus
+from agenttool_otel.names import AbortReason, ApprovalStatus, ErrorClass, Ownership, RequiredStatus
+from agenttool_otel.pipeline.carried import unpack
 from agenttool_otel.pipeline.custom import continued
 from agenttool_otel.records import ToolResult
 from agenttool_otel.records.values import to_json_value
 from agenttool_otel.resume import asking_context, asking_span
+from agenttool_otel.tool import bind_again
 
 if TYPE_CHECKING:
     from agenttool_otel.approvals.types import ApprovalRequest, StoredCall
@@ -50,19 +58,22 @@ def complete_call(governor: Governor, invocation_id: str, result: Any, error: Ex
         The terminal envelope.
 
     Raises:
-        InvocationNotFound: no call of that id waits for a result in this process.
+        InvocationNotFound: no call of that id waits for a result.
         InvocationConflict: it was completed or interrupted already.
         ResultInvalid: the result does not fit the tool's output schema; the call waits on.
+        UnknownTool: another process permitted it, and this one has no tool of that id; the call waits on.
+        ToolChanged: another process permitted it, and its tool is declared otherwise here; the call waits on.
+        ApprovalStoreError: the store keeps the call and can't say who is first; the call waits on.
         TypeError: neither a result nor an error was given, or both.
     """
-    call, attempt = _taken(governor, invocation_id, result, error)
-    return to_result(run(call, governor.pipeline.complete(call, attempt, _first_span(call)), governor))
+    call, attempt, links = _taken(governor, invocation_id, result, error)
+    return to_result(run(call, governor.pipeline.complete(call, attempt, links), governor))
 
 
 async def acomplete_call(
     governor: Governor, invocation_id: str, result: Any, error: Exception | str | None
 ) -> ToolResult:
-    """The same without blocking the event loop.
+    """The same without blocking the event loop; once the call is taken it is completed, canceled or not.
 
     Args:
         governor: the Governor.
@@ -73,8 +84,14 @@ async def acomplete_call(
     Returns:
         The terminal envelope.
     """
-    call, attempt = _taken(governor, invocation_id, result, error)
-    await arun(call, governor.pipeline.complete(call, attempt, _first_span(call)), governor)
+    canceled = None
+    if governor.pipeline.required.blocks:
+        (call, attempt, links), canceled = await settled(partial(_taken, governor, invocation_id, result, error))
+    else:
+        call, attempt, links = _taken(governor, invocation_id, result, error)
+    await arun(call, governor.pipeline.complete(call, attempt, links), governor)
+    if canceled is not None:
+        raise canceled
     if isinstance(call.exception, asyncio.CancelledError):
         raise call.exception
     return to_result(call)
@@ -82,19 +99,58 @@ async def acomplete_call(
 
 def _taken(
     governor: Governor, invocation_id: str, result: Any, error: Exception | str | None
-) -> tuple[Invocation, Attempt]:
+) -> tuple[Invocation, Attempt, tuple[Link, ...]]:
     if (result is NOTHING) == (error is None):
         raise TypeError("a call is completed with a result or with an error")
     if not isinstance(error, (Exception, str, type(None))):
         raise TypeError("an error is a text or an exception")
     required = governor.pipeline.required
-    check = required.look(invocation_id).spec.output_check
+    waiting = required.look(invocation_id)
+    if isinstance(waiting, RequiredCall):
+        _check_tool(governor, waiting)
+    call, links = _second_part(governor, waiting)
+    check = call.spec.output_check
     if error is None and check is not None and not check.is_valid(to_json_value(result)):
         raise ResultInvalid("the result does not fit the tool's output schema")
-    call = required.take(invocation_id, "completed")
+    _hold(call, required.take(invocation_id, RequiredStatus.COMPLETED))
     if error is None:
-        return continued(call), Attempt(result)
-    return continued(call), Attempt(exception=ToolFailed(error) if isinstance(error, str) else error)
+        return call, Attempt(result), links
+    return call, Attempt(exception=ToolFailed(error) if isinstance(error, str) else error), links
+
+
+def _check_tool(governor: Governor, waiting: RequiredCall) -> None:
+    """Refuse to settle a call that another process permitted unless its tool is here, as it was there."""
+    tool = governor.find(waiting.tool_id)
+    if tool is None:
+        raise UnknownTool(
+            f"no tool {waiting.tool_id} in this process",
+            error_class=ErrorClass.UNKNOWN_TOOL,
+            invocation_id=waiting.invocation_id,
+        )
+    # the digest does not cover who fulfils the tool
+    if tool.spec.digest != waiting.declaration_digest or tool.spec.ownership != Ownership.CUSTOM:
+        raise ToolChanged(f"{waiting.tool_id} is declared otherwise here than where its call was permitted")
+
+
+def _second_part(governor: Governor, waiting: Invocation | RequiredCall) -> tuple[Invocation, tuple[Link, ...]]:
+    """Make the second part of a waiting call, and the link to its first."""
+    if isinstance(waiting, Invocation):
+        return continued(waiting), _first_span(waiting)
+    stored, tool = waiting.context, governor.find(waiting.tool_id)
+    spec = tool.spec if tool is not None else undeclared(waiting.tool_id, str(stored.get("tool_name")))
+    # the call is still its actor's, whoever ends it
+    context = contextvars.Context().run(asking_context, stored)
+    call = unpack(waiting.invocation_id, stored, spec, replace(context, surface=stored.get("surface")))
+    if tool is not None:
+        bind_again(call)
+    return call, asking_span(stored)
+
+
+def _hold(call: Invocation, taken: Invocation | RequiredCall) -> None:
+    """Give the second part the claim of the approval, if there was one, so that it is ended with the call."""
+    call.claim = taken.claim
+    if call.request is None and taken.claim is not None:
+        call.request = taken.claim.request
 
 
 def _first_span(call: Invocation) -> tuple[Link, ...]:
@@ -138,8 +194,11 @@ async def ainterrupt_call(governor: Governor, invocation_id: str, reason: str) -
         The terminal envelope: canceled.
     """
     why = _readable(governor, reason)
-    call, links = await asyncio.to_thread(_cleared, governor, invocation_id, why)
-    return to_result(await arun(call, governor.pipeline.interrupt(call, why, links), governor))
+    (call, links), canceled = await settled(partial(_cleared, governor, invocation_id, why))
+    await arun(call, governor.pipeline.interrupt(call, why, links), governor)
+    if canceled is not None:
+        raise canceled
+    return to_result(call)
 
 
 def _readable(governor: Governor, reason: str) -> str:
@@ -148,8 +207,9 @@ def _readable(governor: Governor, reason: str) -> str:
 
 def _cleared(governor: Governor, invocation_id: str, reason: str) -> tuple[Invocation, tuple[Link, ...]]:
     """Take the call out of its waiting, so that nobody can answer or complete it any more."""
+    required = governor.pipeline.required
     try:
-        waiting = governor.pipeline.required.take(invocation_id, "interrupted")
+        waiting = required.look(invocation_id)
     except InvocationNotFound as nowhere:
         try:
             stored = governor.approvals.waiting(invocation_id)
@@ -158,7 +218,9 @@ def _cleared(governor: Governor, invocation_id: str, reason: str) -> tuple[Invoc
         request = governor.approvals.store.cancel(stored.request.request_id, reason)
         governor.pipeline.paused.take(invocation_id)
         return _asking_call(governor, stored, request), asking_span(stored.context)
-    return continued(waiting), _first_span(waiting)
+    call, links = _second_part(governor, waiting)
+    _hold(call, required.take(invocation_id, RequiredStatus.INTERRUPTED))
+    return call, links
 
 
 def _asking_call(governor: Governor, stored: StoredCall, request: ApprovalRequest) -> Invocation:

@@ -42,6 +42,7 @@ __all__ = [
     "ResultInvalid",
     "ResultRequired",
     "ToolBlocked",
+    "ToolChanged",
     "ToolDenied",
     "ToolFailed",
     "ToolInputInvalid",
@@ -208,7 +209,7 @@ class ToolFailed(AgentToolError):
 
 
 class InvocationNotFound(AgentToolError, LookupError):
-    """No call of that id waits in this process."""
+    """No call of that id waits, in this process or in its approval store."""
 
 
 class InvocationConflict(AgentToolError):
@@ -217,6 +218,10 @@ class InvocationConflict(AgentToolError):
 
 class ResultInvalid(AgentToolError, ValueError):
     """A result from outside does not fit the tool's output schema; the call waits on."""
+
+
+class ToolChanged(AgentToolError):
+    """Another process permitted the call of a tool that is declared otherwise here; the call waits on."""
 
 
 class PolicyError(AgentToolError):

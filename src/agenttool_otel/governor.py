@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import tempfile
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +29,7 @@ from agenttool_otel.invocation import Invocation
 from agenttool_otel.names import Attr, Behavior, Event, Label, ToolKind
 from agenttool_otel.opening import Policy, open_engines
 from agenttool_otel.pipeline import Pipeline
-from agenttool_otel.pipeline.custom import RequiredAction
+from agenttool_otel.pipeline.required_action import RequiredAction
 from agenttool_otel.policy.bundle import default_bundle_path
 from agenttool_otel.policy.cache import DecisionCache
 from agenttool_otel.policy.decider import Decider
@@ -121,7 +122,8 @@ class Governor:
             shadow_engines=shadow_engines,
             shadow_packages=shadow_packages,
         )
-        self.approvals = Approvals(approver, self._store_opener(approvals))
+        configured = bool(approvals or self.settings.approvals_url)
+        self.approvals = Approvals(approver, self._store_opener(approvals), configured=configured)
         self.results = results or ResultKeeper(self._open_results, max_inline_chars=self.settings.max_inline_chars)
         self.errors = ErrorMapper(redact=self.clean)
         for exception, error in (errors or {}).items():
@@ -137,6 +139,7 @@ class Governor:
             hooks=hooks,
             clean=self.clean,
             known_tools=self._known_tools,
+            approvals=self.approvals,
         )
         self._protected = self._protected_places()
         self.telemetry.instruments.observe_cache(self._cache_counts)
@@ -235,6 +238,9 @@ class Governor:
     ) -> ToolResult:
         """Take the result of a custom tool's call, which was permitted here and ran elsewhere.
 
+        With an approval store that outlives the process it may have been permitted by any process that shares the
+        store; this one then has to know the tool, declared as it was there.
+
         Args:
             invocation_id: the invocation, from ``ResultRequired`` or the envelope's ``requires_action``.
             result: what the tool returned.
@@ -244,9 +250,12 @@ class Governor:
             The terminal envelope.
 
         Raises:
-            InvocationNotFound: no call of that id waits for a result in this process.
+            InvocationNotFound: no call of that id waits for a result.
             InvocationConflict: it was completed or interrupted already.
             ResultInvalid: the result does not fit the tool's output schema; the call waits on.
+            UnknownTool: another process permitted it, and this one has no tool of that id; the call waits on.
+            ToolChanged: another process permitted it, and its tool is declared otherwise here; the call waits on.
+            ApprovalStoreError: the store keeps the call and can't say who is first; the call waits on.
             TypeError: neither a result nor an error was given, or both.
         """
         return complete_call(self, invocation_id, result, error)
@@ -277,6 +286,7 @@ class Governor:
             InvocationNotFound: no call of that id waits.
             InvocationConflict: it was completed or interrupted already.
             ApprovalConflict: its approval was rejected, used, or ended otherwise already.
+            ApprovalStoreError: the store failed; the call waits on.
         """
         return interrupt_call(self, invocation_id, reason)
 
@@ -291,8 +301,13 @@ class Governor:
 
     @property
     def required_actions(self) -> Sequence[RequiredAction]:
-        """The calls of custom tools that wait for a result in this process, oldest first."""
+        """The calls of custom tools that wait for a result, oldest first: of this process, and of all that share its
+        approval store, if it has one that outlives the process. While the store can't be read, only this process's."""
         return self.pipeline.required.list()
+
+    async def arequired_actions(self) -> Sequence[RequiredAction]:
+        """As ``required_actions``, without blocking the event loop."""
+        return await asyncio.to_thread(self.pipeline.required.list)
 
     # --- preflight ---------------------------------------------------------------------------------------------------
 

@@ -178,6 +178,14 @@ class Invocation:
             ids[number] = new_id("perm")
         return str(ids[number])
 
+    def adopt_decision_ids(self, ids: list[str]) -> None:
+        """Take over the ids of the verdicts from the process that decided.
+
+        Args:
+            ids: one for each verdict, oldest first.
+        """
+        self.__dict__["_ids"] = dict(enumerate(ids))
+
     @property
     def ran(self) -> bool:
         """Whether the tool returned a value."""

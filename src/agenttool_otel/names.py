@@ -523,6 +523,17 @@ class ApprovalLogKind(StrEnum):
     INTERRUPTED = "interrupted"
     GRANTED = "granted"
     GRANT_REVOKED = "grant_revoked"
+    RESULT_REQUIRED = "result_required"
+    RESULT_COMPLETED = "result_completed"
+    RESULT_INTERRUPTED = "result_interrupted"
+
+
+class RequiredStatus(StrEnum):
+    """States of a custom tool's call that the approval store keeps until its result arrives."""
+
+    WAITING = "waiting"
+    COMPLETED = "completed"
+    INTERRUPTED = "interrupted"
 
 
 # --- policy ---------------------------------------------------------------------------------------------------------

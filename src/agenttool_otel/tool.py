@@ -88,6 +88,23 @@ def bind_json(call: Invocation) -> None:
     call.call_args, call.call_kwargs = parameters.unbind(call.bound)
 
 
+def bind_again(call: Invocation) -> None:
+    """Bind the JSON arguments that another process permitted a call with; what can't be read as before stays JSON.
+
+    Args:
+        call: the call, with its inputs.
+    """
+    parameters, given = call.spec.parameters, call.permission_input
+    try:
+        call.bound = (
+            snapshot(given)
+            if parameters is None
+            else {name: parameters.coerce(name, value) for name, value in parameters.spread(given).items()}
+        )
+    except (TypeError, ValueError):
+        call.bound = {}
+
+
 def rebind_python(call: Invocation, before: dict[str, Any], after: dict[str, Any]) -> None:
     """Put a changed JSON input into the Python arguments: what did not change stays the object it was.
 

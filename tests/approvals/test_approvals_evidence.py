@@ -168,15 +168,18 @@ def test_sealed_values_open_unchanged_and_any_changed_byte_is_noticed(value: Any
 # --- opening --------------------------------------------------------------------------------------------------------
 
 
-def test_an_older_schema_is_brought_up_to_date_without_losing_requests(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", [1, 2])
+def test_an_older_schema_is_brought_up_to_date_without_losing_requests(tmp_path: Path, version: int) -> None:
     path, key = tmp_path / "a.db", generate_key()
     request = ApprovalStore(path, key=key).create(a_request(), ARGS)
     with sqlite3.connect(path) as old:
-        old.execute("DROP TABLE agenttool_approval_grant")
-        old.execute("DELETE FROM agenttool_approval_schema WHERE version = 2")
+        for table in ("agenttool_approval_grant", "agenttool_approval_required")[version - 1 :]:
+            old.execute(f"DROP TABLE {table}")
+        old.execute("DELETE FROM agenttool_approval_schema WHERE version > ?", (version,))
     store = ApprovalStore(path, key=key)
     assert store.get(request.request_id).status is Status.PENDING
     assert store.list_grants() == []
+    assert store.list_required() == []
     with sqlite3.connect(path) as new:
         assert new.execute("SELECT max(version) FROM agenttool_approval_schema").fetchone() == (schema.VERSION,)
 

@@ -7,10 +7,14 @@ import json
 import os
 import platform
 from pathlib import Path
+from typing import Any, Final
 
 from agenttool_otel.approvals.clock import BOOT_ID
 
-__all__ = ["is_dead", "this_process"]
+__all__ = ["HELD", "is_dead", "is_lost", "this_process"]
+
+HELD: Final[set[str]] = set()
+"""Claims that this process was given and has not ended."""
 
 
 def this_process() -> str:
@@ -49,6 +53,20 @@ def is_dead(owner: str) -> bool | None:
     except OSError:
         return False
     return False
+
+
+def is_lost(row: Any, now_us: int) -> bool:
+    """Tell whether the run of a claimed request will never be ended by whoever holds the claim.
+
+    Args:
+        row: the request's row.
+        now_us: the store's time.
+    """
+    owner = row.claim_owner or ""
+    if owner == this_process():
+        return row.claim_id not in HELD  # a commit whose answer never arrived
+    dead = is_dead(owner)
+    return bool(dead) if dead is not None else (row.lease_us or 0) <= now_us
 
 
 def _host() -> str:

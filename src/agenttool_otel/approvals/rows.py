@@ -17,10 +17,12 @@ __all__ = [
     "grant_of",
     "open_answer",
     "open_call",
+    "open_required",
     "request_of",
     "seal_answer",
     "seal_call",
     "seal_request",
+    "seal_required",
     "unreadable",
 ]
 
@@ -54,6 +56,31 @@ def seal_answer(sealer: Sealer, request_id: str, answer: ApprovalAnswer, digest:
         "at_us": now_us,
     }
     return sealer.seal(body, purpose="answer", row=request_id)
+
+
+def seal_required(sealer: Sealer, invocation_id: str, body: dict[str, Any]) -> bytes:
+    """Seal a call that waits for its result."""
+    return sealer.seal(body, purpose="required", row=invocation_id)
+
+
+def open_required(sealer: Sealer, row: Any) -> dict[str, Any]:
+    """Return what was sealed of a call that waits for its result.
+
+    Raises:
+        ApprovalStoreError: it was changed or sealed under another key, or its readable columns are not its own.
+    """
+    body = sealer.open(row.sealed_call, purpose="required", row=row.invocation_id)
+    try:
+        known = type(body["arguments"]) is dict and type(body["context"]) is dict
+        known = known and type(body["declaration_digest"]) is str
+        own = (body["tool_id"], body["request_id"], body["claim_id"]) == (row.tool_id, row.request_id, row.claim_id)
+    except (KeyError, TypeError):
+        known = own = False
+    if not known:
+        raise ApprovalStoreError("the stored call is not in a known format")
+    if not own:
+        raise ApprovalStoreError("the stored call belongs to another row")
+    return dict(body)
 
 
 def open_answer(sealer: Sealer, row: Any) -> tuple[ApprovalAnswer, str] | None:

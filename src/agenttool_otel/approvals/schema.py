@@ -27,7 +27,18 @@ from sqlalchemy import (
 
 from agenttool_otel.errors import ApprovalStoreError
 
-__all__ = ["MIGRATIONS", "VERSION", "current_version", "grants", "head", "log", "migrate", "requests", "versions"]
+__all__ = [
+    "MIGRATIONS",
+    "VERSION",
+    "current_version",
+    "grants",
+    "head",
+    "log",
+    "migrate",
+    "requests",
+    "required",
+    "versions",
+]
 
 metadata: Final = MetaData()
 
@@ -103,6 +114,22 @@ grants: Final = Table(
     Index("agenttool_approval_grant_tool", "tool_id", "expires_us"),
 )
 
+required: Final = Table(
+    "agenttool_approval_required",
+    metadata,
+    Column("invocation_id", String(200), primary_key=True),
+    Column("tool_id", String(400), nullable=False),
+    Column("status", String(20), nullable=False),
+    Column("created_us", BigInteger, nullable=False),
+    Column("ended_us", BigInteger),
+    Column("request_id", String(200)),
+    Column("claim_id", String(200)),
+    Column("sealed_call", LargeBinary, nullable=False),
+    Index("agenttool_approval_required_status", "status", "created_us"),
+    Index("agenttool_approval_required_claim", "claim_id"),
+)
+"""Permitted calls of custom tools that wait for their result; request and claim where they had to be approved."""
+
 
 def _version_1(connection: Connection) -> None:
     for table in (head, requests, log):
@@ -116,7 +143,11 @@ def _version_2(connection: Connection) -> None:
     grants.create(connection)
 
 
-MIGRATIONS: Final[tuple[Callable[[Connection], None], ...]] = (_version_1, _version_2)
+def _version_3(connection: Connection) -> None:
+    required.create(connection)
+
+
+MIGRATIONS: Final[tuple[Callable[[Connection], None], ...]] = (_version_1, _version_2, _version_3)
 """Each brings the schema from version ``index`` to ``index + 1``; a released one is never changed."""
 
 VERSION: Final = len(MIGRATIONS)

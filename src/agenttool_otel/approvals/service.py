@@ -36,10 +36,18 @@ class Approvals:
     Args:
         approver: who is asked in place; ``None`` leaves every ask pending.
         open_store: makes the store, at first use.
+        configured: whether somebody chose the store; otherwise it is one in memory.
     """
 
-    def __init__(self, approver: Approver | AsyncApprover | None, open_store: Callable[[], ApprovalStore]) -> None:
+    def __init__(
+        self,
+        approver: Approver | AsyncApprover | None,
+        open_store: Callable[[], ApprovalStore],
+        *,
+        configured: bool = False,
+    ) -> None:
         self.approver = approver
+        self.configured = configured
         self._open_store = open_store
         self._store: ApprovalStore | None = None
         self._lock = threading.Lock()
@@ -54,6 +62,18 @@ class Approvals:
                 if store is None:
                     store = self._store = self._open_store()
         return store
+
+    def lasting(self) -> ApprovalStore | None:
+        """Return the store where it outlives this process, ``None`` where it is in memory.
+
+        Raises:
+            ApprovalStoreError: it can't be opened.
+            ConfigurationError: it has no usable URL or key.
+        """
+        if not self.configured:
+            return None
+        store = self.store
+        return store if store.lasting else None
 
     def close(self) -> None:
         """Close the store, if it was opened."""

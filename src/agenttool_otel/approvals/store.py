@@ -8,8 +8,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
+from agenttool_otel.approvals.settling import settled
 from agenttool_otel.approvals.store_sync import DEFAULT_TTL, Recovered, SyncApprovalStore
 from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest, Claim, Grant, StoredCall
 from agenttool_otel.errors import ApprovalError
@@ -112,10 +114,7 @@ class ApprovalStore(SyncApprovalStore):
 
 async def _settled(function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
     """Run a write to its end even if the task is canceled: a cancellation must not hide what was committed."""
-    task = asyncio.ensure_future(asyncio.to_thread(function, *args, **kwargs))
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        with contextlib.suppress(ApprovalError):
-            await task
-        raise
+    value, canceled = await settled(partial(function, *args, **kwargs))
+    if canceled is not None:
+        raise canceled
+    return value

@@ -13,9 +13,9 @@ from sqlalchemy import Row, func, select
 
 from agenttool_otel.approvals.clock import from_us
 from agenttool_otel.approvals.database import Refused, Transaction
-from agenttool_otel.approvals.owner import is_dead, this_process
+from agenttool_otel.approvals.owner import HELD, is_lost, this_process
 from agenttool_otel.approvals.rows import open_call
-from agenttool_otel.approvals.schema import log, requests
+from agenttool_otel.approvals.schema import log, requests, required
 from agenttool_otel.approvals.store_base import StoreBase
 from agenttool_otel.approvals.types import ApprovalRequest, Claim, StoredCall
 from agenttool_otel.errors import (
@@ -28,12 +28,10 @@ from agenttool_otel.errors import (
 from agenttool_otel.names import ApprovalConflictReason as Reason
 from agenttool_otel.names import ApprovalLogKind as Kind
 from agenttool_otel.names import ApprovalStatus as Status
-from agenttool_otel.names import ResultStatus
+from agenttool_otel.names import RequiredStatus, ResultStatus
 from agenttool_otel.records.ids import new_id
 
 __all__ = ["ClaimMethods", "Recovered"]
-
-_HELD: Final[set[str]] = set()  # claims that this process was given and has not ended
 
 _CLOSED: Final = {
     Status.PENDING: (Reason.NOT_ANSWERED, "nobody has answered the request yet"),
@@ -131,7 +129,7 @@ class ClaimMethods(StoreBase):
                 policy_revision=policy_revision_seen,
                 decided_again=decided_again,
             )
-        _HELD.add(claim_id)
+        HELD.add(claim_id)
         if call.answer is None:  # _check_claim refuses this; stated for whoever changes it
             raise ApprovalStoreError("an approval without an answer")
         request = call.request.model_copy(update={"status": Status.CONSUMED})
@@ -216,7 +214,7 @@ class ClaimMethods(StoreBase):
                     self._withdraw_follow_up(tx, row.request_id)
             elif row.outcome != status.value:
                 raise ApprovalConflict(f"the run ended as {row.outcome} before", reason=Reason.WRONG_CLAIM)
-        _HELD.discard(claim.claim_id)
+        HELD.discard(claim.claim_id)
 
     def _withdraw_follow_up(self, tx: Transaction, request_id: str) -> None:
         row = tx.connection.execute(select(requests).where(requests.c.supersedes == request_id)).first()
@@ -255,24 +253,30 @@ class ClaimMethods(StoreBase):
                 raise ApprovalConflict("this claim does not hold the request", reason=Reason.WRONG_CLAIM)
             self._advance(tx, row, Status.APPROVED, claim_id=None, claim_owner=None, claimed_us=None, lease_us=None)
             tx.log(Kind.CLAIM_RELEASED, row.request_id, claim=claim.claim_id)
-        _HELD.discard(claim.claim_id)
+        HELD.discard(claim.claim_id)
 
     def recover(self) -> list[Recovered]:
         """Find runs that were lost in a crash, mark them interrupted and ask again. Nothing runs by itself.
 
         A run is lost when its process has ended (same machine), or its lease is over (a process that can't be seen from
-        here). The new request is about the arguments that were asked about first, because only those have a preview.
+        here). A custom tool's call whose result is still awaited is not: whoever has the result may be anywhere. The
+        new request is about the arguments that were asked about first, because only those have a preview.
 
         Returns:
             The lost runs.
         """
         found = []
         with self._db.write() as tx:
+            awaited = select(required.c.claim_id).where(
+                required.c.claim_id == requests.c.claim_id, required.c.status == RequiredStatus.WAITING.value
+            )
             rows = tx.connection.execute(
-                select(requests).where(requests.c.status == Status.CONSUMED.value, requests.c.outcome.is_(None))
+                select(requests).where(
+                    requests.c.status == Status.CONSUMED.value, requests.c.outcome.is_(None), ~awaited.exists()
+                )
             ).all()
             for row in rows:
-                if not _is_lost(row, tx.now_us):
+                if not is_lost(row, tx.now_us):
                     continue
                 self._close_row(tx, row, Status.INTERRUPTED, Kind.INTERRUPTED, "outcome_unknown")
                 try:
@@ -300,11 +304,3 @@ class ClaimMethods(StoreBase):
         )
         lifetime = (old.expires_at - old.created_at) if old.expires_at else timedelta(days=1)
         return self._insert(tx, new, call.original_arguments, call.context, lifetime)
-
-
-def _is_lost(row: Row[Any], now_us: int) -> bool:
-    owner = row.claim_owner or ""
-    if owner == this_process():
-        return row.claim_id not in _HELD  # a commit whose answer never arrived
-    dead = is_dead(owner)
-    return bool(dead) if dead is not None else (row.lease_us or 0) <= now_us

@@ -20,7 +20,8 @@ from agenttool_otel.approvals.rows import open_call, request_of, unreadable
 from agenttool_otel.approvals.schema import requests
 from agenttool_otel.approvals.store_answers import AnswerMethods
 from agenttool_otel.approvals.store_base import DEFAULT_TTL, OPEN_STATES, is_due
-from agenttool_otel.approvals.store_claims import ClaimMethods, Recovered
+from agenttool_otel.approvals.store_claims import Recovered
+from agenttool_otel.approvals.store_required import RequiredMethods
 from agenttool_otel.approvals.types import ApprovalRequest, ChainReport, LogEntry, StoredCall
 from agenttool_otel.errors import (
     ApprovalConflict,
@@ -35,7 +36,7 @@ from agenttool_otel.names import ApprovalStatus as Status
 __all__ = ["DEFAULT_TTL", "Recovered", "SyncApprovalStore"]
 
 
-class SyncApprovalStore(ClaimMethods, AnswerMethods):
+class SyncApprovalStore(RequiredMethods, AnswerMethods):
     """``ApprovalStore`` without its asynchronous methods."""
 
     # --- asking -----------------------------------------------------------------------------------------------------

@@ -234,7 +234,7 @@ class LogEntry:
         hash: SHA-256 of the RFC 8785 form of all other fields, in hexadecimal.
         at_us: microseconds since 1970 on the store's clock.
         kind: what happened.
-        request_id: the request it happened to.
+        request_id: the request it happened to; for a call that waits for its result, the invocation.
         data: facts; no arguments, and nothing that a person typed.
     """
 

@@ -8,14 +8,16 @@ body on everything fails silent (``body``).
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
+from functools import partial
 from typing import Any
 
 from opentelemetry.trace import Link
 
+from agenttool_otel.approvals.service import Approvals
 from agenttool_otel.context import AgentContext
 from agenttool_otel.delivery import Delivery
 from agenttool_otel.drivers import Steps
-from agenttool_otel.effects import Attempt, Decide, FinishClaim
+from agenttool_otel.effects import Attempt, Decide, FinishClaim, RunBlocking
 from agenttool_otel.facts.environment import FactEnvironment
 from agenttool_otel.hooks import Hooks
 from agenttool_otel.invocation import Invocation
@@ -70,6 +72,7 @@ class Pipeline:
         clean: redacts a text.
         known_tools: facts of the governed tools by name, for alternatives.
         hooks: the hook registry, or ``None``.
+        approvals: whose store keeps the calls of custom tools; without one they wait in memory.
 
     Attributes:
         paused: the calls of this process that wait for an answer.
@@ -90,6 +93,7 @@ class Pipeline:
         clean: Callable[[str], str],
         known_tools: Callable[[], Mapping[str, Mapping[str, Any]]],
         hooks: Hooks | None = None,
+        approvals: Approvals | None = None,
     ) -> None:
         self._recorder = recorder
         self._sessions = sessions
@@ -100,7 +104,9 @@ class Pipeline:
             self._endings, self._inputs, recorder, questions, environment, runner, known_tools
         )
         self.paused = PausedCalls()
-        self.required = RequiredActions()
+        self.required = RequiredActions(
+            approvals=approvals, lost=partial(recorder.telemetry.losses.note, "required_action")
+        )
         self._body = Body(self._endings, recorder, delivery, errors, runner)
 
     def run(self, call: Invocation, target: Target, links: tuple[Link, ...] = ()) -> Steps:
@@ -146,7 +152,16 @@ class Pipeline:
         call.outcome = Outcome.PENDING
         call.result_status = ResultStatus.PENDING
         self._recorder.arguments(call)
-        if self.required.keep(call):
+        required = self.required
+        try:
+            kept: bool = yield RunBlocking(partial(required.keep, call), partial(required.akeep, call))
+        except GeneratorExit:
+            raise
+        except BaseException:
+            if call.claim is not None:  # canceled before anybody could know of it, so nobody will ever end it
+                yield FinishClaim(call.claim, ResultStatus.CANCELED)
+            raise
+        if kept:
             return
         call.outcome = Outcome.NOT_EXECUTED
         call.fail(
