@@ -20,9 +20,11 @@ from agenttool_otel.approvals.types import (
     AsyncApprover,
     Claim,
     ClaimBinding,
+    Grant,
+    GrantQuery,
     StoredCall,
 )
-from agenttool_otel.errors import ApprovalError
+from agenttool_otel.errors import AgentToolError, ApprovalError
 from agenttool_otel.names import ResultStatus
 
 __all__ = ["Approvals"]
@@ -158,6 +160,40 @@ class Approvals:
             ApprovalNotFound: there is none.
         """
         return self.store.stored_call(invocation_id)
+
+    def find_grant(self, wanted: GrantQuery) -> Grant | None:
+        """Return the remembered approval that answers everything that is asked about a call, if there is one.
+
+        Args:
+            wanted: the call.
+
+        Returns:
+            The grant; ``None`` also where the store fails, so that somebody is asked.
+        """
+        try:
+            return self.store.find_grant(wanted)
+        except AgentToolError as error:
+            _logger.warning("remembered approvals could not be read: %s", type(error).__name__)
+            return None
+
+    def use_grant(self, grant: Grant, wanted: GrantQuery, *, invocation_id: str, policy_revision: str) -> bool:
+        """Record that a call runs because of a remembered approval.
+
+        Args:
+            grant: the grant.
+            wanted: the call.
+            invocation_id: its invocation.
+            policy_revision: revision of the bundle that accepted the grant.
+
+        Returns:
+            Whether it may: not if the grant was withdrawn or ran out meanwhile, nor if that can't be told or recorded.
+        """
+        try:
+            self.store.use_grant(grant.grant_id, wanted, invocation_id=invocation_id, policy_revision=policy_revision)
+        except AgentToolError as error:
+            _logger.warning("a remembered approval could not be used: %s", type(error).__name__)
+            return False
+        return True
 
     def claim(
         self, request_id: str, binding: ClaimBinding, *, args_digest: str, revision: str, declaration_digest: str

@@ -33,7 +33,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from langgraph.errors import GraphBubbleUp, GraphInterrupt
 
-from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest, Claim, ClaimBinding, StoredCall
+from agenttool_otel.approvals.types import (
+    ApprovalAnswer,
+    ApprovalRequest,
+    Claim,
+    ClaimBinding,
+    Grant,
+    GrantQuery,
+    StoredCall,
+)
 from agenttool_otel.drivers import arun, run
 from agenttool_otel.effects import Asks, Decides
 from agenttool_otel.errors import ApprovalError
@@ -322,6 +330,14 @@ class _GraphApprovals:
     ) -> ApprovalAnswer | None:
         """The same without blocking the event loop."""
         return await self._inner.aask(request, arguments, {**context, _TASK: self._task})
+
+    def find_grant(self, wanted: GrantQuery) -> Grant | None:
+        """Find a remembered approval."""
+        return self._inner.find_grant(wanted)
+
+    def use_grant(self, grant: Grant, wanted: GrantQuery, *, invocation_id: str, policy_revision: str) -> bool:
+        """Record that it is used."""
+        return self._inner.use_grant(grant, wanted, invocation_id=invocation_id, policy_revision=policy_revision)
 
     def claim(
         self, request_id: str, binding: ClaimBinding, *, args_digest: str, revision: str, declaration_digest: str
