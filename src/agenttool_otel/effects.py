@@ -72,6 +72,11 @@ class Asks(Protocol):
     ) -> Claim:
         """Take the one right to run an approved call."""
 
+    async def aclaim(
+        self, request_id: str, binding: ClaimBinding, *, args_digest: str, revision: str, declaration_digest: str
+    ) -> Claim:
+        """The same without blocking the event loop; given back when that is canceled."""
+
     def finish(self, claim: Claim, outcome: ResultStatus) -> None:
         """Record how the claimed run ended."""
 
@@ -201,8 +206,14 @@ class TakeClaim:
         )
 
     async def aperform(self, services: Services) -> Claim:
-        """Claim without blocking the event loop."""
-        return await asyncio.to_thread(self.perform, services)
+        """Claim without blocking the event loop; when that is canceled, the approval can be used later."""
+        return await services.approvals.aclaim(
+            self.request_id,
+            self.binding,
+            args_digest=self.args_digest,
+            revision=self.revision,
+            declaration_digest=self.declaration_digest,
+        )
 
 
 @dataclass(slots=True)

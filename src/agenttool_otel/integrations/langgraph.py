@@ -265,10 +265,7 @@ class _Door:
 
     def _go_on(self, stored: StoredCall) -> None:
         call, request = self.call, stored.request
-        now = call.context
-        call.context = replace(
-            asking_context(stored.context), evaluation=now.evaluation, user_text=now.user_text, surface=now.surface
-        )
+        call.context = asking_context(stored.context)
         call.resumed = True
         call.request, call.ticket = request, stored
         self.links = asking_span(stored.context)
@@ -344,6 +341,14 @@ class _GraphApprovals:
     ) -> Claim:
         """Take the right to run."""
         return self._inner.claim(
+            request_id, binding, args_digest=args_digest, revision=revision, declaration_digest=declaration_digest
+        )
+
+    async def aclaim(
+        self, request_id: str, binding: ClaimBinding, *, args_digest: str, revision: str, declaration_digest: str
+    ) -> Claim:
+        """Take the right to run without blocking the event loop."""
+        return await self._inner.aclaim(
             request_id, binding, args_digest=args_digest, revision=revision, declaration_digest=declaration_digest
         )
 

@@ -321,4 +321,5 @@ def stored_context(call: Invocation) -> dict[str, Any]:
         "roots": list(context.roots),
         "cwd": context.cwd,
         "labels": dict(context.labels),
+        "surface": context.surface,
     }
