@@ -12,12 +12,65 @@ from agenttool_otel.facts.types import Facts
 
 ENV = FactEnvironment(roots=("/srv/ws",), cwd="/srv/ws", home="/home/agent")
 STRING = {"type": "string"}
-VAGUE = (
-    "target source src dst dest destination name key location document doc input output image attachment resource object "
-    "item entry page address site host hostname domain server redirect proxy remote repo repository origin db log config "
-    "template csv pdf video upload download root base project p f fn fname loc asset artifact to from include exclude "
-    "pattern query"
-).split()
+VAGUE = [
+    "target",
+    "source",
+    "src",
+    "dst",
+    "dest",
+    "destination",
+    "name",
+    "key",
+    "location",
+    "document",
+    "doc",
+    "input",
+    "output",
+    "image",
+    "attachment",
+    "resource",
+    "object",
+    "item",
+    "entry",
+    "page",
+    "address",
+    "site",
+    "host",
+    "hostname",
+    "domain",
+    "server",
+    "redirect",
+    "proxy",
+    "remote",
+    "repo",
+    "repository",
+    "origin",
+    "db",
+    "log",
+    "config",
+    "template",
+    "csv",
+    "pdf",
+    "video",
+    "upload",
+    "download",
+    "root",
+    "base",
+    "project",
+    "p",
+    "f",
+    "fn",
+    "fname",
+    "loc",
+    "asset",
+    "artifact",
+    "to",
+    "from",
+    "include",
+    "exclude",
+    "pattern",
+    "query",
+]
 
 
 def facts_of(value: Any, name: str = "target", schema: Any = STRING, **declared: Any) -> Facts:
