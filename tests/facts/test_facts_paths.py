@@ -400,7 +400,7 @@ def test_resolution_agrees_with_the_operating_system(
 
 
 def _loops(text: str) -> bool:
-    """Whether some beginning of a path can't be looked up because of a loop; what is not there hides it from ``stat``."""
+    """Whether some beginning of a path is a link of a loop, though something missing hides it from ``stat``."""
     pieces = os.path.realpath(text).split("/")
     heads = ["/".join(pieces[:index]) or "/" for index in range(1, len(pieces) + 1)]
     return any(os.path.islink(head) for head in heads)  # realpath leaves a link of a loop as it is

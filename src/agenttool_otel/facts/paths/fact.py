@@ -158,8 +158,8 @@ def _place(
 def _readings(lexical: str, start: str, parts: list[str], read: PathText) -> list[Resolution]:
     """Return where the path leads: as the kernel and ``realpath`` walk it and, where that may differ, by its text.
 
-    Many programs normalise a path before they open it (``abspath``, ``path.resolve``, ``filepath.Clean``). Behind a link
-    or a name that is not there, ``..`` then leads elsewhere.
+    Many programs normalise a path before they open it (``abspath``, ``path.resolve``, ``filepath.Clean``). Behind a
+    link or a name that is not there, ``..`` then leads elsewhere.
     """
     walked = resolve(parts, start=start)
     return [walked, resolve([], start=lexical)] if read.parent_refs else [walked]

@@ -1,8 +1,8 @@
 """Where a path leads in the file system: each component looked up, each symbolic link followed by hand.
 
 ``os.path.realpath`` does the same walk, but hides what it met on the way: that there was a link, that a directory could
-not be read, that a file is a device. ``..`` is applied to where the walk is, as the kernel does, not to the text; what a
-reader finds who normalises the text first is asked for with the normalised text.
+not be read, that a file is a device. ``..`` is applied to where the walk is, as the kernel does, not to the text; what
+a reader finds who normalises the text first is asked for with the normalised text.
 """
 
 from __future__ import annotations
