@@ -97,7 +97,10 @@ def test_the_spellings_that_clients_take_are_all_read_as_the_address(text: str) 
     for spelling in spellings(address)[:9]:
         fact = fact_of(f"http://{spelling}/")
         assert (fact["address"], fact["address_class"]) == (text, wanted), spelling
-        assert not fact["disagreement"]
+        # Zeros at the front are base eight for some readers and nothing for others.
+        pieces = spelling.split(".")
+        zeros = all(map(str.isdecimal, pieces)) and any(piece[0] == "0" and len(piece) > 2 for piece in pieces)
+        assert fact["disagreement"] == zeros, spelling
 
 
 @settings(max_examples=500)
