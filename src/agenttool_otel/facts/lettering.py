@@ -7,12 +7,21 @@ outside ASCII comes by.
 from __future__ import annotations
 
 import json
+import re
 import unicodedata
 from functools import cache
 from importlib import resources
 from typing import Any, Final
 
-__all__ = ["escape_surrogates_in", "has_invisible", "load_data", "look_alike_table", "skeleton", "strip_invisible"]
+__all__ = [
+    "escape_surrogates_in",
+    "has_escaped_surrogate",
+    "has_invisible",
+    "load_data",
+    "look_alike_table",
+    "skeleton",
+    "strip_invisible",
+]
 
 _IGNORABLE: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0\u180b\u180c\u180d\u180f")
 """Letters and marks that show nothing, although their category does not tell."""
@@ -80,6 +89,21 @@ _ASCII_FOLD: Final = str.maketrans({"0": "o", "1": "l", "i": "l", "5": "s", "|":
 _STROKES: Final = str.maketrans(
     {"ł": "l", "Ł": "l", "ø": "o", "Ø": "o", "đ": "d", "ħ": "h", "ŧ": "t", "ı": "i", "ß": "b"}
 )
+
+
+_ESCAPED: Final = re.compile(r"\\ud[89a-f][0-9a-f]{2}")
+
+
+def has_escaped_surrogate(text: str) -> bool:
+    """Return whether a text has, or may have had, a lone surrogate.
+
+    A call's arguments are made JSON before they are decided on, and JSON has no lone surrogates: there they are written
+    as six letters. What the tool gets is not that text, so nothing that is said of it holds for the call.
+
+    Args:
+        text: an argument as a policy sees it.
+    """
+    return "\\" in text and _ESCAPED.search(text) is not None
 
 
 def escape_surrogates_in(text: str) -> str:

@@ -51,11 +51,13 @@ def sensitive_place(lexical: str, readings: Sequence[Resolution], access: str, e
     real_paths = {found.path for found in readings if found.path is not None} - {lexical}
     kinds = [_protected(path, readings, access, env) for path in {lexical, *real_paths}]
     root = next((clean(root) for root in env.roots if within(lexical, clean(root))), None)
-    kinds.append(sensitive_class(lexical, root))
+    directory = bool(readings) and all(found.is_directory for found in readings)
+    kinds.append(sensitive_class(lexical, root, directory=directory))
     if real_paths:
         real_roots = [real_root(root) for root in env.roots]
         for path in real_paths:
-            kinds.append(sensitive_class(path, next((real for real in real_roots if within(path, real)), None)))
+            real = next((real for real in real_roots if within(path, real)), None)
+            kinds.append(sensitive_class(path, real, directory=directory))
     named = [kind for kind in kinds if kind is not None]
     return min(named, key=lambda kind: _RANK.get(kind, -1)) if named else None
 

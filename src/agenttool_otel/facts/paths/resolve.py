@@ -46,6 +46,11 @@ class Resolution:
         """``device:inode`` of ``status``."""
         return None if self.status is None else f"{self.status.st_dev}:{self.status.st_ino}"
 
+    @property
+    def is_directory(self) -> bool:
+        """Whether a directory is there."""
+        return bool(self.exists) and self.status is not None and stat.S_ISDIR(self.status.st_mode)
+
 
 def resolve(parts: list[str], *, start: str = "/") -> Resolution:
     """Walk from a directory along components; never raises.
@@ -71,9 +76,10 @@ def resolve(parts: list[str], *, start: str = "/") -> Resolution:
                 walked.pop()
                 seen.pop()
             continue
-        path = "/" + "/".join(walked) + "/" + part if walked else "/" + part
+        path = ""
         current: os.stat_result | None = None
         if not seen or seen[-1] is not None:  # nothing lies below what is not there
+            path = "/" + "/".join(walked) + "/" + part if walked else "/" + part
             try:
                 current = os.lstat(path)
             except (OSError, ValueError) as error:

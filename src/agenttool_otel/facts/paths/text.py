@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import unquote
 
-from agenttool_otel.facts.lettering import has_invisible, look_alike_table
+from agenttool_otel.facts.lettering import has_escaped_surrogate, has_invisible, look_alike_table
 from agenttool_otel.names import PathRejection, WindowsForm
 
 __all__ = ["MAX_COMPONENT_BYTES", "MAX_PATH_BYTES", "PathText", "normalize_path", "read_path_text"]
@@ -26,14 +26,16 @@ _CONTROL: Final = re.compile("[\x01-\x1f\x7f-\x9f\u2028\u2029]")
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:(?://|[/\\])", re.ASCII)
 _DRIVE: Final = re.compile(r"[A-Za-z]:", re.ASCII)
 _SHORT_NAME: Final = re.compile(r"[^~./\\:]{1,6}~[0-9]{1,5}(?:\.[^.]{0,3})?", re.ASCII)
-_DOLLAR: Final = re.compile(r"\$(?:[A-Za-z_][A-Za-z0-9_]*|\{|\(|[0-9@*#?$!-])|`", re.ASCII)
+_DOLLAR: Final = re.compile(r"\$(?:[A-Za-z_][A-Za-z0-9_]*|\{|\(|\[|[0-9@*#?$!-])|`", re.ASCII)
 # Two hexadecimal digits between percent signs are an encoding (%c0%af), not a variable.
 _PERCENT_VARIABLE: Final = re.compile(
-    r"%(?![0-9A-Fa-f]{2}%)[A-Za-z_][A-Za-z0-9_()]{0,63}%|%~?[0-9*]\b|![A-Za-z_]\w*!", re.ASCII
+    r"%(?![0-9A-Fa-f]{2}%)[A-Za-z_][A-Za-z0-9_()]{0,63}%|%~?[0-9*]\b|%~[a-z$:]*[0-9]|![A-Za-z_]\w*!", re.ASCII
 )
 # Overlong UTF-8 and the %u spelling of old servers, which a strict decoder leaves alone.
 _ODD_ENCODING: Final = re.compile(
-    r"%(?:25)*(?:c[01]%(?:25)*[0-9a-f]{2}|e0%(?:25)*[89][0-9a-f]|f0%(?:25)*80|u[0-9a-f]{4}|%[0-9a-f]{2})", re.IGNORECASE
+    r"%(?:25)*(?:c[01]%(?:25)*[0-9a-f]{2}|e0%(?:25)*[89][0-9a-f]|f0%(?:25)*80|u[0-9a-f]{4}|%[0-9a-f]{2})"
+    r"|%(?:25)*(?:[01][0-9a-f]|7f)|&#(?:[0-9]+|x[0-9a-f]+);|&(?:period|sol|bsol|tab|newline|colon|dollar);",
+    re.IGNORECASE,
 )
 _SEPARATOR_LOOKS: Final = frozenset("/\\.")
 _RESERVED_NAMES: Final = frozenset(
@@ -107,11 +109,13 @@ def _read_characters(text: str, found: PathText) -> None:
         found.rejected = PathRejection.URL
     elif not text.strip():
         found.rejected = PathRejection.EMPTY
+    if has_escaped_surrogate(text):
+        found.rejected = found.rejected or PathRejection.SURROGATE
     if not text.isascii():
         _read_unicode(text, found)
     found.home = text.startswith("~")
     found.variables = bool(_DOLLAR.search(text) or _PERCENT_VARIABLE.search(text))
-    if "%" in text:
+    if "%" in text or "&" in text:
         found.encoded = _hides_by_percent(text)
     if "\\" in text or ":" in text:
         _read_windows(text, found)
@@ -149,7 +153,10 @@ def _hides_by_percent(text: str) -> bool:
         before, decoded = decoded, unquote(decoded, errors="replace")
         if decoded == before:
             return False
-        if any(decoded.count(character) > before.count(character) for character in "/\\.\0~$"):
+        looks = unicodedata.normalize("NFKC", decoded)
+        if any(looks.count(character) > before.count(character) for character in "/\\.\0~$"):
+            return True
+        if has_invisible(decoded) and not has_invisible(before):
             return True
     return True
 

@@ -11,6 +11,7 @@ from urllib.parse import unquote, unquote_plus
 import ada_url
 
 from agenttool_otel.facts.environment import FactEnvironment
+from agenttool_otel.facts.lettering import has_escaped_surrogate
 from agenttool_otel.facts.types import UrlFact
 from agenttool_otel.facts.urls.addresses import address_class, canonical_address, hosts_data
 from agenttool_otel.facts.urls.dns import resolved_addresses
@@ -91,6 +92,8 @@ def _rejection(text: str) -> UrlRejection | None:
         return UrlRejection.CONTROL
     if _SPACE.search(text):
         return UrlRejection.SPACE
+    if has_escaped_surrogate(text):
+        return UrlRejection.SURROGATE
     if not text.isascii():
         try:
             text.encode("utf-8")
