@@ -538,3 +538,30 @@ def test_leaving_a_root_that_was_given_by_a_links_name_is_an_escape(tmp_path: Pa
         fact = fact_of(text, env)
         assert (fact["inside"], fact["escapes"]) == (False, True)
         assert fact_of("sub/x", env)["inside"] is True
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("\u0153uvre.txt", "\u0110or\u0111e.md", "b\u00f8ger.txt", "ma\u0142e.txt", "K\u0131rm\u0131z\u0131.txt"),
+        *("\u00c6gir.md", "\uff08\u6700\u7ec8\u7248\uff09.docx", "\uff01.md", "\uff1a7\u6708.txt", "x\u00b2.txt"),
+        *("\u00bd.md", "\u21165.txt", "a\u2122.md", "\u00b5m.txt", "\ufb01n.txt", "wait\u2026.md", "a\u2011b.txt"),
+        *("a\u00a0b.txt", "10.30.00\u202fAM.png", "\u2764\ufe0f.md", "1\ufe0f\u20e3.md"),
+        *("\U0001f469\u200d\U0001f469\u200d\U0001f467.png", "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645.txt"),
+    ],
+)
+def test_names_as_people_write_them_are_not_confusable(text: str) -> None:
+    fact = fact_of(text)
+    assert (fact["confusable"], fact["rejected"], fact["windows"]) == (False, None, [])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("p\u0430ypal.txt", "a\u200bb", "a\u202eb", "\uff0eenv", "\uff0e\uff0e/x", "a\uff0fb", "a\u2215b", "\u2025/x"),
+        *("\uff5e/x", "a\u200db", "a\ufe0fb", "\uff04HOME", "\u2100x", "pa\u0131\u0430", "\ufe52env", "a\u2024b"),
+        *("\u0441onfig", "\u200c\u0645", "x\u2044y"),
+    ],
+)
+def test_letters_that_mislead_a_reader_or_a_program_are_confusable(text: str) -> None:
+    assert fact_of(text)["confusable"] is True

@@ -470,3 +470,12 @@ def test_a_megabyte_of_anything_takes_less_than_a_fifth_of_a_second(prefix: str,
         before = time.perf_counter()
         fact_of(text)
         assert time.perf_counter() - before < 0.2
+
+
+@pytest.mark.parametrize("host", ["\u0142\u00f3d\u017a.pl", "\u00f8re.dk", "g\u0131da.com.tr", "m\u00fcnchen.de"])
+def test_a_host_in_a_national_alphabet_imitates_nobody(host: str) -> None:
+    assert fact_of(f"https://{host}/")["lookalike"] is None
+
+
+def test_a_national_letter_in_a_known_name_imitates_it() -> None:
+    assert fact_of("https://paypa\u0131.com/")["lookalike"] == "paypal.com"

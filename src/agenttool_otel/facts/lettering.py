@@ -17,6 +17,8 @@ __all__ = [
     "escape_surrogates_in",
     "has_escaped_surrogate",
     "has_invisible",
+    "has_misleading_invisible",
+    "is_national",
     "load_data",
     "look_alike_table",
     "skeleton",
@@ -56,6 +58,52 @@ def _is_invisible(character: str) -> bool:
 def has_invisible(text: str) -> bool:
     """Return whether a text has format controls, bidirectional overrides, fillers or variation selectors."""
     return not text.isascii() and any(_is_invisible(character) for character in set(text) if character > "\x7f")
+
+
+def has_misleading_invisible(text: str) -> bool:
+    """Return whether a text has invisible characters where honest writing has none.
+
+    Emoji are put together with joiners and variation selectors, and the scripts that join letters need joiners and
+    non-joiners between them.
+
+    Args:
+        text: any text.
+    """
+    if not has_invisible(text):
+        return False
+    return any(_is_invisible(c) and not _is_at_home(text, index) for index, c in enumerate(text) if c > "\x7f")
+
+
+def _is_at_home(text: str, index: int) -> bool:
+    character = text[index]
+    before, after = text[max(0, index - 1) : index], text[index + 1 : index + 2]
+    if character in "\ufe0e\ufe0f":
+        return _is_symbol(before) or after == "\u20e3"
+    if character in "\u200c\u200d":
+        if _joins(before) and _joins(after):
+            return True
+        return character == "\u200d" and _is_symbol(after) and (_is_symbol(before) or before == "\ufe0f")
+    return False
+
+
+def _is_symbol(character: str) -> bool:
+    """Return whether something may be a part of an emoji, skin tones included."""
+    return character > "\u2000" and (
+        unicodedata.category(character) in ("So", "Sm") or "\U0001f3fb" <= character <= "\U0001f3ff"
+    )
+
+
+def _joins(character: str) -> bool:
+    """Return whether a letter belongs to a script that joins letters: Arabic and its kin, those of India, Khmer."""
+    return any(first <= character <= last for first, last in _JOINING) and unicodedata.category(character)[0] in "LM"
+
+
+_JOINING: Final = (("\u0600", "\u08ff"), ("\u0900", "\u0dff"), ("\u1000", "\u109f"), ("\u1780", "\u17ff"))
+
+
+def is_national(character: str) -> bool:
+    """Return whether a letter belongs to a Latin alphabet in use, such as the Polish or Danish one."""
+    return "\u00c0" <= character <= "\u017f" and character not in "\u00d7\u00f7\u0138\u0149\u017f"
 
 
 def strip_invisible(text: str) -> str:

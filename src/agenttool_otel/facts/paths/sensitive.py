@@ -75,7 +75,7 @@ def _lists() -> _Lists:
             (
                 re.sub(r"\[.*?\]", "-", pattern).replace("*", "x").replace("?", "x"),
                 kind,
-                re.fullmatch(r"\*\.[^*?\[]+", pattern) is not None,
+                re.fullmatch(r"\*\.[^*?\[.]+", pattern) is not None,
             )
             for kind, entries in data["patterns"].items()
             for pattern in entries

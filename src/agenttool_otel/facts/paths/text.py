@@ -5,10 +5,17 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 from urllib.parse import unquote
 
-from agenttool_otel.facts.lettering import has_escaped_surrogate, has_invisible, look_alike_table
+from agenttool_otel.facts.lettering import (
+    has_escaped_surrogate,
+    has_invisible,
+    has_misleading_invisible,
+    is_national,
+    look_alike_table,
+)
 from agenttool_otel.names import PathRejection, WindowsForm
 
 __all__ = ["MAX_COMPONENT_BYTES", "MAX_PATH_BYTES", "PathText", "normalize_path", "read_path_text"]
@@ -132,17 +139,30 @@ def _read_unicode(text: str, found: PathText) -> None:
     composed = unicodedata.normalize("NFC", text)
     found.unnormalized = composed != text
     found.confusable = (
-        unicodedata.normalize("NFKC", text) != composed or has_invisible(text) or _looks_like_other_letters(text)
+        has_misleading_invisible(text)
+        or any(map(_becomes_syntax, {c for c in text if c > "\x7f"}))
+        or _looks_like_other_letters(composed)
+        or _looks_like_other_letters(unicodedata.normalize("NFKC", text).replace("\u2044", ""))  # that of "½"
     )
+
+
+@lru_cache(maxsize=4096)
+def _becomes_syntax(character: str) -> bool:
+    """Return whether compatibility normalisation makes something that paths and shells obey out of a character."""
+    # Not the ellipsis: three dots are a name like any other.
+    compatible = unicodedata.normalize("NFKC", character)
+    return compatible in (".", "..", "~", "$", "%") or "/" in compatible or "\\" in compatible
 
 
 def _looks_like_other_letters(text: str) -> bool:
     """Return whether a word mixes ASCII letters with look-alikes, or a character looks like a separator or dot."""
     table = look_alike_table()
     for word in re.split(r"[\W\d_]+", text):
-        if not word.isascii() and any(c.isascii() for c in word) and any(ord(c) in table for c in word):
-            return True
-    return any(_SEPARATOR_LOOKS.intersection(table.get(ord(c), "")) for c in set(text) if c > "\x7f")
+        if not word.isascii() and any(c.isascii() for c in word):
+            # The letters of Latin alphabets stand beside ASCII ones in every honest word.
+            if any(ord(c) in table and not is_national(c) for c in word):
+                return True
+    return any(_SEPARATOR_LOOKS.intersection(table.get(ord(c), "")) for c in set(text) - {"\u2026"} if c > "\x7f")
 
 
 def _hides_by_percent(text: str) -> bool:
