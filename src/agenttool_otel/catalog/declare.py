@@ -276,6 +276,7 @@ def _declare(
         write_effects=tuple(effects),
         access_kinds=tuple(access),
         read_only=safety.read_only is True,
+        tool_kind=kind,
     )
     policy_profile = permission.model_dump(
         mode="json",
