@@ -15,6 +15,7 @@ __all__ = ["base_name", "classify"]
 
 _TRUSTED_DIRECTORIES = ("/bin/", "/usr/bin/")
 _DEVICES = frozenset({"/dev/null", "/dev/zero", "/dev/stdin", "/dev/random", "/dev/urandom", "/dev/full", "/dev/tty"})
+_DIGITS = re.compile(r"[0-9]+")
 _LEGACY_NUMBER = re.compile(r"-[0-9]+\Z")
 _NUMBER = re.compile(r"[+-]?[0-9]+[A-Za-z]{0,3}\Z")
 _CMD_SWITCH = re.compile(r"/[A-Za-z?](?::.*)?\Z")
@@ -161,6 +162,9 @@ def _ordinary(name: str, spec: Spec, arguments: list[Word], verdict: Verdict, di
             continue
         else:
             option, value, used = _short(spec, text, following, options)
+        if operands and spec.program and option in spec.pattern_options:
+            # With POSIXLY_CORRECT, and in BSD, options end here and the first operand is the program.
+            raise _Refused("program behind an operand")
         index += used
         options.add(option)
         if value is None:
@@ -213,6 +217,8 @@ def _short(spec: Spec, text: str, following: Word | None, options: set[str]) -> 
             continue
         if letter in spec.value:
             rest = text[position + 1 :]
+            if rest and spec.value_apart and not _DIGITS.fullmatch(rest):
+                raise _Refused(f"letters behind -{letter}, which takes the next word")
             if rest:
                 return letter, Word(rest, 0, 0, quoted=True), 0
             return letter, _separate_value(following, f"-{letter}"), 1
@@ -377,7 +383,7 @@ def _add_redirects(redirects: list[Redirect], verdict: Verdict) -> None:
         if redirect_writes(redirect.operator, target):
             if target not in verdict.paths:
                 verdict.paths.append(target)
-            if redirect.operator in (">", ">|", "&>") or (redirect.operator == ">&" and not target.isdigit()):
+            if redirect.operator in (">", ">|", "&>", ">&"):
                 verdict.destructive = True
             if names_secret(target):
                 verdict.sensitive = True

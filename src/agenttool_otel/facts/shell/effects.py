@@ -42,11 +42,16 @@ class Verdict:
     script: str | None = None
 
 
+def _copies_descriptor(operator: str, target: str) -> bool:
+    """Whether ``>&`` names a descriptor: one ASCII digit. A digit of another script is a file's name to the shell."""
+    return operator == ">&" and len(target) == 1 and target in "0123456789"
+
+
 def redirect_writes(operator: str, target: str) -> bool:
     """Whether a redirection may change a file: everything but input, descriptor copies and /dev/null does."""
     if operator in ("<", "<<", "<<<", "<&"):
         return False
-    if operator == ">&" and target.isdigit() and len(target) == 1:
+    if _copies_descriptor(operator, target):
         return False
     return not (operator in (">", ">>", "&>", "&>>", ">&", ">|") and target == "/dev/null")
 

@@ -32,6 +32,7 @@ _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\+?=")
 _SUBSCRIPT_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\[[^\n]*\]\+?=")
 _DELIMITER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _ESCAPABLE = frozenset("().*;?[]!|+$/- {}^\"'<>&#~,:=@%")
+_BEFORE_SUBSTITUTION = ("", " ", "\t", "\n", ";", "|", "&", "(")
 _WORD_END = frozenset(" \t\n;&|()<>")
 # Letters and symbols that draw nothing or look like a space, although their category says otherwise.
 _BLANK_LETTERS = frozenset("\u115f\u1160\u3164\uffa0\u2800\u17b4\u17b5")
@@ -211,6 +212,8 @@ class _Reader:
             if char in "<>" and self.text.startswith("(", self.pos + 1):
                 if char == ">":
                     raise Unproven("process_substitution")
+                if self.text[self.pos - 1 : self.pos] not in _BEFORE_SUBSTITUTION:
+                    raise Unproven("process_substitution")  # x<(ls) is one word
                 command.words.append(self._process_substitution(depth))
                 continue
             match = _REDIRECT.match(self.text, self.pos)

@@ -31,6 +31,7 @@ class Spec:
     glob_first: bool = False
     permute: bool = True
     cluster: bool = True
+    value_apart: bool = False
     sensitive: bool = False
     builtin: bool = False
     program: str = ""
@@ -101,6 +102,7 @@ def _spec(row: dict[str, Any]) -> Spec:
         glob_first=row.get("glob_first", False),
         permute=row.get("permute", True),
         cluster=row.get("cluster", True),
+        value_apart=row.get("value_apart", False),
         sensitive=row.get("sensitive", False),
         builtin=row.get("builtin", False),
         program=row.get("program", ""),
