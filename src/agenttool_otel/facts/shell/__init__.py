@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from agenttool_otel.facts.shell.classify import base_name, classify
 from agenttool_otel.facts.shell.effects import Verdict, effects_of, redirect_writes, script_of
 from agenttool_otel.facts.shell.grammar import disagreement, survey
-from agenttool_otel.facts.shell.guard import MAX_LENGTH, Simple, Unproven, Word, read
+from agenttool_otel.facts.shell.guard import MAX_LENGTH, Simple, Unproven, Word, read, read_uncommented
 from agenttool_otel.facts.shell.places import MAX_DIRECTORIES, START, entered
 from agenttool_otel.facts.shell.secrets import names_secret
 from agenttool_otel.facts.types import ShellCommand, ShellFact
@@ -97,6 +97,8 @@ def _fact(text: str, argument: str, inferred: bool, depth: int, directories: tup
             directories = entered(directories, target)
             if len(directories) > MAX_DIRECTORIES:
                 return _unproven(text, argument, inferred, "too_many_directories", depth)
+    if proven and not _comments_are_harmless(text, depth, directories):
+        return _unproven(text, argument, inferred, "comment", depth)
     if foreign:
         fact["parsed"], fact["unparsed"], proven = False, "windows", False
         for row in fact["commands"]:
@@ -104,6 +106,26 @@ def _fact(text: str, argument: str, inferred: bool, depth: int, directories: tup
     fact["read_only"] = proven
     fact["writes"] = not proven
     return fact
+
+
+def _comments_are_harmless(text: str, depth: int, directories: tuple[str, ...]) -> bool:
+    """Whether the line only reads where ``#`` begins no comment, as in an interactive zsh: ``ls # ; touch x``."""
+    try:
+        commands = read_uncommented(text)
+    except Unproven:
+        return False
+    for command in commands:
+        if command.words and command.words[0].text.startswith("#"):
+            # No such program; but its redirections are made.
+            if any(redirect_writes(redirect.operator, redirect.target.text) for redirect in command.redirects):
+                return False
+            continue
+        verdict = classify(command, directories)
+        if not verdict.read_only:
+            return False
+        if verdict.script is not None and not _fact(verdict.script, "", False, depth + 1, directories)["read_only"]:
+            return False
+    return True
 
 
 def _merge_script(fact: ShellFact, script: str, depth: int, directories: tuple[str, ...] = START) -> bool:

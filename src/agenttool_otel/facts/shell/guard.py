@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from agenttool_otel.facts.shell.tables import programs
 
-__all__ = ["MAX_COMMANDS", "MAX_LENGTH", "Redirect", "Simple", "Unproven", "Word", "read"]
+__all__ = ["MAX_COMMANDS", "MAX_LENGTH", "Redirect", "Simple", "Unproven", "Word", "read", "read_uncommented"]
 
 MAX_LENGTH = 8192
 """Characters; a longer command line is not read at all."""
@@ -48,6 +48,10 @@ class Unproven(Exception):
     def __init__(self, construct: str) -> None:
         super().__init__(construct)
         self.construct = construct
+
+
+class Unclosed(Unproven):
+    """A quote is still open at the end of the text: a shell that reads it so runs nothing from there on."""
 
 
 @dataclass(slots=True)
@@ -116,6 +120,28 @@ def read(text: str) -> list[Simple]:
     return reader.commands
 
 
+def read_uncommented(text: str) -> list[Simple]:
+    """Reads a line that holds comments as an interactive zsh does, where ``#`` begins an ordinary word.
+
+    Args:
+        text: the command line, which ``read`` accepted.
+
+    Returns:
+        The commands of that reading; none when the text holds no comment.
+
+    Raises:
+        Unproven: without its comments the line cannot be read.
+    """
+    if "#" not in text:
+        return []
+    reader = _Reader(text, comments=False)
+    try:
+        reader.statements(closing=False, depth=0)
+    except Unclosed:
+        return reader.commands[:-1]  # the last one was not read to its end, and no shell runs it
+    return reader.commands
+
+
 def _check_visible(text: str) -> None:
     for char in text:
         if char.isascii():
@@ -127,8 +153,9 @@ def _check_visible(text: str) -> None:
 
 
 class _Reader:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, comments: bool = True) -> None:
         self.text = text
+        self.comment = "#" if comments else "\0"
         self.pos = 0
         self.commands: list[Simple] = []
         self.heredocs: list[str] = []
@@ -154,7 +181,7 @@ class _Reader:
                 if not any_command:
                     raise Unproven("empty")
                 return
-            if char == "#":
+            if char == self.comment:
                 end = self.text.find("\n", self.pos)
                 self.pos = len(self.text) if end < 0 else end
             elif char == "\n":
@@ -205,7 +232,7 @@ class _Reader:
         while True:
             self._blanks()
             char = self._peek()
-            if not char or char in "\n;|)#" or (char == "&" and not self.text.startswith("&>", self.pos)):
+            if not char or char in "\n;|)" or char == self.comment or (char == "&" and not self.text.startswith("&>", self.pos)):
                 break
             if char == "(":
                 raise Unproven("function")
@@ -293,7 +320,7 @@ class _Reader:
             if char == "'":
                 end = text.find("'", self.pos)
                 if end < 0:
-                    raise Unproven("syntax")
+                    raise Unclosed("syntax")
                 parts.append(text[self.pos : end])
                 self.pos = end + 1
                 word.quoted = True
@@ -333,8 +360,10 @@ class _Reader:
         return following[:1] == "}" and (len(following) == 1 or following[1] in _WORD_END)
 
     def _harmless(self, char: str) -> bool:
-        """A tilde that stands for the home directory, or an exclamation mark that stands alone."""
+        """A tilde for the home directory, an exclamation mark that stands alone, a hash that begins no comment."""
         following = self._peek()
+        if char == "#":
+            return self.comment != "#"
         if char == "~":
             return not following or following == "/" or following in _WORD_END
         return char == "!" and (not following or following in " \t\n")
@@ -355,7 +384,7 @@ class _Reader:
             char = self._peek()
             self.pos += 1
             if not char:
-                raise Unproven("syntax")
+                raise Unclosed("syntax")
             following = self._peek()
             if char == '"':
                 return "".join(parts)
