@@ -16,7 +16,7 @@ import shlex
 from collections.abc import Sequence
 
 from agenttool_otel.facts.shell.classify import base_name, classify
-from agenttool_otel.facts.shell.effects import Verdict, effects_of, redirect_writes, script_of
+from agenttool_otel.facts.shell.effects import Verdict, effects_of, is_harmless_variable, redirect_writes, script_of
 from agenttool_otel.facts.shell.grammar import disagreement, survey
 from agenttool_otel.facts.shell.guard import MAX_LENGTH, Simple, Unproven, Word, read, read_uncommented
 from agenttool_otel.facts.shell.places import MAX_DIRECTORIES, START, entered
@@ -162,6 +162,7 @@ def _unproven(text: str, argument: str, inferred: bool, construct: str, depth: i
             verdict.network = verdict.network or target.startswith(("/dev/tcp/", "/dev/udp/"))
             if redirect_writes(operator, target):
                 verdict.paths.append(target)
+        verdict.executes = verdict.executes or not all(map(is_harmless_variable, item.assignments))
         literal = [word for word, plain in zip(item.words, item.literal, strict=True) if plain]
         verdict.paths.extend(word for word in literal[1:] if word and not word.startswith("-"))
         script = script_of(item.words)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from agenttool_otel.facts.shell import programs
-from agenttool_otel.facts.shell.effects import Verdict, effects_of, redirect_writes, script_of
+from agenttool_otel.facts.shell.effects import Verdict, effects_of, is_harmless_variable, redirect_writes, script_of
 from agenttool_otel.facts.shell.files import check_file
 from agenttool_otel.facts.shell.guard import Redirect, Simple, Word
 from agenttool_otel.facts.shell.places import START, joined
@@ -333,6 +333,8 @@ def _add_effects(command: Simple, verdict: Verdict) -> None:
     words = [word.text for word in command.words]
     verdict.script = script_of(words)
     effects_of(words, verdict)
+    if not all(map(is_harmless_variable, command.assignments)):
+        verdict.executes = True  # PATH, LD_PRELOAD, PAGER and the like name what is run
     for word in command.words[1:]:
         text = word.text
         if not text:

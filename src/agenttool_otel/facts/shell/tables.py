@@ -61,6 +61,9 @@ class Effects:
     prints_environment: frozenset[str]
     sends: frozenset[str]
     powershell_verbs: frozenset[str]
+    harmless_variables: frozenset[str]
+    network_words: dict[str, re.Pattern[str]]
+    sensitive_words: dict[str, re.Pattern[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +142,9 @@ def effects() -> Effects:
         prints_environment=lists["prints_environment"],
         sends=lists["sends"],
         powershell_verbs=lists["powershell_verbs"],
+        harmless_variables=lists["harmless_variables"],
+        network_words={name: re.compile(pattern) for name, pattern in raw["network_words"].items()},
+        sensitive_words={name: re.compile(pattern) for name, pattern in raw["sensitive_words"].items()},
     )
 
 
