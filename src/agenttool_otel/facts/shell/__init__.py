@@ -21,6 +21,7 @@ from agenttool_otel.facts.shell.grammar import disagreement, survey
 from agenttool_otel.facts.shell.guard import MAX_LENGTH, Simple, Unproven, Word, read, read_uncommented
 from agenttool_otel.facts.shell.places import MAX_DIRECTORIES, START, entered
 from agenttool_otel.facts.shell.secrets import names_secret
+from agenttool_otel.facts.shell.surface import surface_words
 from agenttool_otel.facts.types import ShellCommand, ShellFact
 
 __all__ = ["shell_fact"]
@@ -200,7 +201,8 @@ def _unreadable(text: str, argument: str, inferred: bool, construct: str) -> She
         verdict = Verdict()
         effects_of([match[1]], verdict)
         fact["destructive"] = fact["destructive"] or verdict.destructive
-    fact["sensitive_read"] = any(names_secret(word) for word in dict.fromkeys(_WORDS.findall(head[:MAX_LENGTH])))
+    words = dict.fromkeys([*_WORDS.findall(head[:MAX_LENGTH]), *surface_words(head[:MAX_LENGTH])])
+    fact["sensitive_read"] = any(names_secret(word) for word in words)
     return fact
 
 

@@ -10,7 +10,7 @@ from agenttool_otel.facts.shell.files import check_file
 from agenttool_otel.facts.shell.guard import Redirect, Simple, Word
 from agenttool_otel.facts.shell.places import START, joined
 from agenttool_otel.facts.shell.refused import Refused, refuse
-from agenttool_otel.facts.shell.secrets import names_secret, searches_secret, wide_root
+from agenttool_otel.facts.shell.secrets import aims_at_secret, asks_for_secret, names_secret, searches_secret, wide_root
 from agenttool_otel.facts.shell.tables import Spec, effects, read_only
 
 __all__ = ["base_name", "classify"]
@@ -22,8 +22,6 @@ _NUMBER = re.compile(r"[+-]?[0-9]+[A-Za-z]{0,3}\Z")
 _CMD_SWITCH = re.compile(r"/[A-Za-z?](?::.*)?\Z")
 _DURATION = re.compile(r"[0-9]+(?:\.[0-9]+)?[smhd]?\Z")
 _MAX_WRAPPERS = 4
-_DESCRIBING = frozenset({"ls", "wc", "stat", "du", "file"})  # tell of files, not what they hold
-_RECURSIVE = frozenset({"find", "rg", "fd", "fdfind", "tree", "du"})
 
 
 def base_name(name: str) -> str:
@@ -139,6 +137,13 @@ def _ordinary(name: str, spec: Spec, arguments: list[Word], verdict: Verdict, di
         options.add(option)
         if value is None:
             continue
+        options.update(row for row in spec.recursive if f"{option}={value.text}".startswith(row) and "=" in row)
+        if option in spec.name_options and aims_at_secret(value.text):
+            verdict.sensitive = True
+        if option in spec.suffix_options and names_secret(f"x.{value.text}"):
+            verdict.sensitive = True
+        if spec.sensitive_value is not None and spec.sensitive_value.search(value.text):
+            verdict.sensitive = True
         if option in spec.path_options:
             files.append(value)
         elif option in spec.pattern_options:
@@ -146,10 +151,10 @@ def _ordinary(name: str, spec: Spec, arguments: list[Word], verdict: Verdict, di
         elif spec.program == "awk":
             refuse(programs.awk_program(value.text.replace("|", "")))
     _roles(name, spec, operands, files, patterns, options, verdict)
-    recursive = name in _RECURSIVE or bool(options & {"r", "R", "recursive", "dereference-recursive"})
+    recursive = "always" in spec.recursive or bool(options & spec.recursive)
     for word in files:
-        check_file(word, verdict, directories, recursive=recursive, contents=name not in _DESCRIBING)
-    if recursive and not files and any(map(wide_root, directories)):
+        check_file(word, verdict, directories, recursive=recursive, contents=not spec.describes)
+    if recursive and not files and not spec.describes and any(map(wide_root, directories)):
         verdict.sensitive = True
 
 
@@ -248,10 +253,11 @@ def _check_patterns(name: str, spec: Spec, patterns: list[Word], verdict: Verdic
             reason = programs.awk_program(text)
         elif spec.program == "jq":
             reason = programs.jq_program(text)
-        elif searches_secret(text) or (name in ("fd", "fdfind") and names_secret(text)):
+        elif name in ("fd", "fdfind") and aims_at_secret(text):
             verdict.sensitive = True
-        if reason:
-            raise Refused(reason)
+        if searches_secret(text) or (spec.program == "jq" and asks_for_secret(text)):
+            verdict.sensitive = True
+        refuse(reason)
 
 
 def _special(
@@ -263,11 +269,12 @@ def _special(
     directories: tuple[str, ...],
     depth: int,
 ) -> None:
-    if spec.program == "echo":
-        if any(word.glob and names_secret(word.text, glob=True) for word in arguments):
+    if spec.program in ("echo", "printf"):
+        if spec.program == "printf":
+            refuse(programs.printf_words(arguments))
+        places = [joined(base, word.text) for base in directories for word in arguments if word.glob]
+        if any(names_secret(place, glob=True) for place in places):
             verdict.sensitive = True
-    elif spec.program == "printf":
-        refuse(programs.printf_words(arguments))
     elif spec.program == "test":
         reason, files = programs.test_words(name, arguments)
         refuse(reason)
@@ -279,10 +286,10 @@ def _special(
         for word in [*starts, *compared]:
             check_file(word, verdict, directories)
         # The names alone show that a credential is looked for; the tree of a whole system or home holds some.
-        if any(_finds_secret(word.text) for word in names):
+        if any(aims_at_secret(word.text) for word in names):
             verdict.sensitive = True
-        places = [joined(directory, word.text) for directory in directories for word in starts] or directories
-        if not names and any(map(wide_root, places)):
+        places = [joined(directory, word.text) for directory in directories for word in starts] or list(directories)
+        if not any(word.text.strip("*?") for word in names) and any(map(wide_root, places)):
             verdict.sensitive = True
     elif spec.program == "command":
         if len(arguments) < 2 or arguments[0].text not in ("-v", "-V") or arguments[0].quoted:
@@ -297,13 +304,6 @@ def _special(
             raise Refused(f"{name} runs more than a literal script")
         verdict.script = arguments[1].text
         verdict.reason = f"{name} runs a script that only reads"
-
-
-def _finds_secret(pattern: str) -> bool:
-    """Whether find's pattern aims at credentials; a component with hardly a letter of its own aims at nothing."""
-    return names_secret(pattern) or any(
-        names_secret(part, glob=True) for part in pattern.split("/") if len(part.strip("*?[]")) > 1
-    )
 
 
 def _wrapped(

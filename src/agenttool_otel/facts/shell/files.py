@@ -6,7 +6,7 @@ from agenttool_otel.facts.shell.effects import Verdict
 from agenttool_otel.facts.shell.guard import Word
 from agenttool_otel.facts.shell.places import device_reason, joined
 from agenttool_otel.facts.shell.refused import Refused
-from agenttool_otel.facts.shell.secrets import names_secret, wide_root
+from agenttool_otel.facts.shell.secrets import is_listed, names_secret, wide_root
 
 __all__ = ["check_file"]
 
@@ -31,5 +31,7 @@ def check_file(
         if reason:
             verdict.network = verdict.network or reason == "network file" or "/dev/tcp" in path or "/dev/udp" in path
             raise Refused(reason)
-        if names_secret(path, glob=word.glob and contents) or (recursive and wide_root(path)):
+        if not contents and is_listed(path):
+            continue
+        if names_secret(path, glob=word.glob and contents) or (recursive and contents and wide_root(path)):
             verdict.sensitive = True

@@ -232,7 +232,9 @@ class _Reader:
         while True:
             self._blanks()
             char = self._peek()
-            if not char or char in "\n;|)" or char == self.comment or (char == "&" and not self.text.startswith("&>", self.pos)):
+            if not char or char in "\n;|)" or char == self.comment:
+                break
+            if char == "&" and not self.text.startswith("&>", self.pos):
                 break
             if char == "(":
                 raise Unproven("function")
