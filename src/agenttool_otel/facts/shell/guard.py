@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from agenttool_otel.facts.shell.tables import programs
 
-__all__ = ["MAX_COMMANDS", "MAX_LENGTH", "Redirect", "Simple", "Unproven", "Word", "read"]
+__all__ = ["MAX_COMMANDS", "MAX_LENGTH", "Redirect", "Simple", "Unproven", "Word", "read", "read_uncommented"]
 
 MAX_LENGTH = 8192
 """Characters; a longer command line is not read at all."""
@@ -32,6 +32,7 @@ _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\+?=")
 _SUBSCRIPT_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\[[^\n]*\]\+?=")
 _DELIMITER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _ESCAPABLE = frozenset("().*;?[]!|+$/- {}^\"'<>&#~,:=@%")
+_BEFORE_SUBSTITUTION = ("", " ", "\t", "\n", ";", "|", "&", "(")
 _WORD_END = frozenset(" \t\n;&|()<>")
 # Letters and symbols that draw nothing or look like a space, although their category says otherwise.
 _BLANK_LETTERS = frozenset("\u115f\u1160\u3164\uffa0\u2800\u17b4\u17b5")
@@ -47,6 +48,10 @@ class Unproven(Exception):
     def __init__(self, construct: str) -> None:
         super().__init__(construct)
         self.construct = construct
+
+
+class Unclosed(Unproven):
+    """A quote is still open at the end of the text: a shell that reads it so runs nothing from there on."""
 
 
 @dataclass(slots=True)
@@ -115,6 +120,28 @@ def read(text: str) -> list[Simple]:
     return reader.commands
 
 
+def read_uncommented(text: str) -> list[Simple]:
+    """Reads a line that holds comments as an interactive zsh does, where ``#`` begins an ordinary word.
+
+    Args:
+        text: the command line, which ``read`` accepted.
+
+    Returns:
+        The commands of that reading; none when the text holds no comment.
+
+    Raises:
+        Unproven: without its comments the line cannot be read.
+    """
+    if "#" not in text:
+        return []
+    reader = _Reader(text, comments=False)
+    try:
+        reader.statements(closing=False, depth=0)
+    except Unclosed:
+        return reader.commands[:-1]  # the last one was not read to its end, and no shell runs it
+    return reader.commands
+
+
 def _check_visible(text: str) -> None:
     for char in text:
         if char.isascii():
@@ -126,8 +153,9 @@ def _check_visible(text: str) -> None:
 
 
 class _Reader:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, comments: bool = True) -> None:
         self.text = text
+        self.comment = "#" if comments else "\0"
         self.pos = 0
         self.commands: list[Simple] = []
         self.heredocs: list[str] = []
@@ -153,7 +181,7 @@ class _Reader:
                 if not any_command:
                     raise Unproven("empty")
                 return
-            if char == "#":
+            if char == self.comment:
                 end = self.text.find("\n", self.pos)
                 self.pos = len(self.text) if end < 0 else end
             elif char == "\n":
@@ -204,13 +232,17 @@ class _Reader:
         while True:
             self._blanks()
             char = self._peek()
-            if not char or char in "\n;|)#" or (char == "&" and not self.text.startswith("&>", self.pos)):
+            if not char or char in "\n;|)" or char == self.comment:
+                break
+            if char == "&" and not self.text.startswith("&>", self.pos):
                 break
             if char == "(":
                 raise Unproven("function")
             if char in "<>" and self.text.startswith("(", self.pos + 1):
                 if char == ">":
                     raise Unproven("process_substitution")
+                if self.text[self.pos - 1 : self.pos] not in _BEFORE_SUBSTITUTION:
+                    raise Unproven("process_substitution")  # x<(ls) is one word
                 command.words.append(self._process_substitution(depth))
                 continue
             match = _REDIRECT.match(self.text, self.pos)
@@ -290,7 +322,7 @@ class _Reader:
             if char == "'":
                 end = text.find("'", self.pos)
                 if end < 0:
-                    raise Unproven("syntax")
+                    raise Unclosed("syntax")
                 parts.append(text[self.pos : end])
                 self.pos = end + 1
                 word.quoted = True
@@ -330,8 +362,10 @@ class _Reader:
         return following[:1] == "}" and (len(following) == 1 or following[1] in _WORD_END)
 
     def _harmless(self, char: str) -> bool:
-        """A tilde that stands for the home directory, or an exclamation mark that stands alone."""
+        """A tilde for the home directory, an exclamation mark that stands alone, a hash that begins no comment."""
         following = self._peek()
+        if char == "#":
+            return self.comment != "#"
         if char == "~":
             return not following or following == "/" or following in _WORD_END
         return char == "!" and (not following or following in " \t\n")
@@ -352,7 +386,7 @@ class _Reader:
             char = self._peek()
             self.pos += 1
             if not char:
-                raise Unproven("syntax")
+                raise Unclosed("syntax")
             following = self._peek()
             if char == '"':
                 return "".join(parts)

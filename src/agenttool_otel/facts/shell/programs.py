@@ -15,6 +15,7 @@ __all__ = ["awk_program", "find_words", "jq_program", "printf_words", "sed_progr
 # --- sed: [address[,address]][!]command, joined by ";" or newlines; only commands that print, delete or substitute ---
 
 _SED_ADDRESS = re.compile(r"\s*(?:[0-9]+(?:~[0-9]+)?|\$|\+[0-9]+)")
+_DIGITS = frozenset("0123456789")
 _SED_FLAGS = re.compile(r"[gpIi0-9]*")
 
 
@@ -50,7 +51,7 @@ def sed_program(script: str) -> str:
             if pos < 0:
                 return "sed substitution"
         elif command in "qQ":
-            while script[pos : pos + 1].isdigit():
+            while script[pos : pos + 1] in _DIGITS:
                 pos += 1
         elif command not in programs()["sed"]["plain"]:
             return f"sed command {command!r}"
@@ -75,8 +76,15 @@ def _sed_address(script: str, pos: int) -> int:
     return -1 if script[pos : pos + 1] == "\\" else pos
 
 
-def _sed_part(script: str, pos: int, delimiter: str) -> int:
-    """The offset behind the next unescaped delimiter, or -1; a bracket must not hold one (readings differ)."""
+def _sed_part(script: str, pos: int, delimiter: str, *, brackets: bool = True) -> int:
+    """The offset behind the next unescaped delimiter, or -1; a bracket must not hold one (readings differ).
+
+    Args:
+        script: the sed script.
+        pos: where the part begins.
+        delimiter: the character that ends it.
+        brackets: the part is a regular expression, in which ``[`` opens a set.
+    """
     bracket = False
     while pos < len(script):
         char = script[pos]
@@ -85,7 +93,7 @@ def _sed_part(script: str, pos: int, delimiter: str) -> int:
             continue
         if char == delimiter:
             return -1 if bracket else pos + 1
-        if char == "[" and not bracket:
+        if char == "[" and brackets and not bracket:
             bracket = True
             pos += 2 if script[pos + 1 : pos + 2] == "^" else 1
             if script[pos : pos + 1] == "]":
@@ -93,7 +101,7 @@ def _sed_part(script: str, pos: int, delimiter: str) -> int:
             continue
         if bracket and script[pos : pos + 2] in ("[:", "[.", "[="):
             end = script.find(script[pos + 1] + "]", pos + 2)
-            if end < 0:
+            if end < 0 or delimiter in script[pos : end + 2]:
                 return -1
             pos = end + 2
             continue
@@ -107,15 +115,12 @@ def _sed_substitution(script: str, pos: int, command: str) -> int:
     delimiter = script[pos : pos + 1]
     if not delimiter or delimiter not in "/|,#:@!%+~_-":
         return -1
-    pos = _sed_part(script, pos + 1, delimiter)
+    # In the letters of y and in a replacement a bracket is an ordinary character.
+    pos = _sed_part(script, pos + 1, delimiter, brackets=command == "s")
+    if pos >= 0:
+        pos = _sed_part(script, pos, delimiter, brackets=False)
     if pos < 0:
         return -1
-    # In the replacement a bracket is an ordinary character.
-    while pos < len(script) and script[pos] != delimiter:
-        pos += 2 if script[pos] == "\\" else 1
-    if pos >= len(script):
-        return -1
-    pos += 1
     if command == "y":
         return pos
     flags = _SED_FLAGS.match(script, pos)
