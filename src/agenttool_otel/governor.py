@@ -8,6 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Unpack, cast
 
@@ -142,7 +143,8 @@ class Governor:
             approvals=self.approvals,
         )
         self._protected = self._protected_places()
-        self.telemetry.instruments.observe_cache(self._cache_counts)
+        if self._cache is not None:
+            self.telemetry.instruments.observe_cache(self, partial(_lookups, self._cache))
         self._read_result: Callable[..., dict[str, Any]] | None = None
         self._permission_tools: tuple[Callable[..., dict[str, Any]], Callable[..., dict[str, Any]]] | None = None
         self._effective: OrderedDict[int, tuple[AgentContext, AgentContext]] = OrderedDict()
@@ -472,13 +474,6 @@ class Governor:
         attributes = {Label.RELOAD_RESULT: done, Attr.POLICY_REVISION: result.revision}
         telemetry.events.emit(INVALID_SPAN, Event.POLICY_RELOADED, attributes)
 
-    def _cache_counts(self) -> list[tuple[int, dict[str, str]]]:
-        if self._cache is None:
-            return []
-        stats = self._cache.stats()
-        counts = (("hit", stats.hits), ("miss", stats.misses), ("bypass", stats.uncacheable))
-        return [(count, {Label.CACHE_RESULT: result}) for result, count in counts]
-
     # --- opening -----------------------------------------------------------------------------------------------------
 
     def _open_results(self) -> ResultStore:
@@ -496,6 +491,12 @@ class Governor:
             return store
 
         return opened
+
+
+def _lookups(cache: DecisionCache) -> list[tuple[int, dict[str, str]]]:
+    stats = cache.stats()
+    counts = (("hit", stats.hits), ("miss", stats.misses), ("bypass", stats.uncacheable))
+    return [(count, {Label.CACHE_RESULT: result}) for result, count in counts]
 
 
 def _next_step(call: Invocation, behavior: Behavior, alternatives: Sequence[Mapping[str, Any]]) -> str:

@@ -49,13 +49,14 @@ class Decider:
             its ``shadow``.
         timeout: seconds that a decision may take, all engines together.
         cache: decision cache, or ``None`` for none.
-        shadow_engines: engines whose decision is recorded beside the real one and never acted on.
+        shadow_engines: at most one engine whose decision is recorded beside the real one and never acted on. It gets
+            the time that the real decision left.
         shadow_packages: rule packages, for example ``agenttool.rules.network``, whose deny or ask is recorded and not
-            acted on. The engines must be able to leave a package out (EmbeddedEngine can); for a server, build the
-            bundle so.
+            acted on. The engine must be able to leave a package out (EmbeddedEngine can); for a server, build the
+            bundle so. This takes the place of a shadow engine.
 
     Raises:
-        ConfigurationError: an engine can't leave packages out.
+        ConfigurationError: an engine can't leave packages out, or there is more than one shadow engine.
         PolicyLoadError: there is no such package.
     """
 
@@ -73,6 +74,11 @@ class Decider:
             # the whole policy is asked for the record, the reduced one for the decision
             shadow_engines = (*engines, *shadow_engines)
             engines = [_reduced(engine, shadow_packages) for engine in engines]
+        if len(shadow_engines) > 1:
+            # a verdict, a span and the metrics have room for one other opinion; the second would be asked for nothing
+            raise ConfigurationError(
+                "one shadow decision is recorded for each call: give one shadow engine, or shadow packages of one engine"
+            )
         self._engines = tuple(engines)
         self._mode = PolicyMode(mode)
         self._timeout = float(timeout)
@@ -124,7 +130,7 @@ class Decider:
         """
         started = time.perf_counter()
         verdict = self._chain(document, started)
-        shadow = [self._ask(engine, document, self._timeout) for engine in self._shadow_engines]
+        shadow = [self._ask(engine, document, self._left(started)) for engine in self._shadow_engines]
         return self._finish(verdict, shadow, started)
 
     async def adecide(self, document: PolicyInput) -> Verdict:
@@ -135,8 +141,11 @@ class Decider:
         """
         started = time.perf_counter()
         verdict = await self._achain(document, started)
-        shadow = [await self._aask(engine, document, self._timeout) for engine in self._shadow_engines]
+        shadow = [await self._aask(engine, document, self._left(started)) for engine in self._shadow_engines]
         return self._finish(verdict, shadow, started)
+
+    def _left(self, started: float) -> float:
+        return self._timeout - (time.perf_counter() - started)
 
     def _chain(self, document: PolicyInput, started: float) -> Verdict:
         engine: PolicyEngine | None = None
@@ -144,8 +153,7 @@ class Decider:
             validate_input(document)
             last = no_decision()
             for engine in self._engines:
-                left = self._timeout - (time.perf_counter() - started)
-                verdict = self._ask(engine, document, left)
+                verdict = self._ask(engine, document, self._left(started))
                 if verdict.behavior is not Behavior.PASSTHROUGH:
                     return verdict
                 last = no_decision(engine=engine.name, revision=verdict.revision)
@@ -159,8 +167,7 @@ class Decider:
             validate_input(document)
             last = no_decision()
             for engine in self._engines:
-                left = self._timeout - (time.perf_counter() - started)
-                verdict = await self._aask(engine, document, left)
+                verdict = await self._aask(engine, document, self._left(started))
                 if verdict.behavior is not Behavior.PASSTHROUGH:
                     return verdict
                 last = no_decision(engine=engine.name, revision=verdict.revision)

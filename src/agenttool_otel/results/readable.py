@@ -1,7 +1,7 @@
 """A result as data that redaction can read, or the knowledge that it can't be read: no obligation is met unseen.
 
 An iterator, an open file, an object of the caller's own, a data frame, binary content: nobody knows what they hold
-without consuming or running them. Redaction that is obliged withholds them; inside a container, a tag takes their place.
+without consuming or running them. Redaction that is obliged withholds them; inside a container, a tag stands for them.
 """
 
 from __future__ import annotations
