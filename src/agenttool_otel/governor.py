@@ -79,8 +79,8 @@ class Governor:
         telemetry: telemetry settings; made of ``settings`` where not given.
         hooks: the hook registry.
         errors: what your own exceptions are to the standard, by class or qualified name; see ``ErrorMapper.register``.
-        shadow_engines: engines whose decisions are recorded beside the real one.
-        shadow_packages: rule packages whose denials and asks are recorded and not acted on.
+        shadow_engines: at most one engine whose decisions are recorded beside the real ones.
+        shadow_packages: rule packages whose denials and asks are recorded and not acted on; instead of a shadow engine.
         options: further settings by name (see Settings); they win over the environment.
 
     Raises:
