@@ -70,20 +70,21 @@ class Decider:
         shadow_engines: Sequence[PolicyEngine] = (),
         shadow_packages: Sequence[str] = (),
     ) -> None:
+        if len(shadow_engines) + bool(shadow_packages) > 1:
+            # a verdict, a span and the metrics have room for one other opinion; a second would be asked for nothing
+            raise ConfigurationError(
+                "one shadow decision is recorded for each call: give one shadow engine, or shadow packages"
+            )
+        whole: tuple[PolicyEngine, ...] = ()
         if shadow_packages:
             # the whole policy is asked for the record, the reduced one for the decision
-            shadow_engines = (*engines, *shadow_engines)
+            whole = tuple(engines)
             engines = [_reduced(engine, shadow_packages) for engine in engines]
-        if len(shadow_engines) > 1:
-            # a verdict, a span and the metrics have room for one other opinion; the second would be asked for nothing
-            raise ConfigurationError(
-                "one shadow decision is recorded for each call: give one shadow engine, or shadow packages of one engine"
-            )
         self._engines = tuple(engines)
         self._mode = PolicyMode(mode)
         self._timeout = float(timeout)
         self._cache = cache
-        self._shadow_engines = tuple(shadow_engines)
+        self._shadow_engines = whole or tuple(shadow_engines)
         self._shadow_packages = tuple(shadow_packages)
 
     @property
@@ -129,8 +130,12 @@ class Decider:
             allow, ask or deny; never an exception for a failure.
         """
         started = time.perf_counter()
-        verdict = self._chain(document, started)
-        shadow = [self._ask(engine, document, self._left(started)) for engine in self._shadow_engines]
+        verdict = self._chain(self._engines, document, started)
+        shadow: Verdict | None = None
+        if self._shadow_packages:
+            shadow = self._chain(self._shadow_engines, document, started)
+        elif self._shadow_engines:
+            shadow = self._ask(self._shadow_engines[0], document, self._left(started))
         return self._finish(verdict, shadow, started)
 
     async def adecide(self, document: PolicyInput) -> Verdict:
@@ -140,19 +145,23 @@ class Decider:
             document: the policy input.
         """
         started = time.perf_counter()
-        verdict = await self._achain(document, started)
-        shadow = [await self._aask(engine, document, self._left(started)) for engine in self._shadow_engines]
+        verdict = await self._achain(self._engines, document, started)
+        shadow: Verdict | None = None
+        if self._shadow_packages:
+            shadow = await self._achain(self._shadow_engines, document, started)
+        elif self._shadow_engines:
+            shadow = await self._aask(self._shadow_engines[0], document, self._left(started))
         return self._finish(verdict, shadow, started)
 
     def _left(self, started: float) -> float:
         return self._timeout - (time.perf_counter() - started)
 
-    def _chain(self, document: PolicyInput, started: float) -> Verdict:
+    def _chain(self, engines: Sequence[PolicyEngine], document: PolicyInput, started: float) -> Verdict:
         engine: PolicyEngine | None = None
         try:
             validate_input(document)
             last = no_decision()
-            for engine in self._engines:
+            for engine in engines:
                 verdict = self._ask(engine, document, self._left(started))
                 if verdict.behavior is not Behavior.PASSTHROUGH:
                     return verdict
@@ -161,12 +170,12 @@ class Decider:
             return _failure(error, engine)
         return last
 
-    async def _achain(self, document: PolicyInput, started: float) -> Verdict:
+    async def _achain(self, engines: Sequence[PolicyEngine], document: PolicyInput, started: float) -> Verdict:
         engine: PolicyEngine | None = None
         try:
             validate_input(document)
             last = no_decision()
-            for engine in self._engines:
+            for engine in engines:
                 verdict = await self._aask(engine, document, self._left(started))
                 if verdict.behavior is not Behavior.PASSTHROUGH:
                     return verdict
@@ -208,10 +217,10 @@ class Decider:
         except BaseException as error:
             return _failure(error, engine)
 
-    def _finish(self, verdict: Verdict, shadow: list[Verdict], started: float) -> Verdict:
-        if shadow:
-            verdict.shadow = shadow[0]
-            verdict.shadow.mode = PolicyMode.SHADOW
+    def _finish(self, verdict: Verdict, shadow: Verdict | None, started: float) -> Verdict:
+        if shadow is not None:
+            shadow.mode = PolicyMode.SHADOW
+            verdict.shadow = shadow
         if self._mode is PolicyMode.SHADOW:
             verdict = _observed(verdict)
         verdict.duration = time.perf_counter() - started
