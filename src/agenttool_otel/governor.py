@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import shutil
 import tempfile
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -38,7 +41,8 @@ from agenttool_otel.policy.preflight import Preflight
 from agenttool_otel.policy.refusing import RefusingEngine
 from agenttool_otel.policy.source import ReloadResult
 from agenttool_otel.policy.types import PolicyEngine
-from agenttool_otel.posture import PERMISSION_TOOLS, Posture, describe, permission_functions, write_posture
+from agenttool_otel.posture import PERMISSION_TOOLS, Posture, describe, permission_functions
+from agenttool_otel.posture_files import write_posture
 from agenttool_otel.questions import Questions
 from agenttool_otel.recorder import Recorder
 from agenttool_otel.records import ToolResult
@@ -142,6 +146,7 @@ class Governor:
             known_tools=self._known_tools,
             approvals=self.approvals,
         )
+        self._private_results: weakref.finalize[[str, int], Governor] | None = None
         self._protected = self._protected_places()
         if self._cache is not None:
             self.telemetry.instruments.observe_cache(self, partial(_lookups, self._cache))
@@ -321,7 +326,7 @@ class Governor:
         return describe(self)
 
     def write_posture(self, folder: str | Path) -> list[Path]:
-        """Write the posture for agents that read files; see ``agenttool_otel.posture.write_posture``.
+        """Write the posture for agents that read files; see ``agenttool_otel.posture_files.write_posture``.
 
         Args:
             folder: where ``permission-posture.json``, ``permission-posture.md`` and ``managed-tools.json`` go.
@@ -452,11 +457,13 @@ class Governor:
         )
 
     def close(self) -> None:
-        """Release engines, stores and connections."""
+        """Release engines, stores and connections, and remove the private directory of results, if there is one."""
         if self._source is not None:
             self._source.close()
         self.decider.close()
         self.approvals.close()
+        if self._private_results is not None:
+            self._private_results()
 
     def _protected_places(self) -> tuple[tuple[str, str], ...]:
         settings = self.settings
@@ -477,7 +484,12 @@ class Governor:
     # --- opening -----------------------------------------------------------------------------------------------------
 
     def _open_results(self) -> ResultStore:
-        place = self.settings.results_dir or tempfile.mkdtemp(prefix="agenttool-results-")
+        place = self.settings.results_dir
+        if not place:
+            place = tempfile.mkdtemp(prefix="agenttool-results-")
+            # nobody but this Governor can resolve its references, so nothing of it is kept after it, also where
+            # nobody closes it; a forked child must not remove what is its parent's
+            self._private_results = weakref.finalize(self, _remove_private, place, os.getpid())
         return ResultStore(LocalBackend(place))
 
     def _store_opener(self, approvals: ApprovalStore | str | None) -> Callable[[], ApprovalStore]:
@@ -491,6 +503,11 @@ class Governor:
             return store
 
         return opened
+
+
+def _remove_private(place: str, owner: int) -> None:
+    if os.getpid() == owner:
+        shutil.rmtree(place, ignore_errors=True)
 
 
 def _lookups(cache: DecisionCache) -> list[tuple[int, dict[str, str]]]:
