@@ -227,9 +227,11 @@ class Delivery:
             call: the call, settled, with the outcome of its stream in ``kept``.
             recorder: telemetry.
         """
-        call.items = call.tap.items
-        outcome: StreamOutcome | None = call.kept
-        if outcome is None:
+        tap, outcome = call.tap, call.kept
+        if tap is None:
+            return False
+        call.items = tap.items
+        if not isinstance(outcome, StreamOutcome):
             return False
         if call.size is None:
             call.size = outcome.total_bytes
@@ -243,9 +245,9 @@ class Delivery:
         binding = verdict is not None and (verdict.persistence is not None or verdict.max_inline_chars is not None)
         if call.ran and outcome.truncated:
             call.preview = outcome.preview
-            if binding and call.tap.gathers:
+            if binding and tap.gathers:
                 call.delivered = call.preview
-            if binding or call.tap.gathers:
+            if binding or tap.gathers:
                 _mark_dropped(call)
         recorder.persisted(call, failure=outcome.failure, store=self._store_name())
         return True

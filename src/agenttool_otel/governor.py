@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Unpack, cast
+from typing import Any, Final, ParamSpec, TypeAlias, TypeVar, Unpack, overload
 
 from opentelemetry.trace import INVALID_SPAN
 
@@ -28,6 +28,7 @@ from agenttool_otel.defaults import build_with, default_governor, is_default, re
 from agenttool_otel.delivery import Delivery
 from agenttool_otel.errors import ConfigurationError, PersistenceError, PolicyError, PolicyLoadError
 from agenttool_otel.facts.environment import FactEnvironment
+from agenttool_otel.governed import Governed, GovernsNext
 from agenttool_otel.hooks import Hooks
 from agenttool_otel.invocation import Invocation
 from agenttool_otel.names import Attr, Behavior, Event, Label, ToolKind
@@ -61,6 +62,11 @@ from agenttool_otel.tool import DEFAULT_TOOLS, GovernedTool
 
 __all__ = ["Governor", "aresume", "configure", "default_governor", "resume"]
 
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+_OwnTool: TypeAlias = Governed[..., dict[str, Any]]
 
 READ_RESULT_ID: Final = "agenttool.results.read_result"
 """Tool id of the tool that pages through persisted results."""
@@ -150,13 +156,23 @@ class Governor:
         self._protected = self._protected_places()
         if self._cache is not None:
             self.telemetry.instruments.observe_cache(self, partial(_lookups, self._cache))
-        self._read_result: Callable[..., dict[str, Any]] | None = None
-        self._permission_tools: tuple[Callable[..., dict[str, Any]], Callable[..., dict[str, Any]]] | None = None
+        self._read_result: _OwnTool | None = None
+        self._permission_tools: tuple[_OwnTool, _OwnTool] | None = None
         self._effective: OrderedDict[int, tuple[AgentContext, AgentContext]] = OrderedDict()
 
     # --- governing ---------------------------------------------------------------------------------------------------
 
-    def govern(self, target: Any = None, /, **options: Unpack[GovernOptions]) -> Any:
+    @overload
+    def govern(self, target: Callable[P, R], /, **options: Unpack[GovernOptions]) -> Governed[P, R]: ...
+
+    @overload
+    def govern(self, target: T, /, **options: Unpack[GovernOptions]) -> T: ...
+
+    @overload
+    def govern(self, **options: Unpack[GovernOptions]) -> GovernsNext: ...
+
+    # mypy does not see that the third form gives no target, as it does for the function of the same forms
+    def govern(self, target: Any = None, /, **options: Unpack[GovernOptions]) -> Any:  # type: ignore[misc]
         """Put a tool under this Governor; see ``agenttool_otel.govern``.
 
         Args:
@@ -181,7 +197,7 @@ class Governor:
         """
         return self.registry.resolve(name) or (DEFAULT_TOOLS.resolve(name) if is_default(self) else None)
 
-    def read_result_tool(self, *, max_page: int = MAX_PAGE) -> Callable[..., dict[str, Any]]:
+    def read_result_tool(self, *, max_page: int = MAX_PAGE) -> Governed[..., dict[str, Any]]:
         """Return the governed tool ``read_result``, with which an agent pages through what was too large to show.
 
         It is decided like every other call; its own output is never persisted again, and a payload is shown to the
@@ -211,7 +227,7 @@ class Governor:
             risk_level="low",
         )
         governed.tool.spec.exempt = True
-        self._read_result = cast(Callable[..., dict[str, Any]], governed)
+        self._read_result = governed
         return self._read_result
 
     def _result_store(self) -> PayloadStore:
@@ -339,7 +355,7 @@ class Governor:
         """
         return write_posture(self, folder)
 
-    def permission_tools(self) -> tuple[Callable[..., dict[str, Any]], Callable[..., dict[str, Any]]]:
+    def permission_tools(self) -> tuple[Governed[..., dict[str, Any]], Governed[..., dict[str, Any]]]:
         """Return the governed tools ``permissions_check`` and ``permissions_describe``, for a model to call.
 
         They are decided and recorded like every call, but spend no budget: asking what one may do must not be dear.
