@@ -19,6 +19,7 @@ from agenttool_otel.context import current_context, current_native_call
 from agenttool_otel.drivers import arun, run
 from agenttool_otel.envelope import deliver
 from agenttool_otel.errors import ConfigurationError
+from agenttool_otel.governed import Governed, GovernsNext
 from agenttool_otel.invocation import Invocation
 from agenttool_otel.pipeline import Target
 from agenttool_otel.records.inspection import mro_names
@@ -101,7 +102,7 @@ def _govern_again(wrapped: Any, options: GovernOptions) -> Any:
 
 
 @overload
-def govern(target: Callable[P, R], /, **options: Unpack[GovernOptions]) -> Callable[P, R]: ...
+def govern(target: Callable[P, R], /, **options: Unpack[GovernOptions]) -> Governed[P, R]: ...
 
 
 @overload
@@ -109,7 +110,7 @@ def govern(target: T, /, **options: Unpack[GovernOptions]) -> T: ...
 
 
 @overload
-def govern(**options: Unpack[GovernOptions]) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+def govern(**options: Unpack[GovernOptions]) -> GovernsNext: ...
 
 
 def govern(target: Any = None, /, **options: Unpack[GovernOptions]) -> Any:

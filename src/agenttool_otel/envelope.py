@@ -71,14 +71,14 @@ def to_result(call: Invocation) -> ToolResult:
         summary=_summary(call),
     )
     if call.hook_context:
-        result.additional_context = call.hook_context  # type: ignore[attr-defined]
+        result.additional_context = call.hook_context
     if call.hook_state is not None:
         if call.hook_state.messages:
-            result.hook_messages = call.hook_state.messages  # type: ignore[attr-defined]
+            result.hook_messages = call.hook_state.messages
         if call.hook_state.stop is not None:
-            result.stop = call.hook_state.stop  # type: ignore[attr-defined]
+            result.stop = call.hook_state.stop
     if call.status is InvocationStatus.NEEDS_INPUT and call.outcome is Outcome.PENDING:
-        result.requires_action = {  # type: ignore[attr-defined]
+        result.requires_action = {
             "type": "tool_result",
             "invocation_id": call.id,
             "tool_id": call.spec.tool_id,
@@ -105,12 +105,12 @@ def to_result(call: Invocation) -> ToolResult:
     result.artifact_refs = mapped.artifact_refs
     result.is_error = result.is_error or mapped.is_error
     if call.persistence is not None:
-        result.persistence = call.persistence.to_json_object()  # type: ignore[attr-defined]
+        result.persistence = call.persistence.to_json_object()
         if call.persistence.persisted_ref is not None:
             result.resource_refs = [call.persistence.persisted_ref, *result.resource_refs]
     problems = [*mapped.schema_errors, *_output_problems(call, mapped.structured_content)]
     if problems:
-        result.schema_errors = problems  # type: ignore[attr-defined]
+        result.schema_errors = problems
         if result.error is None:
             # a fact for whoever reads the envelope; the tool ran, and its caller has the value
             told = f"the output does not fit the output schema: {', '.join(problems)}"

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import shutil
 import tempfile
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
-from typing import Any, Final, Unpack, cast
+from typing import Any, Final, ParamSpec, TypeAlias, TypeVar, Unpack, overload
 
 from opentelemetry.trace import INVALID_SPAN
 
@@ -24,6 +28,7 @@ from agenttool_otel.defaults import build_with, default_governor, is_default, re
 from agenttool_otel.delivery import Delivery
 from agenttool_otel.errors import ConfigurationError, PersistenceError, PolicyError, PolicyLoadError
 from agenttool_otel.facts.environment import FactEnvironment
+from agenttool_otel.governed import Governed, GovernsNext
 from agenttool_otel.hooks import Hooks
 from agenttool_otel.invocation import Invocation
 from agenttool_otel.names import Attr, Behavior, Event, Label, ToolKind
@@ -37,7 +42,8 @@ from agenttool_otel.policy.preflight import Preflight
 from agenttool_otel.policy.refusing import RefusingEngine
 from agenttool_otel.policy.source import ReloadResult
 from agenttool_otel.policy.types import PolicyEngine
-from agenttool_otel.posture import PERMISSION_TOOLS, Posture, describe, permission_functions, write_posture
+from agenttool_otel.posture import PERMISSION_TOOLS, Posture, describe, permission_functions
+from agenttool_otel.posture_files import write_posture
 from agenttool_otel.questions import Questions
 from agenttool_otel.recorder import Recorder
 from agenttool_otel.records import ToolResult
@@ -56,6 +62,11 @@ from agenttool_otel.tool import DEFAULT_TOOLS, GovernedTool
 
 __all__ = ["Governor", "aresume", "configure", "default_governor", "resume"]
 
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+_OwnTool: TypeAlias = Governed[..., dict[str, Any]]
 
 READ_RESULT_ID: Final = "agenttool.results.read_result"
 """Tool id of the tool that pages through persisted results."""
@@ -78,8 +89,8 @@ class Governor:
         telemetry: telemetry settings; made of ``settings`` where not given.
         hooks: the hook registry.
         errors: what your own exceptions are to the standard, by class or qualified name; see ``ErrorMapper.register``.
-        shadow_engines: engines whose decisions are recorded beside the real one.
-        shadow_packages: rule packages whose denials and asks are recorded and not acted on.
+        shadow_engines: at most one engine whose decisions are recorded beside the real ones.
+        shadow_packages: rule packages whose denials and asks are recorded and not acted on; instead of a shadow engine.
         options: further settings by name (see Settings); they win over the environment.
 
     Raises:
@@ -141,15 +152,27 @@ class Governor:
             known_tools=self._known_tools,
             approvals=self.approvals,
         )
+        self._private_results: weakref.finalize[[str, int], Governor] | None = None
         self._protected = self._protected_places()
-        self.telemetry.instruments.observe_cache(self._cache_counts)
-        self._read_result: Callable[..., dict[str, Any]] | None = None
-        self._permission_tools: tuple[Callable[..., dict[str, Any]], Callable[..., dict[str, Any]]] | None = None
+        if self._cache is not None:
+            self.telemetry.instruments.observe_cache(self, partial(_lookups, self._cache))
+        self._read_result: _OwnTool | None = None
+        self._permission_tools: tuple[_OwnTool, _OwnTool] | None = None
         self._effective: OrderedDict[int, tuple[AgentContext, AgentContext]] = OrderedDict()
 
     # --- governing ---------------------------------------------------------------------------------------------------
 
-    def govern(self, target: Any = None, /, **options: Unpack[GovernOptions]) -> Any:
+    @overload
+    def govern(self, target: Callable[P, R], /, **options: Unpack[GovernOptions]) -> Governed[P, R]: ...
+
+    @overload
+    def govern(self, target: T, /, **options: Unpack[GovernOptions]) -> T: ...
+
+    @overload
+    def govern(self, **options: Unpack[GovernOptions]) -> GovernsNext: ...
+
+    # mypy does not see that the third form gives no target, as it does for the function of the same forms
+    def govern(self, target: Any = None, /, **options: Unpack[GovernOptions]) -> Any:  # type: ignore[misc]
         """Put a tool under this Governor; see ``agenttool_otel.govern``.
 
         Args:
@@ -174,7 +197,7 @@ class Governor:
         """
         return self.registry.resolve(name) or (DEFAULT_TOOLS.resolve(name) if is_default(self) else None)
 
-    def read_result_tool(self, *, max_page: int = MAX_PAGE) -> Callable[..., dict[str, Any]]:
+    def read_result_tool(self, *, max_page: int = MAX_PAGE) -> Governed[..., dict[str, Any]]:
         """Return the governed tool ``read_result``, with which an agent pages through what was too large to show.
 
         It is decided like every other call; its own output is never persisted again, and a payload is shown to the
@@ -204,7 +227,7 @@ class Governor:
             risk_level="low",
         )
         governed.tool.spec.exempt = True
-        self._read_result = cast(Callable[..., dict[str, Any]], governed)
+        self._read_result = governed
         return self._read_result
 
     def _result_store(self) -> PayloadStore:
@@ -319,7 +342,7 @@ class Governor:
         return describe(self)
 
     def write_posture(self, folder: str | Path) -> list[Path]:
-        """Write the posture for agents that read files; see ``agenttool_otel.posture.write_posture``.
+        """Write the posture for agents that read files; see ``agenttool_otel.posture_files.write_posture``.
 
         Args:
             folder: where ``permission-posture.json``, ``permission-posture.md`` and ``managed-tools.json`` go.
@@ -332,7 +355,7 @@ class Governor:
         """
         return write_posture(self, folder)
 
-    def permission_tools(self) -> tuple[Callable[..., dict[str, Any]], Callable[..., dict[str, Any]]]:
+    def permission_tools(self) -> tuple[Governed[..., dict[str, Any]], Governed[..., dict[str, Any]]]:
         """Return the governed tools ``permissions_check`` and ``permissions_describe``, for a model to call.
 
         They are decided and recorded like every call, but spend no budget: asking what one may do must not be dear.
@@ -450,11 +473,13 @@ class Governor:
         )
 
     def close(self) -> None:
-        """Release engines, stores and connections."""
+        """Release engines, stores and connections, and remove the private directory of results, if there is one."""
         if self._source is not None:
             self._source.close()
         self.decider.close()
         self.approvals.close()
+        if self._private_results is not None:
+            self._private_results()
 
     def _protected_places(self) -> tuple[tuple[str, str], ...]:
         settings = self.settings
@@ -472,17 +497,15 @@ class Governor:
         attributes = {Label.RELOAD_RESULT: done, Attr.POLICY_REVISION: result.revision}
         telemetry.events.emit(INVALID_SPAN, Event.POLICY_RELOADED, attributes)
 
-    def _cache_counts(self) -> list[tuple[int, dict[str, str]]]:
-        if self._cache is None:
-            return []
-        stats = self._cache.stats()
-        counts = (("hit", stats.hits), ("miss", stats.misses), ("bypass", stats.uncacheable))
-        return [(count, {Label.CACHE_RESULT: result}) for result, count in counts]
-
     # --- opening -----------------------------------------------------------------------------------------------------
 
     def _open_results(self) -> ResultStore:
-        place = self.settings.results_dir or tempfile.mkdtemp(prefix="agenttool-results-")
+        place = self.settings.results_dir
+        if not place:
+            place = tempfile.mkdtemp(prefix="agenttool-results-")
+            # nobody but this Governor can resolve its references, so nothing of it is kept after it, also where
+            # nobody closes it; a forked child must not remove what is its parent's
+            self._private_results = weakref.finalize(self, _remove_private, place, os.getpid())
         return ResultStore(LocalBackend(place))
 
     def _store_opener(self, approvals: ApprovalStore | str | None) -> Callable[[], ApprovalStore]:
@@ -496,6 +519,17 @@ class Governor:
             return store
 
         return opened
+
+
+def _remove_private(place: str, owner: int) -> None:
+    if os.getpid() == owner:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _lookups(cache: DecisionCache) -> list[tuple[int, dict[str, str]]]:
+    stats = cache.stats()
+    counts = (("hit", stats.hits), ("miss", stats.misses), ("bypass", stats.uncacheable))
+    return [(count, {Label.CACHE_RESULT: result}) for result, count in counts]
 
 
 def _next_step(call: Invocation, behavior: Behavior, alternatives: Sequence[Mapping[str, Any]]) -> str:

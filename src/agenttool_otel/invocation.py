@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from opentelemetry.trace import INVALID_SPAN, Span
 
@@ -34,6 +34,13 @@ from agenttool_otel.records import (
 )
 from agenttool_otel.records.ids import new_id
 from agenttool_otel.records.permission_decision import DecisionReason, Obligations
+
+if TYPE_CHECKING:  # they are made further up, and only kept here
+    from agenttool_otel.echoes import Echoes
+    from agenttool_otel.pipeline.hooking import HookState
+    from agenttool_otel.results.persistence import Kept
+    from agenttool_otel.results.stream import StreamOutcome
+    from agenttool_otel.stream_tap import StreamTap
 
 __all__ = ["Invocation"]
 
@@ -108,7 +115,7 @@ class Invocation:
     hints: list[HookHint]
     hook_context: list[dict[str, Any]]
     hook_records: list[HookRecord]
-    hook_state: Any = None
+    hook_state: HookState | None = None
     internal: dict[str, Any] | None = None
     mutations: list[InputMutation]
     status: InvocationStatus = InvocationStatus.PLANNED
@@ -130,9 +137,9 @@ class Invocation:
     abort_reason: str | None = None
     claim: Claim | None = None
     ticket: StoredCall | None = None
-    kept: Any = None
-    tap: Any = None
-    echoes: tuple[Verdict | None, Any] | None = None
+    kept: Kept | StreamOutcome | None = None
+    tap: StreamTap | None = None
+    echoes: tuple[Verdict | None, Echoes | None] | None = None
 
     def __init__(
         self,

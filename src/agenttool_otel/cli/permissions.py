@@ -22,7 +22,8 @@ from rich.text import Text
 from agenttool_otel.context import agent_context
 from agenttool_otel.errors import AgentToolError
 from agenttool_otel.governor import Governor, default_governor
-from agenttool_otel.posture import check_tool, posture_markdown
+from agenttool_otel.posture import check_tool
+from agenttool_otel.posture_files import posture_markdown
 
 __all__ = ["EXIT_CODES", "app"]
 

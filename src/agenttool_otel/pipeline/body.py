@@ -152,7 +152,8 @@ class Body:
             reason = AbortReason.TIMEOUT
         elif attempt.exception is not None and cancellation(attempt.exception) is not None:
             reason = AbortReason.USER_INTERRUPTION
-        call.kept = call.tap.finish(abort_reason=reason, failed=attempt.exception is not None)
+        if call.tap is not None:
+            call.kept = call.tap.finish(abort_reason=reason, failed=attempt.exception is not None)
 
     def _retry(self, call: Invocation, effect: Execute, attempt: Attempt) -> Generator[Any, Any, Attempt]:
         """Run again what may be run again, within the decision it had, and let each attempt be seen."""

@@ -398,7 +398,7 @@ class HookRunner:
         """Write the outputs into the record, and pass on what has no effect on the call itself."""
         state, clean = _state(call), partial(self._endings.redact, call=call)
         if run.failed:
-            record.failure = {  # type: ignore[attr-defined]
+            record.failure = {
                 "error_type": _failure(run),
                 "timed_out": run.timed_out,
                 "effect": hook.on_failure,

@@ -49,13 +49,14 @@ class Decider:
             its ``shadow``.
         timeout: seconds that a decision may take, all engines together.
         cache: decision cache, or ``None`` for none.
-        shadow_engines: engines whose decision is recorded beside the real one and never acted on.
+        shadow_engines: at most one engine whose decision is recorded beside the real one and never acted on. It gets
+            the time that the real decision left.
         shadow_packages: rule packages, for example ``agenttool.rules.network``, whose deny or ask is recorded and not
-            acted on. The engines must be able to leave a package out (EmbeddedEngine can); for a server, build the
-            bundle so.
+            acted on. The engine must be able to leave a package out (EmbeddedEngine can); for a server, build the
+            bundle so. This takes the place of a shadow engine.
 
     Raises:
-        ConfigurationError: an engine can't leave packages out.
+        ConfigurationError: an engine can't leave packages out, or there is more than one shadow engine.
         PolicyLoadError: there is no such package.
     """
 
@@ -69,15 +70,21 @@ class Decider:
         shadow_engines: Sequence[PolicyEngine] = (),
         shadow_packages: Sequence[str] = (),
     ) -> None:
+        if len(shadow_engines) + bool(shadow_packages) > 1:
+            # a verdict, a span and the metrics have room for one other opinion; a second would be asked for nothing
+            raise ConfigurationError(
+                "one shadow decision is recorded for each call: give one shadow engine, or shadow packages"
+            )
+        whole: tuple[PolicyEngine, ...] = ()
         if shadow_packages:
             # the whole policy is asked for the record, the reduced one for the decision
-            shadow_engines = (*engines, *shadow_engines)
+            whole = tuple(engines)
             engines = [_reduced(engine, shadow_packages) for engine in engines]
         self._engines = tuple(engines)
         self._mode = PolicyMode(mode)
         self._timeout = float(timeout)
         self._cache = cache
-        self._shadow_engines = tuple(shadow_engines)
+        self._shadow_engines = whole or tuple(shadow_engines)
         self._shadow_packages = tuple(shadow_packages)
 
     @property
@@ -123,8 +130,12 @@ class Decider:
             allow, ask or deny; never an exception for a failure.
         """
         started = time.perf_counter()
-        verdict = self._chain(document, started)
-        shadow = [self._ask(engine, document, self._timeout) for engine in self._shadow_engines]
+        verdict = self._chain(self._engines, document, started)
+        shadow: Verdict | None = None
+        if self._shadow_packages:
+            shadow = self._chain(self._shadow_engines, document, started)
+        elif self._shadow_engines:
+            shadow = self._ask(self._shadow_engines[0], document, self._left(started))
         return self._finish(verdict, shadow, started)
 
     async def adecide(self, document: PolicyInput) -> Verdict:
@@ -134,18 +145,24 @@ class Decider:
             document: the policy input.
         """
         started = time.perf_counter()
-        verdict = await self._achain(document, started)
-        shadow = [await self._aask(engine, document, self._timeout) for engine in self._shadow_engines]
+        verdict = await self._achain(self._engines, document, started)
+        shadow: Verdict | None = None
+        if self._shadow_packages:
+            shadow = await self._achain(self._shadow_engines, document, started)
+        elif self._shadow_engines:
+            shadow = await self._aask(self._shadow_engines[0], document, self._left(started))
         return self._finish(verdict, shadow, started)
 
-    def _chain(self, document: PolicyInput, started: float) -> Verdict:
+    def _left(self, started: float) -> float:
+        return self._timeout - (time.perf_counter() - started)
+
+    def _chain(self, engines: Sequence[PolicyEngine], document: PolicyInput, started: float) -> Verdict:
         engine: PolicyEngine | None = None
         try:
             validate_input(document)
             last = no_decision()
-            for engine in self._engines:
-                left = self._timeout - (time.perf_counter() - started)
-                verdict = self._ask(engine, document, left)
+            for engine in engines:
+                verdict = self._ask(engine, document, self._left(started))
                 if verdict.behavior is not Behavior.PASSTHROUGH:
                     return verdict
                 last = no_decision(engine=engine.name, revision=verdict.revision)
@@ -153,14 +170,13 @@ class Decider:
             return _failure(error, engine)
         return last
 
-    async def _achain(self, document: PolicyInput, started: float) -> Verdict:
+    async def _achain(self, engines: Sequence[PolicyEngine], document: PolicyInput, started: float) -> Verdict:
         engine: PolicyEngine | None = None
         try:
             validate_input(document)
             last = no_decision()
-            for engine in self._engines:
-                left = self._timeout - (time.perf_counter() - started)
-                verdict = await self._aask(engine, document, left)
+            for engine in engines:
+                verdict = await self._aask(engine, document, self._left(started))
                 if verdict.behavior is not Behavior.PASSTHROUGH:
                     return verdict
                 last = no_decision(engine=engine.name, revision=verdict.revision)
@@ -201,10 +217,10 @@ class Decider:
         except BaseException as error:
             return _failure(error, engine)
 
-    def _finish(self, verdict: Verdict, shadow: list[Verdict], started: float) -> Verdict:
-        if shadow:
-            verdict.shadow = shadow[0]
-            verdict.shadow.mode = PolicyMode.SHADOW
+    def _finish(self, verdict: Verdict, shadow: Verdict | None, started: float) -> Verdict:
+        if shadow is not None:
+            shadow.mode = PolicyMode.SHADOW
+            verdict.shadow = shadow
         if self._mode is PolicyMode.SHADOW:
             verdict = _observed(verdict)
         verdict.duration = time.perf_counter() - started

@@ -24,7 +24,16 @@ from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, SecretBytes, SecretStr
 
-__all__ = ["Kind", "class_name", "kind_of", "mapping_items", "mro_names", "sequence_items", "time_text"]
+__all__ = [
+    "Kind",
+    "class_name",
+    "holds_more",
+    "kind_of",
+    "mapping_items",
+    "mro_names",
+    "sequence_items",
+    "time_text",
+]
 
 
 class Kind(Enum):
@@ -207,6 +216,26 @@ def mapping_items(value: Any, kind: Kind, limit: int) -> list[tuple[Any, Any]]:
             if item is not missing:
                 found.append((name, item))
     return found
+
+
+def holds_more(value: Any, kind: Kind) -> bool:
+    """Tell whether an instance has attributes beside what its kind shows of it; never raises.
+
+    Private attributes of pydantic models, attributes of a dataclass that are no fields, and those that somebody put on
+    an instance of a subclass of a builtin type. Slots and C structures of such subclasses are not looked into.
+
+    Args:
+        value: anything.
+        kind: its kind.
+    """
+    if type(value) in _EXACT or kind in (Kind.ENUM, Kind.OPAQUE, Kind.SECRET, Kind.NUMPY_SCALAR):
+        return False
+    if kind is Kind.MODEL:
+        return bool(_slot(value, "__pydantic_private__"))
+    state = _instance_dict(value)
+    if kind is Kind.DATACLASS and state:
+        return not state.keys() <= set(_dataclass_fields(type(value)))
+    return bool(state)
 
 
 def _raw_items(value: Any) -> Iterator[tuple[Any, Any]]:

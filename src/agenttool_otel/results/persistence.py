@@ -7,7 +7,7 @@ What it costs is the full text behind the preview, and the record says so.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from agenttool_otel.errors import PersistenceError
@@ -17,6 +17,7 @@ from agenttool_otel.records.conversion import to_json_value
 from agenttool_otel.records.inspection import class_name
 from agenttool_otel.records.persistence import ResultPersistence
 from agenttool_otel.results.preview import PreviewBuilder
+from agenttool_otel.results.readable import is_measured
 from agenttool_otel.results.size import measure, text_bytes
 from agenttool_otel.results.source import Source, source_of
 from agenttool_otel.results.stores.types import PayloadStore, PersistedRef
@@ -132,9 +133,14 @@ class ResultKeeper:
             size = 0
         elif size is None:
             size = measure(value).bytes
+        if obliged_limit is not None and not is_measured(value, size):
+            size = None
         if size is None and strategy is None and contract_strategy is None:
             # An iterator, an open file, an object of the caller's own: it can't be cut or stored without being
-            # consumed, and its class name, which is all that is ever shown of it, is small.
+            # consumed. Its class name, which is all that is ever shown of it, is small; what its consumer can get of
+            # it is not known to be, and a limit of the policy binds that too.
+            if obliged_limit is not None:
+                return _unmeasured(self.max_inline_chars, contract_limit, obliged_limit)
             size = 0
         wanted = strategy or contract_strategy or obliged_limit is not None or redact or exempt
         if not wanted and size is not None and (sensitivity is None or sensitivity.lower() not in SENSITIVE):
@@ -241,6 +247,11 @@ class ResultKeeper:
             return job.dropped("store_failed", str(error), RedactionState.NONE)
         except Exception as error:
             return job.dropped("store_failed", f"internal: {class_name(type(error))}", RedactionState.NONE)
+
+
+def _unmeasured(default: int, contract: Any, obliged: Any) -> StrategyChoice:
+    choice = choose_strategy(size=None, default_limit=default, contract_limit=contract, obliged_limit=obliged)
+    return replace(choice, strategy=_S.DROP_WITH_REASON, reason="result_size_unknown")
 
 
 @dataclass(slots=True)

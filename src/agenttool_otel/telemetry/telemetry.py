@@ -40,7 +40,8 @@ class Telemetry:
         self.events = EventSeam(settings, self.losses)
         self._enrich = settings.span_mode == "enrich"
         self._tracer = trace.get_tracer(INSTRUMENTATION_NAME, _VERSION, settings.tracer_provider)
-        self.instruments = Instruments(metrics.get_meter(INSTRUMENTATION_NAME, _VERSION, settings.meter_provider))
+        meter = metrics.get_meter(INSTRUMENTATION_NAME, _VERSION, settings.meter_provider)
+        self.instruments = Instruments(meter, settings.meter_provider)
         self.losses.on_loss = self._lost
 
     def _lost(self, where: str) -> None:
