@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, cast, overloa
 import wrapt
 from opentelemetry import context as otel_context
 
+from agenttool_otel.binding import bind_python, rebind_python
 from agenttool_otel.catalog import GovernOptions, declare_function
 from agenttool_otel.context import current_context, current_native_call
 from agenttool_otel.drivers import arun, run
@@ -23,7 +24,7 @@ from agenttool_otel.invocation import Invocation
 from agenttool_otel.pipeline import Target
 from agenttool_otel.records.inspection import mro_names
 from agenttool_otel.streams import astream, stream
-from agenttool_otel.tool import GovernedTool, bind_python, rebind_python, shape_of
+from agenttool_otel.tool import GovernedTool, shape_of
 
 if TYPE_CHECKING:
     from agenttool_otel.governor import Governor

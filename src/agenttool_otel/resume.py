@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from opentelemetry.trace import Link, SpanContext, TraceFlags
 
+from agenttool_otel.binding import bind_json
 from agenttool_otel.context import AgentContext, current_context
 from agenttool_otel.drivers import Steps, arun, run
 from agenttool_otel.envelope import to_result
@@ -14,7 +15,6 @@ from agenttool_otel.invocation import Invocation
 from agenttool_otel.names import ErrorClass
 from agenttool_otel.pipeline import Target
 from agenttool_otel.records import ToolResult
-from agenttool_otel.tool import bind_json
 
 if TYPE_CHECKING:
     from agenttool_otel.approvals.types import StoredCall
