@@ -36,10 +36,12 @@ def resume_call(governor: Governor, invocation_id: str) -> ToolResult:
     Raises:
         ApprovalNotFound: no call of that id waits.
         UnknownTool: this process has no tool of that id.
+        InstanceMissing: it is a method whose instance this process does not know; the approval stays unused.
         TypeError: the tool is asynchronous.
     """
     call, target, steps = _plan(governor, invocation_id, governor.approvals.waiting(invocation_id))
     if target.is_async:
+        governor.pipeline.paused.keep(call, target)  # its instance and arguments are still needed, by aresume
         raise TypeError(f"{call.spec.name} is asynchronous: use aresume")
     return to_result(run(call, steps, governor))
 
@@ -57,6 +59,7 @@ async def aresume_call(governor: Governor, invocation_id: str) -> ToolResult:
     Raises:
         ApprovalNotFound: no call of that id waits.
         UnknownTool: this process has no tool of that id.
+        InstanceMissing: it is a method whose instance this process does not know; the approval stays unused.
     """
     import asyncio
 

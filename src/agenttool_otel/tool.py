@@ -13,6 +13,7 @@ from agenttool_otel.context import current_context, current_native_call
 from agenttool_otel.defaults import default_governor
 from agenttool_otel.drivers import arun, run
 from agenttool_otel.envelope import to_result
+from agenttool_otel.errors import InstanceMissing
 from agenttool_otel.invocation import Invocation
 from agenttool_otel.pipeline import Target
 from agenttool_otel.policy.preflight import Preflight
@@ -115,6 +116,7 @@ class GovernedTool:
 
         Raises:
             TypeError: the tool is asynchronous.
+            InstanceMissing: it is a method, taken from the class instead of from an instance.
         """
         if self.is_async:
             raise TypeError(f"{self.spec.name} is asynchronous: use ainvoke")
@@ -131,6 +133,9 @@ class GovernedTool:
 
         Returns:
             The tool_result.
+
+        Raises:
+            InstanceMissing: it is a method, taken from the class instead of from an instance.
         """
         call = self.plan({**(arguments or {}), **named})
         governor, target = self.governor, self.json_target()
@@ -150,7 +155,7 @@ class GovernedTool:
         """
         governor = self.governor
         call = self.plan({**(arguments or {}), **named}, preflight=True)
-        return governor.told(run(call, governor.pipeline.preflight(call, self.json_target()), governor))
+        return governor.told(run(call, governor.pipeline.preflight(call, self.json_target(preflight=True)), governor))
 
     async def acheck(self, arguments: Mapping[str, Any] | None = None, /, **named: Any) -> Preflight:
         """The same without blocking the event loop.
@@ -161,7 +166,9 @@ class GovernedTool:
         """
         governor = self.governor
         call = self.plan({**(arguments or {}), **named}, preflight=True)
-        return governor.told(await arun(call, governor.pipeline.preflight(call, self.json_target()), governor))
+        return governor.told(
+            await arun(call, governor.pipeline.preflight(call, self.json_target(preflight=True)), governor)
+        )
 
     # --- what the wrappers and the framework doors use ---------------------------------------------------------------
 
@@ -181,8 +188,18 @@ class GovernedTool:
         call.call_kwargs = dict(arguments)
         return call
 
-    def json_target(self) -> Target:
-        """Return what a JSON call of this tool runs."""
+    def json_target(self, *, preflight: bool = False) -> Target:
+        """Return what a JSON call of this tool runs.
+
+        Args:
+            preflight: nobody will run it, so that a method needs no instance.
+
+        Raises:
+            InstanceMissing: it is a method without its instance.
+        """
+        parameters = self.spec.parameters
+        if parameters is not None and parameters.receiver and not preflight and not inspect.ismethod(self.function):
+            raise InstanceMissing(f"{self.spec.name} is a method: it can't run without its instance")
         return Target(self.function, bind_json, rebind_python, is_async=self.is_async, collects=self.streams)
 
     def __repr__(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from typing import Any
 
@@ -9,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agenttool_otel import ToolInputInvalid
+from agenttool_otel import ApprovalRequired, ToolInputInvalid
 from agenttool_otel.approvals.types import ApprovalAnswer
 from agenttool_otel.catalog.signature import read_parameters
+from agenttool_otel.errors import InstanceMissing
 from agenttool_otel.testing import FixedApprover, StaticEngine, capture, decision
 
 P = inspect.Parameter
@@ -139,3 +141,66 @@ def test_keywords_that_an_edit_leaves_out_are_not_run() -> None:
     with capture(policy=StaticEngine({"tool": decision("ask")}), approver=approver) as captured:
         captured.governor.govern(tool)("a", danger="evil")
     assert ran == [("a", {})]
+
+
+# --- methods ---------------------------------------------------------------------------------------------------------
+
+
+def _files(captured: Any) -> tuple[type[Any], list[Any]]:
+    ran: list[Any] = []
+
+    class Files:
+        @captured.governor.govern
+        def copy(self, src: str, dst: str = "/tmp/x") -> None:
+            ran.append((type(self).__name__, src, dst))
+
+    return Files, ran
+
+
+def test_a_method_without_its_instance_is_refused_before_anything_is_decided() -> None:
+    with capture(policy=StaticEngine("allow")) as captured:
+        files, ran = _files(captured)
+        with pytest.raises(InstanceMissing):
+            files.copy.tool.invoke(src="public", dst="secret")
+        with pytest.raises(InstanceMissing):
+            files.__dict__["copy"]()
+        assert files.copy.tool.check(src="public").allowed  # a preflight runs nothing, so it needs no instance
+        files().copy.tool.invoke(src="a")
+        files.copy(files(), "b")
+        files.__dict__["copy"](files(), "c", "d")
+    assert ran == [("Files", "a", "/tmp/x"), ("Files", "b", "/tmp/x"), ("Files", "c", "d")]
+
+
+def test_an_approved_method_is_not_resumed_where_its_instance_is_unknown_and_its_approval_stays() -> None:
+    with capture(policy=StaticEngine("ask")) as captured:
+        governor = captured.governor
+        files, ran = _files(captured)
+        with pytest.raises(ApprovalRequired) as asked:
+            files().copy("public", "secret")
+        governor.approvals.store.answer(asked.value.request_id, ApprovalAnswer(True, answered_by="user:h"))
+        remembered = governor.pipeline.paused.take(asked.value.invocation_id)  # as in another process
+        with pytest.raises(InstanceMissing):
+            governor.resume(asked.value.invocation_id)
+        assert ran == []
+        governor.pipeline.paused._calls[asked.value.invocation_id] = remembered
+        assert governor.resume(asked.value.invocation_id).status == "succeeded"
+        assert ran == [("Files", "public", "secret")]
+
+
+def test_the_wrong_way_to_resume_an_asynchronous_method_does_not_forget_its_instance() -> None:
+    ran: list[Any] = []
+    with capture(policy=StaticEngine("ask")) as captured:
+        governor = captured.governor
+
+        class Files:
+            @governor.govern
+            async def copy(self, src: str) -> None:
+                ran.append(src)
+
+        with pytest.raises(ApprovalRequired) as asked:
+            asyncio.run(Files().copy("public"))
+        governor.approvals.store.answer(asked.value.request_id, ApprovalAnswer(True, answered_by="user:h"))
+        with pytest.raises(TypeError, match="aresume"):
+            governor.resume(asked.value.invocation_id)
+        assert asyncio.run(governor.aresume(asked.value.invocation_id)).status == "succeeded"
+    assert ran == ["public"]
