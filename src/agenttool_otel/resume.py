@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from opentelemetry.trace import Link, SpanContext, TraceFlags
 
-from agenttool_otel.binding import bind_json
+from agenttool_otel.binding import bind_again, bind_json
 from agenttool_otel.context import AgentContext, current_context
 from agenttool_otel.drivers import Steps, arun, run
 from agenttool_otel.envelope import to_result
@@ -91,8 +92,8 @@ def _plan(governor: Governor, invocation_id: str, stored: StoredCall) -> tuple[I
         target, call.call_args, call.call_kwargs = paused
     else:
         target, call.call_kwargs = tool.json_target(), dict(stored.original_arguments)
-    if target.bind is bind_json:  # it reads an object of arguments, not the call that it made of one
-        call.call_args, call.call_kwargs = (), dict(stored.original_arguments)
+    if paused is not None and target.bind is bind_json:  # they have been read already
+        target = replace(target, bind=bind_again)
     return call, target, governor.pipeline.run(call, target, asking_span(stored.context))
 
 

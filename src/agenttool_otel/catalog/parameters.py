@@ -14,6 +14,8 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 
+from agenttool_otel.records.values import NotCopyable, snapshot
+
 __all__ = ["EMPTY", "Argument", "Parameters"]
 
 EMPTY: Final[Any] = inspect.Parameter.empty
@@ -25,6 +27,14 @@ _POSITIONAL_ONLY: Final = inspect.Parameter.POSITIONAL_ONLY
 _POSITIONAL: Final = (_POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _BY_POSITION: Final = (_POSITIONAL_ONLY, _VAR_POSITIONAL)
 _SIMPLE: Final = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+
+
+def _can_change(default: Any) -> bool:
+    """Tell whether a default is of those that are shown by their content and copied."""
+    try:
+        return snapshot(default) is not default
+    except NotCopyable:
+        return True  # the call that leaves it out is refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +68,7 @@ class Parameters:
         defaults: JSON-able defaults of model-facing parameters.
         receiver: whether the callable's first parameter, ``self`` or ``cls``, was left out: without its instance it
             must not be called, because each argument would come to stand for the one before it.
+        function: the callable, whose defaults may be changed after they were read.
         rest: name of the ``**kwargs`` parameter, or ``None``.
     """
 
@@ -67,12 +78,17 @@ class Parameters:
     internal: frozenset[str]
     defaults: dict[str, Any]
     receiver: bool = False
+    function: Any = field(default=None, repr=False)
     rest: str | None = field(default=None, init=False)
     _positional: tuple[str, ...] = field(default=(), init=False, repr=False)
     _required: frozenset[str] = field(default=frozenset(), init=False, repr=False)
     _keywords: frozenset[str] = field(default=frozenset(), init=False, repr=False)
     _positional_only: frozenset[str] = field(default=frozenset(), init=False, repr=False)
     _simple: bool = field(default=False, init=False, repr=False)
+    _changeable: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+    _shown: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+    _defaults: Any = field(default=None, init=False, repr=False)
+    _keyword_defaults: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         values = self.arguments.values()
@@ -82,6 +98,16 @@ class Parameters:
         self._required = frozenset(a.name for a in values if a.default is EMPTY)
         self._keywords = frozenset(self.arguments)
         self.rest = next((a.name for a in values if a.kind is _VAR_KEYWORD), None)
+        self._shown = {
+            a.name: a.default
+            for a in values
+            if a.default is not EMPTY and not a.internal and a.kind not in (_VAR_POSITIONAL, _VAR_KEYWORD)
+        }
+        self._changeable = {name: default for name, default in self._shown.items() if _can_change(default)}
+        self.function = self.function if inspect.isfunction(self.function) else None
+        if self.function is not None:
+            self._defaults = self.function.__defaults__
+            self._keyword_defaults = dict(self.function.__kwdefaults__ or {})
 
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Return the given arguments by name; defaults are not filled in.
@@ -102,6 +128,37 @@ class Parameters:
             if self._required <= bound.keys():
                 return bound
         return dict(self.signature.bind(*args, **kwargs).arguments)
+
+    def fill(self, bound: dict[str, Any]) -> list[str]:
+        """Add the defaults that may have changed since they were read, so that what is shown of them is what runs.
+
+        A default that can't change is left to the callable, which fills in the very object that was read.
+
+        Args:
+            bound: arguments by name; changed in place. What was added is to be copied like what was given.
+
+        Returns:
+            The names that were added.
+        """
+        defaults = self._shown if self._replaced() else self._changeable
+        if not defaults:
+            return []
+        added = [name for name in defaults if name not in bound]
+        for name in added:
+            bound[name] = defaults[name]
+        return added
+
+    def _replaced(self) -> bool:
+        """Tell whether somebody gave the callable other defaults after they were read."""
+        function = self.function
+        if function is None:
+            return False
+        if function.__defaults__ is not self._defaults:
+            return True
+        if not self._keyword_defaults:
+            return bool(function.__kwdefaults__)
+        now = function.__kwdefaults__ or {}
+        return any(now.get(name, EMPTY) is not default for name, default in self._keyword_defaults.items())
 
     def unbind(self, bound: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Turn arguments by name back into what a call takes; the inverse of ``bind``.

@@ -82,7 +82,7 @@ def read_parameters(
         if isinstance(spec, dict) and "default" in spec
     }
     internal_names = frozenset(a.name for a in arguments.values() if a.internal)
-    return Parameters(arguments, schema, signature, internal_names, defaults, receiver=drop_first)
+    return Parameters(arguments, schema, signature, internal_names, defaults, receiver=drop_first, function=function)
 
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
