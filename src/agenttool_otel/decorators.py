@@ -9,22 +9,24 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, cast, overload
 
 import wrapt
 from opentelemetry import context as otel_context
 
+from agenttool_otel.binding import bind_python, rebind_python
 from agenttool_otel.catalog import GovernOptions, declare_function
 from agenttool_otel.context import current_context, current_native_call
 from agenttool_otel.drivers import arun, run
 from agenttool_otel.envelope import deliver
-from agenttool_otel.errors import ConfigurationError
+from agenttool_otel.errors import ConfigurationError, InstanceMissing
 from agenttool_otel.governed import Governed, GovernsNext
 from agenttool_otel.invocation import Invocation
 from agenttool_otel.pipeline import Target
 from agenttool_otel.records.inspection import mro_names
 from agenttool_otel.streams import astream, stream
-from agenttool_otel.tool import GovernedTool, bind_python, rebind_python, shape_of
+from agenttool_otel.tool import GovernedTool, shape_of
 
 if TYPE_CHECKING:
     from agenttool_otel.governor import Governor
@@ -168,43 +170,49 @@ def _object_door(target: Any) -> Callable[..., Any] | None:
 def _govern_callable(governor: Governor | None, target: Any, options: GovernOptions) -> GovernedFunction:
     function = target.__func__ if isinstance(target, (classmethod, staticmethod)) else target
     is_async, streams = shape_of(target)
-    spec = declare_function(
-        function, options, drop_first=_has_self(target, function), is_async=is_async, streams=streams
-    )
+    has_self = _has_self(target, function)
+    spec = declare_function(function, options, drop_first=has_self, is_async=is_async, streams=streams)
     tool = GovernedTool(spec, function, governor=governor, is_async=is_async, streams=streams)
 
-    def plan(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Invocation, Governor]:
+    def plan(
+        wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Invocation, Governor, Any]:
         in_charge = tool.governor
+        if has_self and instance is None and not inspect.ismethod(wrapped):
+            # called as the plain function that it is in the class's dictionary: the instance is an argument
+            if not args:
+                raise InstanceMissing(f"{spec.name} is a method: it can't run without its instance")
+            wrapped, args = partial(wrapped, args[0]), args[1:]
         call = Invocation(spec, in_charge.effective(current_context()), native_call_id=current_native_call())
         call.call_args, call.call_kwargs = args, kwargs
-        return call, in_charge
+        return call, in_charge, wrapped
 
     wrapper: Any
     if streams and is_async:
 
         def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
-            call, in_charge = plan(args, kwargs)
+            call, in_charge, wrapped = plan(wrapped, instance, args, kwargs)
             steps = in_charge.pipeline.run(call, Target(wrapped, bind_python, rebind_python, True, True))
             return astream(call, steps, in_charge, otel_context.get_current())
 
     elif streams:
 
         def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
-            call, in_charge = plan(args, kwargs)
+            call, in_charge, wrapped = plan(wrapped, instance, args, kwargs)
             steps = in_charge.pipeline.run(call, Target(wrapped, bind_python, rebind_python, streams=True))
             return stream(call, steps, in_charge, otel_context.get_current())
 
     elif is_async:
 
         async def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
-            call, in_charge = plan(args, kwargs)
+            call, in_charge, wrapped = plan(wrapped, instance, args, kwargs)
             steps = in_charge.pipeline.run(call, Target(wrapped, bind_python, rebind_python, is_async=True))
             return deliver(await arun(call, steps, in_charge))
 
     else:
 
         def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
-            call, in_charge = plan(args, kwargs)
+            call, in_charge, wrapped = plan(wrapped, instance, args, kwargs)
             steps = in_charge.pipeline.run(call, Target(wrapped, bind_python, rebind_python))
             return deliver(run(call, steps, in_charge))
 

@@ -17,6 +17,7 @@ from agenttool_otel.facts.types import EMPTY_FACTS, Facts
 from agenttool_otel.names import (
     ErrorClass,
     InvocationStatus,
+    MutationSource,
     Outcome,
     PersistenceStrategy,
     RedactionState,
@@ -92,12 +93,14 @@ class Invocation:
         attempts: how often the tool was run.
         resumed: continues after an ask.
         preflight: nobody will run it.
+        given: who changed the input last, and to what, where that reads as another permission input.
         validated: a framework has validated the arguments and given the normalised ones already.
     """
 
     # Most calls end without most of these being set, so the defaults live on the class; lists are made when first
     # asked for (``__getattr__``).
     validated: bool = False
+    given: tuple[MutationSource, dict[str, Any]] | None = None
     started_ns: int | None = None
     ended_ns: int | None = None
     model_input: dict[str, Any]
@@ -282,13 +285,13 @@ class Invocation:
 
     def call_input(self) -> dict[str, Any]:
         """Return what the executor gets, or got, as JSON data: without what no model may produce, nor plumbing."""
-        from agenttool_otel.records.values import to_json_value
+        from agenttool_otel.records.decided import decided_form
 
         parameters = self.spec.parameters
         # what nobody gave, a default, was decided as well; a framework's door binds what it injects too
         bound = self.bound if parameters is None else parameters.flatten(self.bound)
-        given = to_json_value({name: value for name, value in bound.items() if name in self.permission_input})
-        return {**self.permission_input, **(given if isinstance(given, dict) else {})}
+        given = {name: value for name, value in bound.items() if name in self.permission_input}
+        return {**self.permission_input, **decided_form(given, self.permission_input)}
 
     def record(self, *, inputs: bool = False) -> InvocationRecord:
         """Build the tool_invocation record.

@@ -251,7 +251,7 @@ def _preflight(
 ) -> Preflight:
     call = Invocation(tool.spec, context, preflight=True)
     call.call_kwargs = dict(arguments)
-    return governor.told(run(call, governor.pipeline.preflight(call, tool.json_target()), governor))
+    return governor.told(run(call, governor.pipeline.preflight(call, tool.json_target(preflight=True)), governor))
 
 
 def _tool_posture(governor: Governor, tool: GovernedTool, context: AgentContext) -> ToolPosture:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from opentelemetry.trace import Link, SpanContext, TraceFlags
 
+from agenttool_otel.binding import bind_again, bind_json
 from agenttool_otel.context import AgentContext, current_context
 from agenttool_otel.drivers import Steps, arun, run
 from agenttool_otel.envelope import to_result
@@ -14,7 +16,6 @@ from agenttool_otel.invocation import Invocation
 from agenttool_otel.names import ErrorClass
 from agenttool_otel.pipeline import Target
 from agenttool_otel.records import ToolResult
-from agenttool_otel.tool import bind_json
 
 if TYPE_CHECKING:
     from agenttool_otel.approvals.types import StoredCall
@@ -36,10 +37,12 @@ def resume_call(governor: Governor, invocation_id: str) -> ToolResult:
     Raises:
         ApprovalNotFound: no call of that id waits.
         UnknownTool: this process has no tool of that id.
+        InstanceMissing: it is a method whose instance this process does not know; the approval stays unused.
         TypeError: the tool is asynchronous.
     """
     call, target, steps = _plan(governor, invocation_id, governor.approvals.waiting(invocation_id))
     if target.is_async:
+        governor.pipeline.paused.keep(call, target)  # its instance and arguments are still needed, by aresume
         raise TypeError(f"{call.spec.name} is asynchronous: use aresume")
     return to_result(run(call, steps, governor))
 
@@ -57,6 +60,7 @@ async def aresume_call(governor: Governor, invocation_id: str) -> ToolResult:
     Raises:
         ApprovalNotFound: no call of that id waits.
         UnknownTool: this process has no tool of that id.
+        InstanceMissing: it is a method whose instance this process does not know; the approval stays unused.
     """
     import asyncio
 
@@ -88,8 +92,8 @@ def _plan(governor: Governor, invocation_id: str, stored: StoredCall) -> tuple[I
         target, call.call_args, call.call_kwargs = paused
     else:
         target, call.call_kwargs = tool.json_target(), dict(stored.original_arguments)
-    if target.bind is bind_json:  # it reads an object of arguments, not the call that it made of one
-        call.call_args, call.call_kwargs = (), dict(stored.original_arguments)
+    if paused is not None and target.bind is bind_json:  # they have been read already
+        target = replace(target, bind=bind_again)
     return call, target, governor.pipeline.run(call, target, asking_span(stored.context))
 
 

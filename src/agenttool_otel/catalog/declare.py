@@ -12,8 +12,9 @@ from typing import Any
 
 from agenttool_otel.catalog.docstring import read_docstring
 from agenttool_otel.catalog.options import GovernOptions
-from agenttool_otel.catalog.parameters import Parameters, read_parameters
+from agenttool_otel.catalog.parameters import Parameters
 from agenttool_otel.catalog.schema import SchemaCheck
+from agenttool_otel.catalog.signature import read_parameters
 from agenttool_otel.catalog.spec import Safety, ToolSpec
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.facts.plan import plan_facts

@@ -200,7 +200,7 @@ class HookRunner:
         if internal:
             self._inputs.inject(call, internal, hook.hook_id, self._endings.redact(output.reason, call))
             entry["applied"] = True
-        if digest(visible) == digest(call.permission_input):
+        if not self._inputs.is_new(call, visible):
             return verdict
         if _approved(call) or verdict.updated_input is not None:
             entry["ignored"] = "approved" if _approved(call) else "another change is decided first"

@@ -114,7 +114,7 @@ class Permission:
                 return
             if verdict.behavior is Behavior.DENY:
                 self._endings.deny(call, verdict, session)
-            if verdict.updated_input is not None and differs(verdict.updated_input, call.permission_input):
+            if verdict.updated_input is not None and self._inputs.is_new(call, verdict.updated_input):
                 author = (MutationSource.RUNTIME, verdict.rule_ref, "policy")
                 if self._hooks is not None:
                     author = self._hooks.author(call, verdict)
@@ -237,7 +237,7 @@ class Permission:
         wanted = TakeClaim(
             call.request.request_id,
             ClaimBinding(call.spec.tool_id, context.actor, context.tenant, context.session_id),
-            digest(call.permission_input),
+            digest(self._inputs.approved_form(call)),
             verdict.revision,
             call.spec.digest,
         )

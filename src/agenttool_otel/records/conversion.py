@@ -28,6 +28,7 @@ from pathlib import PurePath
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
+from agenttool_otel.records.foreign import address_text, schema_names
 from agenttool_otel.records.inspection import (
     Kind,
     class_name,
@@ -38,7 +39,7 @@ from agenttool_otel.records.inspection import (
     time_text,
 )
 
-__all__ = ["JsonLike", "to_json_value", "to_whole_json"]
+__all__ = ["JsonLike", "to_json_value", "to_policy_value", "to_whole_json"]
 
 JsonLike: TypeAlias = "bool | int | float | str | list[JsonLike] | dict[str, JsonLike] | None"
 """Plain JSON data, without NaN and lone surrogates."""
@@ -96,6 +97,26 @@ def to_whole_json(value: Any) -> tuple[JsonLike, bool]:
     except Exception as error:
         return {"$type": class_name(type(value)), "$error": class_name(type(error))}, False
     return data, converter.whole
+
+
+def to_policy_value(value: Any) -> JsonLike:
+    """Return what a policy is shown of a value: its JSON form, with three differences that matter to a decision.
+
+    Fields of pydantic models have the names that the model-facing JSON Schema has (their aliases), because rules and
+    facts are written in terms of it. Addresses (URLs and IP addresses as objects) are their text. A lone surrogate is
+    an ``$error``: written as an escape it would look like another text.
+
+    Args:
+        value: anything at all.
+    """
+    try:
+        if type(value) is dict and len(value) <= _QUICK_ITEMS:
+            quick = _quick_object(value)
+            if quick is not None:
+                return quick
+        return _PolicyConverter(DEFAULT_MAX_DEPTH, DEFAULT_MAX_NODES, DEFAULT_MAX_CHARS).convert(value)
+    except Exception as error:
+        return {"$type": class_name(type(value)), "$error": class_name(type(error))}
 
 
 def _quick_object(value: dict[Any, Any]) -> dict[str, JsonLike] | None:
@@ -187,12 +208,15 @@ class _Converter:
                 if kind in (Kind.SEQUENCE, Kind.SET):
                     children, inner = sequence_items(entry, self._nodes + 1), []
                 else:
-                    children, inner = list(mapping_items(entry, kind, self._nodes + 1)), {}
+                    children, inner = self._items(entry, kind), {}
                 children.reverse()
                 _put(out, name, inner)
                 open_ids.add(id(entry))
                 stack.append((children, inner, id(entry), kind is Kind.SET))
         return root[0]
+
+    def _items(self, value: Any, kind: Kind) -> list[tuple[Any, Any]]:
+        return mapping_items(value, kind, self._nodes + 1)
 
     def _leaf(self, value: Any, kind: Kind) -> JsonLike:
         try:
@@ -237,6 +261,9 @@ class _Converter:
             self.whole = False
             return {"$truncated": "chars", "chars": len(text)}
         self._chars -= len(text)
+        return self._plain(text)
+
+    def _plain(self, text: str) -> str:
         return escape_surrogates(text)
 
     def _key(self, key: Any, out: dict[str, JsonLike]) -> str:
@@ -245,7 +272,7 @@ class _Converter:
             key = object.__getattribute__(key, "_value_")
             kind = kind_of(key)
         if kind is Kind.TEXT:
-            name = escape_surrogates(str.__str__(key))
+            name = self._plain(str.__str__(key))
             if len(name) > self._chars:
                 self.whole = False
                 name = f"$truncated:{len(name)}"
@@ -261,6 +288,24 @@ class _Converter:
             count += 1
             unique = f"{name}${count}"
         return unique
+
+
+class _PolicyConverter(_Converter):
+    """Converts for ``to_policy_value``."""
+
+    def _items(self, value: Any, kind: Kind) -> list[tuple[Any, Any]]:
+        items = super()._items(value, kind)
+        names = schema_names(type(value)) if kind in (Kind.MODEL, Kind.DATACLASS) else None
+        return [(names.get(name, name), item) for name, item in items] if names else items
+
+    def _leaf_unguarded(self, value: Any, kind: Kind) -> JsonLike:
+        text = address_text(value) if kind is Kind.OPAQUE else None
+        return super()._leaf_unguarded(value, kind) if text is None else self._text(text)
+
+    def _plain(self, text: str) -> str:
+        if not text.isascii() and _SURROGATE.search(text) is not None:
+            raise ValueError("a lone surrogate has no JSON form of its own")
+        return text
 
 
 _CONTAINERS: Final = frozenset({Kind.MAPPING, Kind.SEQUENCE, Kind.SET, Kind.DATACLASS, Kind.MODEL})
