@@ -19,7 +19,9 @@ from langgraph.types import Command
 from agenttool_otel.catalog import GovernOptions, declare
 from agenttool_otel.context import current_context
 from agenttool_otel.integrations.facts import options_for
-from agenttool_otel.integrations.langchain import aperform, declare_langchain, is_governed, perform, refusal
+from agenttool_otel.integrations.langchain import declare_langchain, is_governed
+from agenttool_otel.integrations.langchain_calls import aperform, perform
+from agenttool_otel.integrations.langchain_results import refusal
 from agenttool_otel.invocation import Invocation
 from agenttool_otel.pipeline import Target
 from agenttool_otel.records.values import to_json_value
