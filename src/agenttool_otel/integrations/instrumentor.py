@@ -10,7 +10,7 @@ import logging
 import threading
 import weakref
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, cast
 
 import wrapt
 from opentelemetry.instrumentation.instrumentor import BaseInstrumentor  # type: ignore[attr-defined, unused-ignore]
@@ -19,7 +19,7 @@ from agenttool_otel.catalog import GovernOptions
 from agenttool_otel.config import Settings
 from agenttool_otel.defaults import default_governor
 from agenttool_otel.errors import AgentToolError, ToolDenied
-from agenttool_otel.integrations.facts import options_for, read_facts
+from agenttool_otel.integrations.facts import Trusts, facts_in_metadata, options_for, read_facts
 
 __all__ = ["AgentToolInstrumentor"]
 
@@ -30,10 +30,13 @@ class AgentToolInstrumentor(BaseInstrumentor):  # type: ignore[misc, unused-igno
     """Governs every LangChain tool of the process.
 
     ``instrument(facts={...})`` states facts of tools by name or glob; without code, the JSON file that
-    ``AGENTTOOL_TOOLS`` names does. Settings come from the environment (see Settings).
+    ``AGENTTOOL_TOOLS`` names does. ``instrument(trust_metadata=...)`` takes a function that tells of a tool object
+    whether what its metadata states counts too; no tool's does otherwise. Settings come from the environment (see
+    Settings).
     """
 
     _facts: Mapping[str, GovernOptions]
+    _trusts: Trusts | None
 
     def instrumentation_dependencies(self) -> Collection[str]:
         """Return the packages without which there is nothing to instrument."""
@@ -44,6 +47,7 @@ class AgentToolInstrumentor(BaseInstrumentor):  # type: ignore[misc, unused-igno
 
         facts = kwargs.get("facts")
         self._facts = facts if facts is not None else read_facts(Settings.load().tools_file)
+        self._trusts = kwargs.get("trust_metadata")
         self._swapped: list[tuple[weakref.ref[Any], type]] = []
         self._lock = threading.Lock()
         default_governor()  # a broken policy is told at start, and refuses every call from then on
@@ -72,10 +76,16 @@ class AgentToolInstrumentor(BaseInstrumentor):  # type: ignore[misc, unused-igno
             if not is_governed(instance):
                 original = type(instance)
                 try:
-                    govern_in_place(instance, None, options_for(self._facts, instance.name))
+                    govern_in_place(instance, None, self._options(instance))
                 except AgentToolError as error:
                     _logger.error("the tool %r can't be governed, so it is refused: %s", instance.name, error)
                     raise ToolDenied(f"the tool {instance.name!r} can't be governed: {error}") from error
                 self._swapped.append((weakref.ref(instance), original))
         # the governed class's own method comes first now, and ends in the wrapped one again
         return getattr(instance, wrapped.__name__)(*args, **kwargs)
+
+    def _options(self, tool: Any) -> GovernOptions:
+        options = options_for(self._facts, tool.name)
+        if self._trusts is None or not self._trusts(tool):
+            return options
+        return cast(GovernOptions, {**facts_in_metadata(tool), **options})

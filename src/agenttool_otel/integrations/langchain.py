@@ -7,7 +7,7 @@ outer pair notes the call id and the raw input, the inner pair decides, after La
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import wrapt
 from langchain_core.tools import BaseTool, StructuredTool, Tool
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["LangChainToolDenied", "declare_langchain", "govern_in_place", "govern_tool", "is_governed"]
 
-_METADATA_KEY = "agenttool"
-"""``tool.metadata["agenttool"]`` may state the facts of a tool that somebody else wrote."""
-
 
 def is_governed(tool: Any) -> bool:
     """Tell whether a tool object is governed already.
@@ -44,7 +41,7 @@ def govern_tool(tool: BaseTool, governor: Governor | None, options: GovernOption
     Args:
         tool: the tool.
         governor: the Governor; ``None`` for the default one.
-        options: facts of the tool; they win over ``tool.metadata["agenttool"]``.
+        options: facts of the tool.
 
     Raises:
         ConfigurationError: the tool is governed already and further facts are stated.
@@ -76,18 +73,14 @@ def govern_in_place(tool: BaseTool, governor: Governor | None, options: GovernOp
 
 
 def declare_langchain(tool: BaseTool, options: GovernOptions) -> ToolSpec:
-    """Declare a LangChain tool from what it says of itself and what was stated.
+    """Declare a LangChain tool: its name, description and schema are its own, its facts are those that the host states.
 
     Args:
         tool: the tool.
-        options: facts; they win over ``tool.metadata["agenttool"]``.
+        options: facts.
     """
-    stated: dict[str, Any] = {}
-    if isinstance(tool.metadata, dict) and isinstance(tool.metadata.get(_METADATA_KEY), dict):
-        stated.update(tool.metadata[_METADATA_KEY])
-    stated.update(options)
     return declare(
-        cast(GovernOptions, stated),
+        options,
         name=tool.name,
         namespace="langchain",
         description=tool.description or tool.name,

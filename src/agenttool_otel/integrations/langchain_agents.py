@@ -18,7 +18,7 @@ from langgraph.types import Command
 
 from agenttool_otel.catalog import GovernOptions, declare
 from agenttool_otel.context import current_context
-from agenttool_otel.integrations.facts import options_for
+from agenttool_otel.integrations.facts import Trusts, facts_in_metadata, options_for
 from agenttool_otel.integrations.langchain import declare_langchain, is_governed
 from agenttool_otel.integrations.langchain_calls import aperform, perform
 from agenttool_otel.integrations.langchain_results import refusal
@@ -41,11 +41,20 @@ class ToolNodeGuard:
     Args:
         governor: the Governor; ``None`` for the default one.
         facts: facts of tools by name or glob, as the keywords of ``govern``.
+        trust_metadata: tells of a tool whether what its metadata states counts where ``facts`` say nothing; no tool's
+            does where not given. A remote tool's metadata is its server's word.
     """
 
-    def __init__(self, governor: Governor | None = None, facts: Mapping[str, GovernOptions] | None = None) -> None:
+    def __init__(
+        self,
+        governor: Governor | None = None,
+        facts: Mapping[str, GovernOptions] | None = None,
+        *,
+        trust_metadata: Trusts | None = None,
+    ) -> None:
         self._governor = governor
         self._facts = dict(facts or {})
+        self._trusts = trust_metadata
         self._handles: dict[str, tuple[Any, GovernedTool]] = {}
 
     def __call__(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Answer]) -> Answer:
@@ -103,6 +112,8 @@ class ToolNodeGuard:
             return known[1]
         options = options_for(self._facts, name)
         if isinstance(request.tool, BaseTool):
+            if self._trusts is not None and self._trusts(request.tool):
+                options = cast(GovernOptions, {**facts_in_metadata(request.tool), **options})
             spec = declare_langchain(request.tool, options)
         else:
             spec = declare(
@@ -137,11 +148,19 @@ class AgentToolMiddleware(AgentMiddleware):
     Args:
         governor: the Governor; ``None`` for the default one.
         facts: facts of tools by name or glob, as the keywords of ``govern``.
+        trust_metadata: tells of a tool whether what its metadata states counts where ``facts`` say nothing; no tool's
+            does where not given. A remote tool's metadata is its server's word.
     """
 
-    def __init__(self, governor: Governor | None = None, facts: Mapping[str, GovernOptions] | None = None) -> None:
+    def __init__(
+        self,
+        governor: Governor | None = None,
+        facts: Mapping[str, GovernOptions] | None = None,
+        *,
+        trust_metadata: Trusts | None = None,
+    ) -> None:
         super().__init__()
-        self._guard = ToolNodeGuard(governor, facts)
+        self._guard = ToolNodeGuard(governor, facts, trust_metadata=trust_metadata)
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Answer]) -> Answer:
         """Decide one call and run it if it may run.
