@@ -104,11 +104,11 @@ def _governed_class(
     """Make the governed subclass; ``_run`` and ``_arun`` keep their signatures, which LangChain reads for injection."""
 
     def _invoke_run(self: Any, tool_input: Any, *args: Any, **kwargs: Any) -> Any:
-        with entered(handle, kwargs.get("tool_call_id"), tool_input):
+        with entered(handle, self, tool_input, kwargs):
             return super(governed, self).run(tool_input, *args, **kwargs)
 
     async def _invoke_arun(self: Any, tool_input: Any, *args: Any, **kwargs: Any) -> Any:
-        with entered(handle, kwargs.get("tool_call_id"), tool_input):
+        with entered(handle, self, tool_input, kwargs):
             return await super(governed, self).arun(tool_input, *args, **kwargs)
 
     @wrapt.decorator

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import contextvars
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.runnables.config import var_child_runnable_config
@@ -14,10 +13,11 @@ from langchain_core.tools import BaseTool
 from agenttool_otel.context import current_context
 from agenttool_otel.drivers import arun, run
 from agenttool_otel.errors import ToolDenied
+from agenttool_otel.integrations.langchain_arguments import Arguments, Entry
 from agenttool_otel.integrations.langchain_results import content_of, first_of
 from agenttool_otel.invocation import Invocation
 from agenttool_otel.pipeline import Target
-from agenttool_otel.records.values import snapshot, to_json_value
+from agenttool_otel.records.values import to_json_value
 from agenttool_otel.tool import GovernedTool
 
 if TYPE_CHECKING:
@@ -25,25 +25,20 @@ if TYPE_CHECKING:
 
 __all__ = ["aperform", "entered", "perform", "plan"]
 
-_PLUMBING = ("run_manager", "config", "callbacks")
-
-
-@dataclass(slots=True)
-class _Entry:
-    """What ``run`` knows and ``_run`` does not."""
-
-    call_id: str | None
-    raw: Any
-    reached: bool = False
-
-
-_entry: contextvars.ContextVar[_Entry | None] = contextvars.ContextVar("agenttool_langchain_entry", default=None)
+_entry: contextvars.ContextVar[Entry | None] = contextvars.ContextVar("agenttool_langchain_entry", default=None)
 
 
 @contextmanager
-def entered(handle: GovernedTool, call_id: str | None, raw: Any) -> Iterator[None]:
-    """Note what ``_run`` can't see, and leave a span even when LangChain refuses the arguments before it."""
-    entry = _Entry(call_id, raw)
+def entered(handle: GovernedTool, tool: BaseTool, raw: Any, known: Mapping[str, Any]) -> Iterator[None]:
+    """Note what ``_run`` can't see, and leave a span even when LangChain refuses the arguments before it.
+
+    Args:
+        handle: the governed tool.
+        tool: the tool object.
+        raw: the input before LangChain's validation.
+        known: the keywords of ``run``.
+    """
+    entry = Entry(tool, known.get("tool_call_id"), raw, known.get("config"))
     token = _entry.set(entry)
     try:
         yield
@@ -113,42 +108,21 @@ def plan(
         The call, what it runs, and the Governor in charge.
     """
     entry = _entry.get()
-    if entry is not None:
-        entry.reached = True
+    if entry is not None and entry.tool is not tool:
+        entry = None  # another tool's, whose body calls this one's directly
     governor = handle.governor
     call = Invocation(
         handle.spec, governor.effective(current_context()), native_call_id=entry.call_id if entry is not None else None
     )
     call.call_args, call.call_kwargs = args, kwargs
-    raw = entry.raw if entry is not None else None
-
-    def bind(call: Invocation) -> None:
-        injected = {*tool._injected_args_keys, *_PLUMBING}
-        visible = {name: value for name, value in kwargs.items() if name not in injected}
-        names = list(handle.spec.check.schema.get("properties", {}))
-        visible.update(zip(names, args, strict=False))
-        call.bound = call.call_kwargs = {**kwargs, **{k: snapshot(v) for k, v in visible.items() if k in kwargs}}
-        normal = to_json_value(visible)
-        received = (
-            to_json_value({k: v for k, v in raw.items() if k not in injected}) if isinstance(raw, dict) else normal
-        )
-        call.model_input = received if isinstance(received, dict) else {}
-        call.observable_input = normal if isinstance(normal, dict) else {}
-        call.validated = True  # LangChain has just done it, with injection and coercion that a schema can't express
-
-    def rebind(call: Invocation, before: dict[str, Any], after: dict[str, Any]) -> None:
-        parsed = tool._parse_input(after, call.native_call_id)
-        if isinstance(parsed, str) or args:
-            call.call_args = (next(iter(after.values()), ""),)
-            return
-        kept = {name: value for name, value in kwargs.items() if name not in before}
-        call.bound = call.call_kwargs = {**parsed, **kept}
-
+    arguments = Arguments(handle.spec, tool, body, args, kwargs, entry)
+    if entry is not None:
+        entry.reached = True
     unwrap = first_of if tool.response_format == "content_and_artifact" else content_of
-    return call, Target(body, bind, rebind, is_async=is_async, unwrap=unwrap), governor
+    return call, Target(body, arguments.bind, arguments.rebind, is_async=is_async, unwrap=unwrap), governor
 
 
-def _record_invalid(handle: GovernedTool, entry: _Entry) -> None:
+def _record_invalid(handle: GovernedTool, entry: Entry) -> None:
     """Leave the span of a call whose arguments LangChain refused before it came to a decision."""
     governor = handle.governor
     call = Invocation(handle.spec, governor.effective(current_context()), native_call_id=entry.call_id)
