@@ -15,6 +15,7 @@ from langchain_core.tools import BaseTool, StructuredTool, Tool
 from agenttool_otel.catalog import GovernOptions, ToolSpec, declare
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.integrations.langchain_calls import aperform, entered, perform, plan
+from agenttool_otel.integrations.langchain_doors import defining_class, refuse_own_doors
 from agenttool_otel.integrations.langchain_results import LangChainToolDenied, deliver
 from agenttool_otel.integrations.langchain_schema import model_schema
 from agenttool_otel.records import ExternalMapping
@@ -32,7 +33,7 @@ def is_governed(tool: Any) -> bool:
     Args:
         tool: a tool.
     """
-    return isinstance(getattr(type(tool), "agenttool", None), GovernedTool)
+    return isinstance(type(tool).__dict__.get("agenttool"), GovernedTool)
 
 
 def govern_tool(tool: BaseTool, governor: Governor | None, options: GovernOptions) -> BaseTool:
@@ -62,14 +63,18 @@ def govern_in_place(tool: BaseTool, governor: Governor | None, options: GovernOp
         tool: the tool.
         governor: the Governor; ``None`` for the default one.
         options: facts of the tool.
+
+    Raises:
+        ConfigurationError: a fact can't be used, or the tool's class replaces LangChain's own ``invoke`` or ``run``.
     """
     if is_governed(tool):
         return
+    refuse_own_doors(type(tool))
     spec = declare_langchain(tool, options)
     is_async = isinstance(tool, StructuredTool) and tool.coroutine is not None
     handle = GovernedTool(spec, tool.invoke, governor=governor, is_async=is_async, streams=False)
     handle.register()
-    object.__setattr__(tool, "__class__", _governed_class(type(tool), handle, options, _has_arun(tool)))
+    object.__setattr__(tool, "__class__", _governed_class(type(tool), handle, options))
 
 
 def declare_langchain(tool: BaseTool, options: GovernOptions) -> ToolSpec:
@@ -95,13 +100,13 @@ def declare_langchain(tool: BaseTool, options: GovernOptions) -> ToolSpec:
 def _has_arun(tool: BaseTool) -> bool:
     if isinstance(tool, (StructuredTool, Tool)):
         return tool.coroutine is not None
-    return type(tool)._arun is not BaseTool._arun
+    return defining_class(type(tool), "_arun") is not BaseTool
 
 
-def _governed_class(
-    base: type[BaseTool], handle: GovernedTool, options: GovernOptions, has_arun: bool
-) -> type[BaseTool]:
+def _governed_class(base: type[BaseTool], handle: GovernedTool, options: GovernOptions) -> type[BaseTool]:
     """Make the governed subclass; ``_run`` and ``_arun`` keep their signatures, which LangChain reads for injection."""
+
+    may_delegate = defining_class(base, "_arun") in (StructuredTool, Tool)
 
     def _invoke_run(self: Any, tool_input: Any, *args: Any, **kwargs: Any) -> Any:
         with entered(handle, self, tool_input, kwargs):
@@ -119,9 +124,17 @@ def _governed_class(
 
     @wrapt.decorator
     async def aguard(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+        if may_delegate and not instance.coroutine:
+            return await wrapped(*args, **kwargs)  # ends in this object's ``_run``, which decides
         call, target, governor = plan(handle, instance, wrapped, args, kwargs, is_async=True)
         said = await aperform(call, target, governor)
         return deliver(call, instance, said)
+
+    def refuse_subclass(cls: type, /, **kwargs: Any) -> None:
+        # a body of its own would be under the name of this handle, and decided by nobody
+        raise ConfigurationError(
+            f"{base.__qualname__} is governed here: subclass its own class, and govern the objects"
+        )
 
     def reduce(self: Any, protocol: Any = 2) -> Any:
         plain = BaseTool.model_copy(self)
@@ -137,9 +150,12 @@ def _governed_class(
         "run": _invoke_run,
         "arun": _invoke_arun,
         "_run": guard(base._run),
+        "__init_subclass__": refuse_subclass,
         "__reduce_ex__": reduce,
     }
-    if has_arun:  # otherwise keep the inherited one: LangChain compares identities to find out what a tool can do
+    if (
+        defining_class(base, "_arun") is not BaseTool
+    ):  # else keep it: LangChain tells by its identity what a tool can do
         namespace["_arun"] = aguard(base._arun)
     governed: type[BaseTool] = type(base.__name__, (base,), namespace)
     return governed
