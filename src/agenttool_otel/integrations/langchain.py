@@ -120,7 +120,7 @@ def _governed_class(base: type[BaseTool], handle: GovernedTool, options: GovernO
     def guard(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
         call, target, governor = plan(handle, instance, wrapped, args, kwargs, is_async=False)
         said = perform(call, target, governor)
-        return deliver(call, instance, said)
+        return deliver(call, instance, governor, said)
 
     @wrapt.decorator
     async def aguard(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
@@ -128,7 +128,7 @@ def _governed_class(base: type[BaseTool], handle: GovernedTool, options: GovernO
             return await wrapped(*args, **kwargs)  # ends in this object's ``_run``, which decides
         call, target, governor = plan(handle, instance, wrapped, args, kwargs, is_async=True)
         said = await aperform(call, target, governor)
-        return deliver(call, instance, said)
+        return deliver(call, instance, governor, said)
 
     def refuse_subclass(cls: type, /, **kwargs: Any) -> None:
         # a body of its own would be under the name of this handle, and decided by nobody

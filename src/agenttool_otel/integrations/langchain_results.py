@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool, ToolException
 
+from agenttool_otel.echoes import echoes_of, plain
 from agenttool_otel.envelope import outcome_of, to_result
 from agenttool_otel.errors import ToolDenied
 from agenttool_otel.invocation import Invocation
-from agenttool_otel.names import Outcome
+from agenttool_otel.names import Outcome, PersistenceStrategy, RedactionState
 
-__all__ = ["LangChainToolDenied", "content_of", "deliver", "first_of", "refusal"]
+if TYPE_CHECKING:
+    from agenttool_otel.governor import Governor
+
+__all__ = ["LangChainToolDenied", "content_of", "deliver", "deliver_answer", "first_of", "refusal"]
 
 
 class LangChainToolDenied(ToolException, ToolDenied):
@@ -40,12 +45,13 @@ def content_of(value: Any) -> Any:
     return value.content if isinstance(value, ToolMessage) else value
 
 
-def deliver(call: Invocation, tool: BaseTool, said: str | None) -> Any:
+def deliver(call: Invocation, tool: BaseTool, governor: Governor, said: str | None) -> Any:
     """Return what LangChain makes the tool's answer of.
 
     Args:
         call: the call, at its end.
         tool: the tool.
+        governor: the Governor in charge.
         said: what a person answered in the tool's place.
 
     Raises:
@@ -55,16 +61,95 @@ def deliver(call: Invocation, tool: BaseTool, said: str | None) -> Any:
         raise call.exception
     if not call.ran:
         return _refuse(call, tool, said)
-    value, shown = call.value, call.model_value
-    pair = tool.response_format == "content_and_artifact" and isinstance(value, tuple) and len(value) == 2
-    content, artifact = value if pair else (value, None)
-    if shown is content_of(content):
+    value = call.value
+    if tool.response_format == "content_and_artifact" and isinstance(value, tuple) and len(value) == 2:
+        content, artifact = value
+        return _shown(call, governor, content), _beside(call, governor, artifact, content)
+    return _shown(call, governor, value)
+
+
+def deliver_answer(call: Invocation, governor: Governor, said: str | None) -> Any:
+    """Return what an agent gets of a call that its guard decided.
+
+    Args:
+        call: the call, at its end.
+        governor: the Governor in charge.
+        said: what a person answered in the tool's place.
+    """
+    if call.exception is not None:
+        raise call.exception
+    if not call.ran:
+        return refusal(call, call.spec.name, said)
+    value = call.value
+    if isinstance(value, ToolMessage):
+        return _shown(call, governor, value)
+    if call.model_value is value or not _obliged(call):
         return value
-    if isinstance(content, ToolMessage):
-        shown = content.model_copy(update={"content": shown})
-    # what was redacted or cut for the model must not come back through the artifact when a policy obliged it
-    obliged = call.verdict is not None and bool(call.verdict.redact_result or call.spec.redact_result)
-    return (shown, None if obliged else artifact) if pair else shown
+    # a command can't be carried out in part: what of it may be seen takes its place
+    shown = call.model_value
+    return ToolMessage(
+        content=shown if isinstance(shown, str) else json.dumps(plain(shown)),
+        tool_call_id=call.native_call_id or "",
+        name=call.spec.name,
+        status="error",
+    )
+
+
+def _shown(call: Invocation, governor: Governor, content: Any) -> Any:
+    """Return a value with what may be seen of its content; the other parts of a message are seen by no model."""
+    if not isinstance(content, ToolMessage):
+        return call.model_value
+    if call.model_value is content.content and not _obliged(call):
+        return content
+    parts: dict[str, Any] = {
+        "content": call.model_value,
+        "artifact": _beside(call, governor, content.artifact, content),
+    }
+    for name in ("additional_kwargs", "response_metadata"):
+        part = _beside(call, governor, getattr(content, name), content)
+        parts[name] = part if isinstance(part, dict) else {}
+    return content.model_copy(update=parts)
+
+
+def _beside(call: Invocation, governor: Governor, value: Any, content: Any) -> Any:
+    """Return what may go along with a content: an obligation is about the whole result, not about its content alone."""
+    if value is None or value == {} or not _obliged(call):
+        return value
+    if call.redaction_state is RedactionState.FAILED:
+        return None
+    if call.verdict is not None and call.verdict.persistence not in (None, PersistenceStrategy.INLINE):
+        return None  # it would be kept in the state of an agent, where the policy chose how results are kept
+    if not _redacts(call):
+        return value if call.model_value is content_of(content) else None
+    try:
+        data = plain(value)
+        echoes = echoes_of(call, governor.redactor)
+        masked = data if echoes is None else echoes.value(data)
+        verdict = call.verdict
+        pointers = (*call.spec.redact_result, *(verdict.redact_result if verdict is not None else ()))
+        redacted = governor.redactor.redact(masked, pointers=pointers)
+        # an object that is no plain data can't be changed, nor was it looked into: its plain form takes its place
+        untouched = not redacted.redactions and bool(masked == data == value)
+    except Exception as error:
+        governor.telemetry.losses.note("result", error)
+        return None
+    if redacted.state is RedactionState.FAILED:
+        return None
+    return value if untouched else redacted.value
+
+
+def _redacts(call: Invocation) -> bool:
+    verdict = call.verdict
+    if call.spec.redact_result or call.spec.permission.redaction_required:
+        return True
+    return verdict is not None and bool(verdict.redact_result)
+
+
+def _obliged(call: Invocation) -> bool:
+    verdict = call.verdict
+    if _redacts(call) or call.redaction_state is RedactionState.FAILED:
+        return True
+    return verdict is not None and (verdict.persistence is not None or verdict.max_inline_chars is not None)
 
 
 def _refuse(call: Invocation, tool: BaseTool, said: str | None) -> Any:
