@@ -14,6 +14,7 @@ from typing import Any, Self
 
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.names import EngineName, Env, PolicyMode
+from agenttool_otel.stated import texts
 from agenttool_otel.telemetry.settings import CaptureMode, EventsMode, SpanMode
 
 __all__ = ["Settings"]
@@ -145,7 +146,7 @@ class Settings:
             code: values by setting name.
 
         Raises:
-            ConfigurationError: a name in ``code`` is no setting.
+            ConfigurationError: a name in ``code`` is no setting, or a text stands where a list belongs.
         """
         variables = os.environ if environ is None else environ
         known = {spec.name: spec for spec in fields(cls)}
@@ -162,6 +163,8 @@ class Settings:
             except ValueError as error:
                 _logger.warning("%s is ignored: it has to be %s", spec.metadata["env"], error)
         for name, value in code.items():
+            if isinstance(known[name].default, tuple) and isinstance(value, (str, bytes)):
+                texts(name, value)  # refuses it: letter by letter, "/" would be a root
             values[name] = tuple(value) if isinstance(value, list) else str(value) if isinstance(value, Path) else value
         return cls(**values)
 

@@ -61,14 +61,22 @@ def read_facts(path: str) -> Mapping[str, GovernOptions]:
         path: the file; empty for none.
 
     Raises:
-        ConfigurationError: it can't be read, or is no object of objects.
+        ConfigurationError: it can't be read, or is no object of objects; the message names the file.
     """
     if not path:
         return {}
     try:
         data = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ConfigurationError(f"the facts of tools can't be read: {type(error).__name__}") from None
+    except OSError as error:
+        raise ConfigurationError(f"the facts of tools in {path} can't be read: {type(error).__name__}") from None
+    except json.JSONDecodeError as error:
+        raise ConfigurationError(
+            f"the facts of tools in {path} are no JSON: {error.msg} in line {error.lineno}"
+        ) from None
+    except (ValueError, RecursionError) as error:  # bytes that are no UTF-8
+        raise ConfigurationError(f"the facts of tools in {path} can't be read: {type(error).__name__}") from None
     if not isinstance(data, dict) or not all(isinstance(entry, dict) for entry in data.values()):
-        raise ConfigurationError("the facts of tools have to be an object of objects, by tool name or glob")
+        raise ConfigurationError(
+            f'the facts of tools in {path} have to be an object of objects, by tool name or glob: {{"read_*": {{...}}}}'
+        )
     return cast(Mapping[str, GovernOptions], data)

@@ -2,7 +2,9 @@
 
 Each framework is patched at the methods that lead to a tool's body, and at the body. A tool object is put under
 governance at its first call, in place; if that fails, the call is refused, never let through. So is every call of a
-method by which a tool class replaces one of the framework's own: what it does can't be decided.
+method by which a tool class replaces one of the framework's own: what it does can't be decided. And so is every call
+where the instrumentation itself can't be set up: the launcher only logs what an instrumentor raises, and lets the
+program run.
 """
 
 from __future__ import annotations
@@ -20,10 +22,12 @@ from opentelemetry.instrumentation.instrumentor import BaseInstrumentor  # type:
 from agenttool_otel.catalog import GovernOptions
 from agenttool_otel.config import Settings
 from agenttool_otel.defaults import default_governor
-from agenttool_otel.errors import AgentToolError, ToolDenied
+from agenttool_otel.errors import AgentToolError, ConfigurationError, PolicyLoadError, ToolDenied
+from agenttool_otel.governor import Governor
 from agenttool_otel.integrations.facts import Trusts, facts_in_metadata, options_for, read_facts
+from agenttool_otel.policy.refusing import RefusingEngine
 
-__all__ = ["AgentToolInstrumentor"]
+__all__ = ["AgentToolInstrumentor", "is_instrumented", "require_instrumented"]
 
 _logger = logging.getLogger("agenttool_otel.instrumentor")
 
@@ -39,6 +43,8 @@ class AgentToolInstrumentor(BaseInstrumentor):  # type: ignore[misc, unused-igno
 
     _facts: Mapping[str, GovernOptions]
     _trusts: Trusts | None
+    _failure: Exception | None = None
+    _refusing: Governor | None = None
 
     def instrumentation_dependencies(self) -> Collection[str]:
         """Return the packages without which there is nothing to instrument."""
@@ -47,19 +53,25 @@ class AgentToolInstrumentor(BaseInstrumentor):  # type: ignore[misc, unused-igno
     def _instrument(self, **kwargs: Any) -> None:
         from langchain_core.tools import BaseTool
 
-        facts = kwargs.get("facts")
-        self._facts = facts if facts is not None else read_facts(Settings.load().tools_file)
-        self._trusts = kwargs.get("trust_metadata")
         self._swapped: list[tuple[weakref.ref[Any], type]] = []
+        self._patched: list[tuple[weakref.ref[type], str, Any, Any]] = []
         self._lock = threading.Lock()
-        default_governor()  # a broken policy is told at start, and refuses every call from then on
+        self._facts, self._failure, self._refusing = {}, None, None
+        self._trusts = kwargs.get("trust_metadata")
+        # first of all: an error after this refuses every call, an error before it would let every call through
         wrapt.wrap_function_wrapper(BaseTool, "run", self._before)
         wrapt.wrap_function_wrapper(BaseTool, "arun", self._before)
         self._watch(BaseTool)
+        try:
+            facts = kwargs.get("facts")
+            self._facts = facts if facts is not None else read_facts(Settings.load().tools_file)
+            default_governor()  # a broken policy is told at start, and refuses every call from then on
+        except Exception as error:
+            _logger.error("every call of a tool is refused: %s", _told(error))
+            self._failure = error
 
     def _watch(self, base: Any) -> None:
         """Patch the tool classes that there are, and those that will be."""
-        self._patched: list[tuple[weakref.ref[type], str, Any, Any]] = []
         original = base.__dict__["__init_subclass__"]
 
         def init_subclass(cls: type, /, **kwargs: Any) -> None:
@@ -117,10 +129,11 @@ class AgentToolInstrumentor(BaseInstrumentor):  # type: ignore[misc, unused-igno
             if not is_governed(instance):
                 original = type(instance)
                 try:
+                    if self._failure is not None:
+                        raise self._failure
                     govern_in_place(instance, None, self._options(instance))
-                except AgentToolError as error:
-                    _logger.error("the tool %r can't be governed, so it is refused: %s", instance.name, error)
-                    raise ToolDenied(f"the tool {instance.name!r} can't be governed: {error}") from error
+                except Exception as error:
+                    self._put_under_refusal(instance, error)
                 self._swapped.append((weakref.ref(instance), original))
         # the governed class's own method comes first now, and ends in the wrapped one again
         return getattr(instance, wrapped.__name__)(*args, **kwargs)
@@ -141,3 +154,48 @@ class AgentToolInstrumentor(BaseInstrumentor):  # type: ignore[misc, unused-igno
         if self._trusts is None or not self._trusts(tool):
             return options
         return cast(GovernOptions, {**facts_in_metadata(tool), **options})
+
+    def _put_under_refusal(self, tool: Any, error: Exception) -> None:
+        """Put a tool under a Governor that refuses each of its calls, in a span that says why.
+
+        Raises:
+            ToolDenied: not even that was possible.
+        """
+        from agenttool_otel.integrations.langchain import govern_in_place
+
+        told = f"the tool {tool.name!r} can't be governed: {_told(error)}"
+        _logger.error("%s; its calls are refused", told)
+        try:
+            refusal = RefusingEngine(PolicyLoadError(told))
+            if self._failure is not None and self._refusing is None:
+                self._refusing = Governor(policy=refusal)
+            govern_in_place(tool, self._refusing or Governor(policy=refusal), GovernOptions())
+        except Exception:
+            raise ToolDenied(told) from error
+
+
+def _told(error: Exception) -> str:
+    """What this package says of an error; another library's text may hold anything."""
+    return str(error) if isinstance(error, AgentToolError) else type(error).__name__
+
+
+def is_instrumented() -> bool:
+    """Tell whether ``opentelemetry-instrument`` (or a call of ``instrument()``) put this process's tools under control.
+
+    A launcher that fails before it reaches this instrumentor (an exporter of an unknown name is enough) only logs that,
+    and starts the program all the same.
+    """
+    return bool(AgentToolInstrumentor().is_instrumented_by_opentelemetry)
+
+
+def require_instrumented() -> None:
+    """Stop a program that should have been instrumented and is not; call it before the first tool is used.
+
+    Raises:
+        ConfigurationError: the tools of this process are not governed.
+    """
+    if not is_instrumented():
+        raise ConfigurationError(
+            "the tools of this process are not governed: start it with opentelemetry-instrument, and look at what that "
+            "logged at its start"
+        )
