@@ -7,13 +7,14 @@ the same invocation id. If the asking process goes on later all the same, it tel
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 from typing import TYPE_CHECKING, Any, Final
 
 from agenttool_otel.completion import undeclared
 from agenttool_otel.drivers import run
 from agenttool_otel.envelope import to_result
-from agenttool_otel.errors import ApprovalConflict, ApprovalError
+from agenttool_otel.errors import ApprovalConflict, ApprovalError, ApprovalStoreError
 from agenttool_otel.invocation import Invocation
 from agenttool_otel.names import ApprovalConflictReason, ApprovalStatus
 from agenttool_otel.pipeline import Target
@@ -49,6 +50,14 @@ def close_call(governor: Governor, ref: str) -> ToolResult:
     if request.status not in _ENDED:
         message = f"the request is {request.status.value}, so its call has not ended here"
         raise ApprovalConflict(message, reason=ApprovalConflictReason.STILL_OPEN)
+    if request.status is ApprovalStatus.EXPIRED:
+        with contextlib.suppress(ApprovalStoreError):  # it may be told twice then, which is better than never
+            governor.approvals.store.tell(request.request_id)
+    return _close(governor, stored)
+
+
+def _close(governor: Governor, stored: StoredCall) -> ToolResult:
+    request = stored.request
     tool = governor.find(request.tool_id)
     call = Invocation(
         tool.spec if tool is not None else undeclared(request.tool_id, request.tool_name),
@@ -65,7 +74,7 @@ def close_call(governor: Governor, ref: str) -> ToolResult:
 
 
 def close_expired(governor: Governor) -> list[ToolResult]:
-    """Mark what is due as expired, and leave the end of each of these calls.
+    """Leave the end of each call whose request expired, if nobody has yet: reading a request marks it as expired, too.
 
     Args:
         governor: the Governor.
@@ -77,9 +86,12 @@ def close_expired(governor: Governor) -> list[ToolResult]:
         ApprovalStoreError: the store can't be written.
     """
     results = []
-    for request_id in governor.approvals.store.expire_due():
+    store = governor.approvals.store
+    for request_id in store.untold():
+        if not store.tell(request_id):
+            continue  # another process was faster
         try:
-            results.append(close_call(governor, request_id))
+            results.append(_close(governor, governor.approvals.waiting(request_id)))
         except ApprovalError:
             continue
     return results

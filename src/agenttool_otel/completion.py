@@ -198,6 +198,8 @@ async def ainterrupt_call(governor: Governor, invocation_id: str, reason: str) -
     await arun(call, governor.pipeline.interrupt(call, why, links), governor)
     if canceled is not None:
         raise canceled
+    if isinstance(call.exception, asyncio.CancelledError):
+        raise call.exception
     return to_result(call)
 
 

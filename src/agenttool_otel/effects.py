@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest, Claim, ClaimBinding
+from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest, Claim, ClaimBinding, Grant, GrantQuery
 from agenttool_otel.hooks.context import HookContext
 from agenttool_otel.hooks.registry import Hook
 from agenttool_otel.hooks.running import HookRun, arun_hook, run_hook
@@ -27,12 +27,14 @@ __all__ = [
     "Decide",
     "Effect",
     "Execute",
+    "FindGrant",
     "FinishClaim",
     "RunBlocking",
     "RunHook",
     "Services",
     "Sleep",
     "TakeClaim",
+    "UseGrant",
 ]
 
 
@@ -59,10 +61,21 @@ class Asks(Protocol):
     ) -> ApprovalAnswer | None:
         """The same without blocking the event loop."""
 
+    def find_grant(self, wanted: GrantQuery) -> Grant | None:
+        """Find a remembered approval; ``None`` also where that fails."""
+
+    def use_grant(self, grant: Grant, wanted: GrantQuery, *, invocation_id: str, policy_revision: str) -> bool:
+        """Record that it is used, and tell whether it may be."""
+
     def claim(
         self, request_id: str, binding: ClaimBinding, *, args_digest: str, revision: str, declaration_digest: str
     ) -> Claim:
         """Take the one right to run an approved call."""
+
+    async def aclaim(
+        self, request_id: str, binding: ClaimBinding, *, args_digest: str, revision: str, declaration_digest: str
+    ) -> Claim:
+        """The same without blocking the event loop; given back when that is canceled."""
 
     def finish(self, claim: Claim, outcome: ResultStatus) -> None:
         """Record how the claimed run ended."""
@@ -123,6 +136,48 @@ class Ask:
 
 
 @dataclass(slots=True)
+class FindGrant:
+    """Look for a remembered approval before anybody is asked; the result is a Grant or ``None``."""
+
+    wanted: GrantQuery
+
+    def perform(self, services: Services) -> Grant | None:
+        """Look now."""
+        return services.approvals.find_grant(self.wanted)
+
+    async def aperform(self, services: Services) -> Grant | None:
+        """Look without blocking the event loop."""
+        return await asyncio.to_thread(self.perform, services)
+
+
+@dataclass(slots=True)
+class UseGrant:
+    """Record that a call runs because of a remembered approval; the result tells whether it may.
+
+    Attributes:
+        grant: the grant.
+        wanted: the call.
+        invocation_id: its invocation.
+        policy_revision: revision of the bundle that accepted the grant.
+    """
+
+    grant: Grant
+    wanted: GrantQuery
+    invocation_id: str
+    policy_revision: str
+
+    def perform(self, services: Services) -> bool:
+        """Record now."""
+        return services.approvals.use_grant(
+            self.grant, self.wanted, invocation_id=self.invocation_id, policy_revision=self.policy_revision
+        )
+
+    async def aperform(self, services: Services) -> bool:
+        """Record without blocking the event loop."""
+        return await asyncio.to_thread(self.perform, services)
+
+
+@dataclass(slots=True)
 class TakeClaim:
     """Take the one right to run an approved call; the result is a Claim, a refusal is thrown into the pipeline.
 
@@ -151,8 +206,14 @@ class TakeClaim:
         )
 
     async def aperform(self, services: Services) -> Claim:
-        """Claim without blocking the event loop."""
-        return await asyncio.to_thread(self.perform, services)
+        """Claim without blocking the event loop; when that is canceled, the approval can be used later."""
+        return await services.approvals.aclaim(
+            self.request_id,
+            self.binding,
+            args_digest=self.args_digest,
+            revision=self.revision,
+            declaration_digest=self.declaration_digest,
+        )
 
 
 @dataclass(slots=True)

@@ -522,6 +522,7 @@ class ApprovalLogKind(StrEnum):
     EXPIRED = "expired"
     INTERRUPTED = "interrupted"
     GRANTED = "granted"
+    GRANT_USED = "grant_used"
     GRANT_REVOKED = "grant_revoked"
     RESULT_REQUIRED = "result_required"
     RESULT_COMPLETED = "result_completed"
@@ -720,6 +721,7 @@ class Attr:
     APPROVAL_STATUS: Final = "agenttool.approval.status"
     APPROVAL_ID: Final = "agenttool.approval.id"
     APPROVAL_WAIT: Final = "agenttool.approval.wait_s"
+    APPROVAL_GRANT_ID: Final = "agenttool.approval.grant_id"
     REDACTION_STATE: Final = "agenttool.redaction.state"
     REDACTION_COUNT: Final = "agenttool.redaction.count"
     REDACTION_KIND: Final = "agenttool.redaction.kinds"  # a list; the metric's label of one kind is in Label

@@ -59,6 +59,7 @@ class Questions:
             session_id=context.session_id,
             policy_revision=verdict.revision,
             rule_ref=verdict.rule_ref,
+            rule_refs=list(verdict.rule_refs),
             message=verdict.message or spec.permission.approval_reason or "",
             arguments_preview=preview.value if isinstance(preview.value, dict) else {"arguments": "[redacted]"},
             input_schema=spec.check.schema,

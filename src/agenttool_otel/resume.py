@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opentelemetry.trace import Link, SpanContext, TraceFlags
 
@@ -13,8 +14,9 @@ from agenttool_otel.drivers import Steps, arun, run
 from agenttool_otel.envelope import to_result
 from agenttool_otel.errors import UnknownTool
 from agenttool_otel.invocation import Invocation
-from agenttool_otel.names import ErrorClass
+from agenttool_otel.names import ApprovalStatus, ErrorClass
 from agenttool_otel.pipeline import Target
+from agenttool_otel.pipeline.paused import PausedCall
 from agenttool_otel.records import ToolResult
 
 if TYPE_CHECKING:
@@ -40,36 +42,64 @@ def resume_call(governor: Governor, invocation_id: str) -> ToolResult:
         InstanceMissing: it is a method whose instance this process does not know; the approval stays unused.
         TypeError: the tool is asynchronous.
     """
-    call, target, steps = _plan(governor, invocation_id, governor.approvals.waiting(invocation_id))
-    if target.is_async:
-        governor.pipeline.paused.keep(call, target)  # its instance and arguments are still needed, by aresume
-        raise TypeError(f"{call.spec.name} is asynchronous: use aresume")
-    return to_result(run(call, steps, governor))
+    going = _plan(governor, invocation_id, governor.approvals.waiting(invocation_id), asynchronous=False)
+    try:
+        run(going.call, going.steps, governor)
+    finally:
+        going.leave(governor)
+    return to_result(going.call)
 
 
 async def aresume_call(governor: Governor, invocation_id: str) -> ToolResult:
-    """The same without blocking the event loop.
+    """The same without blocking the event loop; a plain function runs in a worker thread.
 
     Args:
         governor: the Governor whose store has the request.
         invocation_id: the invocation.
 
     Returns:
-        The envelope, as ``resume_call``.
+        The envelope, as ``resume_call``. Cancelling the caller is not an outcome of the call, and is raised; while it
+        had not begun to run, the approval can still be used.
 
     Raises:
         ApprovalNotFound: no call of that id waits.
         UnknownTool: this process has no tool of that id.
         InstanceMissing: it is a method whose instance this process does not know; the approval stays unused.
     """
-    import asyncio
-
     stored = await asyncio.to_thread(governor.approvals.waiting, invocation_id)
-    call, _, steps = _plan(governor, invocation_id, stored)
-    return to_result(await arun(call, steps, governor))
+    going = _plan(governor, invocation_id, stored, asynchronous=True)
+    try:
+        await arun(going.call, going.steps, governor)
+    finally:
+        going.leave(governor)
+    if isinstance(going.call.exception, asyncio.CancelledError):
+        raise going.call.exception
+    return to_result(going.call)
 
 
-def _plan(governor: Governor, invocation_id: str, stored: StoredCall) -> tuple[Invocation, Target, Steps]:
+class _Going(NamedTuple):
+    """A paused call that goes on.
+
+    Attributes:
+        call: the call in its second part.
+        steps: its pipeline.
+        paused: what this process remembered of it, taken out of its waiting.
+    """
+
+    call: Invocation
+    steps: Steps
+    paused: PausedCall | None
+
+    def leave(self, governor: Governor) -> None:
+        """Let the call wait on where its approval was not used, so that it can go on later with its own objects."""
+        call = self.call
+        if self.paused is None or call.claim is not None or call.request is None:
+            return
+        if call.request.status is ApprovalStatus.APPROVED:
+            governor.pipeline.paused.put_back(call.id, self.paused)
+
+
+def _plan(governor: Governor, invocation_id: str, stored: StoredCall, *, asynchronous: bool) -> _Going:
     request = stored.request
     tool = governor.find(request.tool_id)
     if tool is None:
@@ -87,21 +117,42 @@ def _plan(governor: Governor, invocation_id: str, stored: StoredCall) -> tuple[I
     )
     call.request = request
     call.ticket = stored
+    waiting = governor.pipeline.paused.look(invocation_id)
+    # what can't be run here is left as it is
+    target = _through_this_door(tool.json_target() if waiting is None else waiting.target, tool.spec.name, asynchronous)
     paused = governor.pipeline.paused.take(invocation_id)
     if paused is not None:
-        target, call.call_args, call.call_kwargs = paused
+        _, call.call_args, call.call_kwargs = paused
     else:
-        target, call.call_kwargs = tool.json_target(), dict(stored.original_arguments)
+        target = _through_this_door(tool.json_target(), tool.spec.name, asynchronous)
+        call.call_kwargs = dict(stored.original_arguments)
     if paused is not None and target.bind is bind_json:  # they have been read already
         target = replace(target, bind=bind_again)
-    return call, target, governor.pipeline.run(call, target, asking_span(stored.context))
+    return _Going(call, governor.pipeline.run(call, target, asking_span(stored.context)), paused)
+
+
+def _through_this_door(target: Target, name: str, asynchronous: bool) -> Target:
+    """Return what a paused call runs when it goes on: there is no consumer of a stream, and maybe no event loop.
+
+    Raises:
+        TypeError: the tool is asynchronous, and the caller is not.
+    """
+    if target.streams:
+        target = replace(target, streams=False, collects=True)
+    needs_loop = target.is_async and not target.in_thread
+    if needs_loop and not asynchronous:
+        raise TypeError(f"{name} is asynchronous: use aresume")
+    if needs_loop:
+        return target
+    return replace(target, is_async=asynchronous, in_thread=asynchronous)
 
 
 def asking_context(stored: dict[str, Any]) -> AgentContext:
     """Rebuild the context of the asking process; nobody sits at the terminal of a resumed call.
 
     Who resumes under a context of its own speaks for itself: an approval is bound to its actor, tenant and session, and
-    another's is refused when it is claimed.
+    another's is refused when it is claimed. An evaluator's verdict and what the user said are those of the present: a
+    verdict of the time of the question would say nothing of what runs now.
     """
     now = current_context()
     return AgentContext(
@@ -113,7 +164,10 @@ def asking_context(stored: dict[str, Any]) -> AgentContext:
         mode=stored.get("mode") or "default",
         roots=tuple(stored.get("roots") or ()),
         cwd=stored.get("cwd"),
+        user_text=now.user_text,
+        surface=stored.get("surface") if now.surface is None else now.surface,
         labels=dict(stored.get("labels") or {}),
+        evaluation=now.evaluation,
     )
 
 

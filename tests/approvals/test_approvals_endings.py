@@ -1,10 +1,14 @@
-"""A call that is rejected from the command line or the page leaves its terminal span there."""
+"""A call that is rejected or expires leaves its terminal span where that is done or found out."""
 
 from __future__ import annotations
 
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
+from approval_helpers import ARGS, FakeClock, a_request, yes
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -14,6 +18,8 @@ from agenttool_otel import ApprovalRequired
 from agenttool_otel.approvals.store import ApprovalStore
 from agenttool_otel.cli import endings as endings_module
 from agenttool_otel.cli.approvals import app
+from agenttool_otel.closing import close_call, close_expired
+from agenttool_otel.errors import ApprovalExpired
 from agenttool_otel.testing import StaticEngine, capture
 
 
@@ -39,4 +45,84 @@ def test_a_rejection_on_the_command_line_leaves_the_end_of_the_call(
     assert span.links[0].context.span_id == first.span_id
     store = ApprovalStore(url)
     assert store.get(asked.value.request_id).status == "rejected"
+    store.close()
+
+
+def too_late(store: ApprovalStore, request_id: str) -> None:
+    with pytest.raises(ApprovalExpired):
+        store.answer(request_id, yes(roles=()))
+
+
+READERS: dict[str, Any] = {
+    "counts": lambda store, _: store.counts(),
+    "list": lambda store, _: store.list(),
+    "get": lambda store, request_id: store.get(request_id),
+    "expire_due": lambda store, _: store.expire_due(),
+    "answer": lambda store, request_id: too_late(store, request_id),
+    "nobody": lambda *_: None,
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_an_expired_call_leaves_its_end_once_whoever_saw_it_expire_first(
+    tmp_path: Path, clock: FakeClock, reader: str
+) -> None:
+    def opened() -> ApprovalStore:
+        return ApprovalStore(tmp_path / "approvals.db", clock=clock, ticks=clock.ticks)
+
+    with capture(policy=StaticEngine("ask"), approvals=opened(), approvals_ttl=60) as captured:
+        with pytest.raises(ApprovalRequired) as asked:
+            captured.governor.govern(lambda: 1, name="act")()
+        captured.clear()
+        clock.move(61)
+        page = opened()
+        READERS[reader](page, asked.value.request_id)
+        (ended,) = close_expired(captured.governor)
+        assert ended.invocation_id == asked.value.invocation_id
+        assert captured.span.attributes is not None
+        assert captured.span.attributes["agenttool.approval.status"] == "expired"
+        assert close_expired(captured.governor) == []
+        assert page.untold() == []
+        page.close()
+
+
+def test_what_was_closed_by_name_is_not_closed_again(tmp_path: Path, clock: FakeClock) -> None:
+    store = ApprovalStore(tmp_path / "approvals.db", clock=clock, ticks=clock.ticks)
+    with capture(policy=StaticEngine("ask"), approvals=store, approvals_ttl=60) as captured:
+        with pytest.raises(ApprovalRequired) as asked:
+            captured.governor.govern(lambda: 1, name="act")()
+        clock.move(61)
+        assert close_call(captured.governor, asked.value.request_id).status == "rejected"
+        assert close_expired(captured.governor) == []
+
+
+def test_of_many_tellers_one_tells(tmp_path: Path, clock: FakeClock) -> None:
+    stores = [ApprovalStore(tmp_path / "approvals.db", clock=clock, ticks=clock.ticks) for _ in range(4)]
+    request = stores[0].create(a_request(ttl=60), ARGS)
+    assert stores[0].tell(request.request_id) is False  # it has not expired
+    clock.move(61)
+    assert {tuple(store.untold()) for store in stores} == {(request.request_id,)}
+    with ThreadPoolExecutor(4) as pool:
+        told = list(pool.map(lambda store: store.tell(request.request_id), stores))
+    assert sorted(told) == [False, False, False, True]
+    for store in stores:
+        store.close()
+
+
+def test_a_store_of_the_version_before_opens_and_tells_nothing_old(tmp_path: Path, clock: FakeClock) -> None:
+    path = tmp_path / "approvals.db"
+    store = ApprovalStore(path, clock=clock, ticks=clock.ticks)
+    old = store.create(a_request(ttl=60), ARGS)
+    clock.move(61)
+    assert store.get(old.request_id).status == "expired"
+    new = store.create(a_request(ttl=60), ARGS)
+    store.close()
+    with sqlite3.connect(path) as connection:
+        connection.execute("ALTER TABLE agenttool_approval_request DROP COLUMN told_us")
+        connection.execute("DELETE FROM agenttool_approval_schema WHERE version = 4")
+    connection.close()
+    store = ApprovalStore(path, clock=clock, ticks=clock.ticks)
+    assert store.untold() == []
+    clock.move(61)
+    assert store.untold() == [new.request_id]
     store.close()

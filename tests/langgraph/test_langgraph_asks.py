@@ -11,7 +11,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from agenttool_otel import ApprovalAnswer, agent_context
 from agenttool_otel.names import ApprovalStatus
-from agenttool_otel.testing import FixedApprover, StaticEngine, capture
+from agenttool_otel.testing import FixedApprover, StaticEngine, capture, decision
 
 SCRIPT = [("remover", {"path": "b"})]
 WAYS = pytest.mark.parametrize(
@@ -278,3 +278,20 @@ def test_an_approval_resumed_without_a_context_runs_for_the_asking_actor() -> No
         agent.answer(approve())
         assert ran == ["b"]
         assert captured.spans[-1].attributes["agenttool.actor.id"] == "agent:a"
+
+
+@WAYS
+def test_an_approval_that_is_remembered_pauses_the_graph_once(door: str, is_async: bool, async_tool: bool) -> None:
+    remover, ran = counting(is_async=async_tool)
+    offer = decision("ask", suggested_updates=[{"type": "grant", "scope": "session", "args": "exact"}])
+    with capture(policy=StaticEngine(offer)) as captured, agent_context(actor="agent:a", session_id="s-1"):
+        agent = Agent(captured, [remover], [*SCRIPT, *SCRIPT], InMemorySaver(), door=door, is_async=is_async)
+        [asked] = agent.start()
+        yes = ApprovalAnswer(approved=True, answered_by="user:ada", remember=0)
+        captured.governor.approvals.store.answer(asked.value["request_id"], yes)
+        state = agent.answer("whatever the store says")
+        assert interrupts(state) == []
+        assert results(state) == [("success", "removed b"), ("success", "removed b")]
+        assert ran == ["b", "b"]
+        assert len(captured.governor.approvals.store.list()) == 1
+        assert captured.spans[-1].attributes["agenttool.approval.grant_id"].startswith("grant_")

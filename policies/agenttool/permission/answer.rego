@@ -83,18 +83,44 @@ updated_input(behavior) := update if {
 
 # METADATA
 # title: What an approver may accept besides the call itself
-# description: The grant that would answer this call's questions next time; it names the tool and rules, no arguments.
+# description: |
+#   Grants of this tool with exactly these arguments, for a while, as the approval store understands them. None where
+#   some question may not be remembered, nor once a grant was there and did not suffice.
 suggestions(behavior) := array.concat(grants, custom_suggestions) if {
 	behavior == "ask"
+	input.approval == null
 } else := []
 
-grants := [{"type": "always_allow", "tool": input.tool.id, "rules": rules}] if {
-	is_string(input.tool.id)
-	rules := sort({question.rule | some question in open_questions})
-	every rule in rules {
-		waivable(rule)
-	}
+grants := [{"type": "grant", "scope": scope, "args": "exact", "expires_in": remember.expires_in} |
+	remember := data.agenttool.config.effective.approval.remember
+	some scope in remember.scopes
+	shared(scope)
+] if {
+	offered
 } else := []
+
+# METADATA
+# title: What answers this call's questions may be remembered
+offered if {
+	is_string(input.tool.id)
+	call_rememberable(data.agenttool.config.effective.approval.never_remember)
+	every question in open_questions {
+		rememberable(question.rule)
+	}
+}
+
+# METADATA
+# title: The call has what a grant of this scope is bound to
+shared("session") if named(input.session.id)
+
+shared("actor") if named(input.actor.id)
+
+shared("tenant") if named(input.actor.tenant)
+
+named(value) if {
+	is_string(value)
+	value != ""
+}
 
 custom_suggestions := [suggestion |
 	some rule in sort({finding.rule | some finding in open_questions})
@@ -103,7 +129,17 @@ custom_suggestions := [suggestion |
 	is_array(finding.suggested_updates)
 	some suggestion in finding.suggested_updates
 	is_object(suggestion)
+	offerable(suggestion)
 ]
+
+# METADATA
+# title: A suggestion of a custom rule may be shown
+# description: A grant that would not answer every question of the call next time is none.
+offerable(suggestion) if {
+	object.get(suggestion, "type", null) != "grant"
+} else if {
+	offered
+}
 
 # METADATA
 # title: The path that the answer is about

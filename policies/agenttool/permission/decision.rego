@@ -70,12 +70,18 @@ permissions contains data.agenttool.rules.approval.allowed if {
 	data.agenttool.rules.approval.approved
 }
 
+permissions contains data.agenttool.rules.approval.remembered if {
+	count(questions) > 0
+	data.agenttool.rules.approval.granted
+}
+
 permissions contains {
 	"rule": "agenttool.permission.answered",
 	"message": "the configuration, a role or a custom rule answers every question",
 } if {
 	count(questions) > 0
 	not data.agenttool.rules.approval.approved
+	not data.agenttool.rules.approval.granted
 }
 
 permissions contains {

@@ -84,12 +84,128 @@ test_a_sensitive_place_is_denied_with_its_path if {
 test_a_question_carries_what_an_approver_may_grant if {
 	answer := decision with input as f.writing
 	answer.behavior == "ask"
-	answer.suggested_updates == [{
-		"type": "always_allow",
-		"tool": "local.files.write_file",
-		"rules": ["agenttool.rules.paths.write_inside"],
-	}]
+	answer.suggested_updates == [session_grant]
 	answer.blocked_path == "/proj/notes.txt"
+}
+
+session_grant := {"type": "grant", "scope": "session", "args": "exact", "expires_in": 3600}
+
+offers(document) := {offer.scope |
+	some offer in decision.suggested_updates with input as document
+}
+
+test_the_configuration_says_for_whom_and_how_long_may_be_remembered if {
+	settings := {"approval": {"remember": {"scopes": ["session", "actor", "tenant", "world"], "expires_in": 60}}}
+	answer := decision with input as f.writing with data.agenttool.settings as settings
+	[offer.scope | some offer in answer.suggested_updates] == ["session", "actor", "tenant"]
+	{offer.expires_in | some offer in answer.suggested_updates} == {60}
+	nobody := object.union(f.writing, {"session": {"id": null}, "actor": {"id": "", "tenant": null}})
+	decision.suggested_updates == [] with input as nobody with data.agenttool.settings as settings
+}
+
+test_nothing_is_offered_without_a_session if {
+	offers(object.union(f.writing, {"session": {"id": null}})) == set()
+	offers(object.union(f.writing, {"session": {"id": ""}})) == set()
+}
+
+test_some_calls_are_never_remembered[index] if {
+	some index, changes in [
+		{"permission_profile": {"risk_level": "critical"}},
+		{"permission_profile": {"access_kinds": ["file_write", "payment"]}},
+		{"permission_profile": {"access_kinds": ["credential"]}},
+		{"permission_profile": {"write_effects": ["irreversible"]}},
+		{"permission_profile": {"risk_level": 7}},
+		{"permission_profile": {"access_kinds": "payment"}},
+		{"tool": {"requires_user_interaction": true}, "session": {"interactive": false}},
+		{"tool": {"id": 7}},
+		{"permission_profile": {"approval_required": true}},
+		{"hooks": [{"hook_id": "h", "behavior": "ask", "message": ""}]},
+	]
+	document := object.union(f.writing, changes)
+	behavior == "ask" with input as document
+	offers(document) == set()
+	behavior == "ask" with input as remembered(document)
+}
+
+test_the_configuration_says_what_is_never_remembered[index] if {
+	some index, never in [
+		{"tools": ["local.files.*"]},
+		{"risk_levels": {"low": true}},
+		{"access_kinds": {"file_write": true}},
+		{"write_effects": {"local_persistent": true}},
+		{"rules": {"agenttool.rules.paths.write_inside": true}},
+	]
+	behavior == "ask" with input as remembered(f.writing) with data.agenttool.settings as never_remembering(never)
+}
+
+test_what_is_never_remembered_is_not_offered[index] if {
+	some index, never in [
+		{"tools": ["local.files.*"]},
+		{"risk_levels": {"low": true}},
+		{"rules": {"agenttool.rules.paths.write_inside": true}},
+	]
+	answer := decision with input as f.writing with data.agenttool.settings as never_remembering(never)
+	answer.suggested_updates == []
+}
+
+test_an_unusable_list_means_that_nothing_is_remembered[index] if {
+	some index, never in [
+		{"tools": "local.files.*"},
+		{"tools": null},
+		{"risk_levels": null},
+		{"access_kinds": {"file_write": "yes"}},
+	]
+	behavior == "ask" with input as remembered(f.writing) with data.agenttool.settings as never_remembering(never)
+}
+
+never_remembering(never) := {"approval": {"never_remember": never}}
+
+remembered(document) := object.union(document, {"approval": object.union(f.approved, {"granted": true})})
+
+test_a_remembered_approval_answers_what_may_be_remembered if {
+	answer := decision with input as remembered(f.writing)
+	answer.behavior == "allow"
+	answer.reason == {
+		"type": "permission_prompt_tool",
+		"rule_ref": "agenttool.rules.approval.remembered",
+		"message": "a person approved such calls for a while",
+	}
+	behavior == "allow" with input as remembered(f.base)
+	high := object.union(f.base, {"permission_profile": {"risk_level": "high"}})
+	offers(high) == {"session"}
+	behavior == "allow" with input as remembered(high)
+}
+
+test_a_remembered_approval_never_lifts_a_denial if {
+	document := remembered(f.with_path({"sensitive": "credential", "inside": false, "lexical": "/etc/shadow"}))
+	behavior == "deny" with input as document
+	settings := {"evaluation": {"gates": ["local.files.*"]}}
+	behavior == "deny" with input as remembered(f.writing) with data.agenttool.settings as settings
+	spent := {"budgets": {"session": {"calls": 1}}}
+	behavior == "deny" with input as remembered(f.writing) with data.agenttool.settings as spent
+}
+
+test_nothing_is_offered_where_a_remembered_approval_did_not_suffice if {
+	document := remembered(f.writing)
+	settings := {"approval": {"approver_roles": {"low": ["security"], "medium": ["security"]}}}
+	answer := decision with input as document with data.agenttool.settings as settings
+	answer.behavior == "ask"
+	answer.suggested_updates == []
+}
+
+test_a_custom_grant_is_offered_only_where_it_would_suffice if {
+	extra := {"suggested_updates": [{"type": "grant", "scope": "actor"}]}
+	document := f.changed({"session": {"id": null}})
+	answer := decision with input as document with data.agenttool.custom as custom("ask", extra)
+	answer.suggested_updates == [{"type": "grant", "scope": "actor"}]
+}
+
+test_a_custom_grant_of_a_call_that_is_never_remembered_is_not_offered if {
+	extra := {"suggested_updates": [{"type": "grant", "scope": "actor"}]}
+	document := f.changed({"permission_profile": {"risk_level": "critical"}})
+	answer := decision with input as document with data.agenttool.custom as custom("ask", extra)
+	answer.behavior == "ask"
+	answer.suggested_updates == []
 }
 
 test_a_question_that_needs_a_person_can_not_be_granted_for_ever if {
@@ -290,7 +406,7 @@ test_findings_may_name_alternatives_and_grants if {
 	answer := decision with input as f.base with data.agenttool.custom as custom("ask", extra)
 	answer.alternatives == [{"tool": "read", "arguments": {}, "reason": "safer"}]
 	answer.suggested_updates == [
-		{"type": "always_allow", "tool": "local.files.read_file", "rules": ["acme.rule"]},
+		session_grant,
 		{"type": "acme_grant"},
 	]
 	answer.reason.type == "hook"

@@ -6,6 +6,7 @@ open_questions contains question if {
 	some question in questions
 	not data.agenttool.rules.approval.approved
 	not answered(question.rule)
+	not remembered(question.rule)
 	not hardened(question.rule)
 }
 
@@ -63,4 +64,40 @@ always_allows(entry, rule) if {
 	data.agenttool.lib.is_exactly(pattern)
 	some wanted in entry.rules
 	glob.match(wanted, null, rule)
+}
+
+# METADATA
+# title: A remembered approval answers the question
+# description: Decided by the configuration as it is now, not as it was when the approval was given.
+remembered(rule) if {
+	data.agenttool.rules.approval.granted
+	rememberable(rule)
+	call_rememberable(data.agenttool.config.effective.approval.never_remember)
+}
+
+# METADATA
+# title: The answer to the question may be remembered
+# description: What needs a person each time, or is never remembered by configuration, may not.
+rememberable(rule) if {
+	waivable(rule)
+	not data.agenttool.config.effective.approval.never_remember.rules[rule] == true
+}
+
+# METADATA
+# title: Answers about such a call may be remembered
+# description: Positive, so that a missing or mistyped member, or configuration, means that they may not.
+call_rememberable(never) if {
+	data.agenttool.lib.none_called(never.tools)
+	none_listed(never.risk_levels, [input.permission_profile.risk_level])
+	none_listed(never.access_kinds, input.permission_profile.access_kinds)
+	none_listed(never.write_effects, input.permission_profile.write_effects)
+}
+
+none_listed(table, words) if {
+	is_object(table)
+	is_array(words)
+	every word in words {
+		is_string(word)
+		object.get(table, word, false) == false
+	}
 }

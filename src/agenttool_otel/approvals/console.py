@@ -21,6 +21,7 @@ from agenttool_otel.approvals.display import (
     remaining,
     visible,
 )
+from agenttool_otel.approvals.grants import acceptable
 from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest, StoredCall
 from agenttool_otel.errors import ApprovalError
 from agenttool_otel.records.base import utc_now
@@ -71,9 +72,9 @@ class ConsoleApprover:
             return None
         console.print(request_panel(request))
         can_edit = not is_redacted(request) or self._stored_call is not None
-        grants = len(request.suggested_updates)
+        grants = [number for number, one in enumerate(request.suggested_updates, 1) if acceptable(request, one)]
         choices = ["y = yes", "n = no", *(["e = edit"] if can_edit else [])]
-        choices += [f"r{number} = yes, and remember {number}" for number in range(1, grants + 1)]
+        choices += [f"r{number} = yes, and remember {number}" for number in grants]
         choices.append("l = later")
         try:
             while True:
@@ -85,7 +86,7 @@ class ConsoleApprover:
                     return self._answer(approved=False, reason=console.input("Why not? ").strip())
                 if word in {"l", "later"}:
                     return None
-                if word[:1] == "r" and word[1:].isdecimal() and 1 <= int(word[1:]) <= grants:
+                if word[:1] == "r" and word[1:].isdecimal() and int(word[1:]) in grants:
                     return self._answer(approved=True, remember=int(word[1:]) - 1)
                 if word in {"e", "edit"} and can_edit:
                     edited = self._edit(request, console)

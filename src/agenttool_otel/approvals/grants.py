@@ -11,16 +11,27 @@ a path or of a command line is how other systems' "always allow" was bypassed (n
 
 from __future__ import annotations
 
+import unicodedata
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any, Final
 
 from agenttool_otel.approvals.clock import from_us
 from agenttool_otel.approvals.digests import args_digest
-from agenttool_otel.approvals.types import ApprovalRequest, Grant
+from agenttool_otel.approvals.types import ApprovalRequest, Grant, GrantQuery
 from agenttool_otel.errors import ApprovalConflict, ApprovalError
 from agenttool_otel.names import ApprovalConflictReason
 
-__all__ = ["DEFAULT_GRANT_SECONDS", "MAX_GRANT_SECONDS", "SCOPES", "grant_from_suggestion", "grant_matches"]
+__all__ = [
+    "DEFAULT_GRANT_SECONDS",
+    "MAX_GRANT_SECONDS",
+    "SCOPES",
+    "acceptable",
+    "grant_covers",
+    "grant_from_suggestion",
+    "grant_matches",
+    "questions_of",
+]
 
 SCOPES: Final = frozenset({"session", "actor", "tenant"})
 DEFAULT_GRANT_SECONDS: Final = 3600
@@ -29,7 +40,13 @@ _KEYS: Final = frozenset({"type", "scope", "tool", "args", "expires_in", "label"
 
 
 def grant_from_suggestion(
-    request: ApprovalRequest, suggestion: Any, *, granted_by: str, approved_digest: str, now_us: int
+    request: ApprovalRequest,
+    suggestion: Any,
+    *,
+    granted_by: str,
+    approved_digest: str,
+    now_us: int,
+    granter_roles: Iterable[str] = (),
 ) -> Grant:
     """Return the grant that accepting a suggested update makes.
 
@@ -39,6 +56,7 @@ def grant_from_suggestion(
         granted_by: who accepts it.
         approved_digest: digest of the arguments that were approved, for ``"args": "exact"``.
         now_us: the store's time.
+        granter_roles: the roles of whoever accepts it.
 
     Raises:
         ApprovalConflict: the suggestion is malformed, or wider than the request can carry.
@@ -73,9 +91,59 @@ def grant_from_suggestion(
         args_digest=approved_digest if args == "exact" else None,
         args=None if args == "exact" else args,
         granted_by=granted_by,
+        granter_roles=sorted(granter_roles),
+        rule_refs=sorted(questions_of(request.rule_ref, request.rule_refs)),
         request_id=request.request_id,
         created_at=now,
         expires_at=now + timedelta(seconds=seconds),
+    )
+
+
+def acceptable(request: ApprovalRequest, suggestion: Any) -> bool:
+    """Tell whether accepting a suggested update would make a grant; only then should anybody be offered to.
+
+    Args:
+        request: the request that suggests it.
+        suggestion: the suggested update.
+    """
+    try:
+        grant_from_suggestion(request, suggestion, granted_by="", approved_digest="", now_us=0)
+    except ApprovalError:
+        return False
+    return True
+
+
+def questions_of(rule_ref: str, rule_refs: Iterable[str]) -> frozenset[str]:
+    """Return the rules that had something to say about a call.
+
+    Args:
+        rule_ref: the rule that decided.
+        rule_refs: all rules.
+    """
+    return frozenset((rule_ref, *rule_refs)) - {""}
+
+
+def grant_covers(grant: Grant, wanted: GrantQuery, digest: str) -> bool:
+    """Tell whether a live grant answers everything that is asked about a call.
+
+    Args:
+        grant: the grant.
+        wanted: the call.
+        digest: digest of its arguments.
+    """
+    if not wanted.rule_refs <= set(grant.rule_refs):
+        return False  # somebody else asks: whoever granted has not answered that
+    if wanted.approver_roles and not wanted.approver_roles & set(grant.granter_roles):
+        return False
+    return grant_matches(
+        grant,
+        tool_id=wanted.tool_id,
+        declaration_digest=wanted.declaration_digest,
+        actor_id=wanted.actor_id,
+        tenant=wanted.tenant,
+        session_id=wanted.session_id,
+        arguments=wanted.arguments,
+        digest=digest,
     )
 
 
@@ -106,8 +174,8 @@ def grant_matches(
         return False
     if grant.scope not in SCOPES or (grant.scope == "tenant" and not tenant):
         return False
-    if grant.scope in {"session", "actor"} and grant.actor_id != actor_id:
-        return False
+    if grant.actor_id != actor_id and (grant.scope in {"session", "actor"} or _same(grant.granted_by, actor_id)):
+        return False  # another's call; or a tenant's grant that would let whoever gave it approve their own calls
     if grant.scope == "session" and (not session_id or grant.session_id != session_id):
         return False
     if grant.args is None:
@@ -115,6 +183,13 @@ def grant_matches(
     if set(arguments) != set(grant.args):
         return False
     return all(_value_matches(matcher, arguments[name]) for name, matcher in grant.args.items())
+
+
+def _same(one: str, other: str) -> bool:
+    def plain(text: str) -> str:
+        return unicodedata.normalize("NFKC", text).strip().casefold()
+
+    return plain(one) == plain(other)
 
 
 def _value_matches(matcher: Any, value: Any) -> bool:

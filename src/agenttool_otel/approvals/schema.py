@@ -23,9 +23,11 @@ from sqlalchemy import (
     func,
     inspect,
     select,
+    text,
 )
 
 from agenttool_otel.errors import ApprovalStoreError
+from agenttool_otel.names import ApprovalStatus
 
 __all__ = [
     "MIGRATIONS",
@@ -84,10 +86,12 @@ requests: Final = Table(
     Column("lease_us", BigInteger),
     Column("outcome", String(40)),
     Column("finished_us", BigInteger),
+    Column("told_us", BigInteger),
     Index("agenttool_approval_request_invocation", "invocation_id", "created_us"),
     Index("agenttool_approval_request_status", "status", "expires_us"),
     Index("agenttool_approval_request_actor", "actor_id", "created_us"),
 )
+"""``told_us``: when somebody took it upon himself to leave the end of the call of a request that expired."""
 
 log: Final = Table(
     "agenttool_approval_log",
@@ -147,7 +151,18 @@ def _version_3(connection: Connection) -> None:
     required.create(connection)
 
 
-MIGRATIONS: Final[tuple[Callable[[Connection], None], ...]] = (_version_1, _version_2, _version_3)
+def _version_4(connection: Connection) -> None:
+    column = requests.c.told_us
+    known = {str(found["name"]) for found in inspect(connection).get_columns(requests.name)}
+    if column.name not in known:  # a new store has it from its first version on
+        connection.execute(text(f"ALTER TABLE {requests.name} ADD COLUMN {column.name} BIGINT"))
+    # what expired before is past; nobody waits for its end any more
+    connection.execute(
+        requests.update().where(requests.c.status == ApprovalStatus.EXPIRED.value).values(told_us=requests.c.expires_us)
+    )
+
+
+MIGRATIONS: Final[tuple[Callable[[Connection], None], ...]] = (_version_1, _version_2, _version_3, _version_4)
 """Each brings the schema from version ``index`` to ``index + 1``; a released one is never changed."""
 
 VERSION: Final = len(MIGRATIONS)

@@ -20,9 +20,11 @@ from agenttool_otel.approvals.types import (
     AsyncApprover,
     Claim,
     ClaimBinding,
+    Grant,
+    GrantQuery,
     StoredCall,
 )
-from agenttool_otel.errors import ApprovalError
+from agenttool_otel.errors import AgentToolError, ApprovalError
 from agenttool_otel.names import ResultStatus
 
 __all__ = ["Approvals"]
@@ -159,6 +161,40 @@ class Approvals:
         """
         return self.store.stored_call(invocation_id)
 
+    def find_grant(self, wanted: GrantQuery) -> Grant | None:
+        """Return the remembered approval that answers everything that is asked about a call, if there is one.
+
+        Args:
+            wanted: the call.
+
+        Returns:
+            The grant; ``None`` also where the store fails, so that somebody is asked.
+        """
+        try:
+            return self.store.find_grant(wanted)
+        except AgentToolError as error:
+            _logger.warning("remembered approvals could not be read: %s", type(error).__name__)
+            return None
+
+    def use_grant(self, grant: Grant, wanted: GrantQuery, *, invocation_id: str, policy_revision: str) -> bool:
+        """Record that a call runs because of a remembered approval.
+
+        Args:
+            grant: the grant.
+            wanted: the call.
+            invocation_id: its invocation.
+            policy_revision: revision of the bundle that accepted the grant.
+
+        Returns:
+            Whether it may: not if the grant was withdrawn or ran out meanwhile, nor if that can't be told or recorded.
+        """
+        try:
+            self.store.use_grant(grant.grant_id, wanted, invocation_id=invocation_id, policy_revision=policy_revision)
+        except AgentToolError as error:
+            _logger.warning("a remembered approval could not be used: %s", type(error).__name__)
+            return False
+        return True
+
     def claim(
         self, request_id: str, binding: ClaimBinding, *, args_digest: str, revision: str, declaration_digest: str
     ) -> Claim:
@@ -174,17 +210,25 @@ class Approvals:
         Raises:
             ApprovalError: it is not approved, used already, expired, or bound to something else.
         """
-        return self.store.claim(
-            request_id,
-            args_digest=args_digest,
-            actor_id=binding.actor_id,
-            tenant=binding.tenant,
-            session_id=binding.session_id,
-            declaration_digest=declaration_digest,
-            policy_revision_seen=revision,
-            tool_id=binding.tool_id,
-            decided_again=True,
-        )
+        return self.store.claim(request_id, **_bound(binding, args_digest, revision, declaration_digest))
+
+    async def aclaim(
+        self, request_id: str, binding: ClaimBinding, *, args_digest: str, revision: str, declaration_digest: str
+    ) -> Claim:
+        """The same without blocking the event loop; a claim that commits while its task is canceled is given back.
+
+        Args:
+            request_id: the approved request.
+            binding: for whom it would run, as it is now.
+            args_digest: digest of what would run.
+            revision: the bundle revision of the second decision.
+            declaration_digest: digest of the tool as it is now.
+
+        Raises:
+            ApprovalError: as ``claim``.
+        """
+        store = await asyncio.to_thread(lambda: self.store)
+        return await store.aclaim(request_id, **_bound(binding, args_digest, revision, declaration_digest))
 
     def finish(self, claim: Claim, outcome: ResultStatus) -> None:
         """Record how a claimed run ended; a failure to do so is logged and leaves the run's result alone.
@@ -197,3 +241,16 @@ class Approvals:
             self.store.finish(claim, outcome)
         except (ApprovalError, ValueError) as error:
             _logger.warning("the outcome of a claimed run could not be recorded: %s", type(error).__name__)
+
+
+def _bound(binding: ClaimBinding, args_digest: str, revision: str, declaration_digest: str) -> dict[str, Any]:
+    return {
+        "args_digest": args_digest,
+        "actor_id": binding.actor_id,
+        "tenant": binding.tenant,
+        "session_id": binding.session_id,
+        "declaration_digest": declaration_digest,
+        "policy_revision_seen": revision,
+        "tool_id": binding.tool_id,
+        "decided_again": True,
+    }

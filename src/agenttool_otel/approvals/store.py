@@ -23,6 +23,9 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
+_UNDOING: set[asyncio.Future[None]] = set()  # the event loop itself keeps no reference to its tasks
+
+
 class ApprovalStore(SyncApprovalStore):
     """Approval requests, their answers, claims, grants and evidence in one database.
 
@@ -86,10 +89,16 @@ class ApprovalStore(SyncApprovalStore):
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
-            with contextlib.suppress(ApprovalError):
-                claim = await task
-                await asyncio.to_thread(self.release, claim)
+            # a task of its own, so that a second cancellation does not keep the claim
+            undoing = asyncio.ensure_future(self._give_back(task))
+            _UNDOING.add(undoing)
+            undoing.add_done_callback(_UNDOING.discard)
+            await asyncio.shield(undoing)
             raise
+
+    async def _give_back(self, claiming: asyncio.Future[Claim]) -> None:
+        with contextlib.suppress(ApprovalError):
+            await asyncio.to_thread(self.release, await claiming)
 
     async def afinish(self, claim: Claim, outcome: ResultStatus | str) -> None:
         """As ``finish``."""

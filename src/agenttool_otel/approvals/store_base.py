@@ -82,6 +82,49 @@ class StoreBase:
                 self._close_row(tx, row, Status.EXPIRED, Kind.EXPIRED)
         return [row.request_id for row in rows]
 
+    def untold(self) -> list[str]:
+        """Return the ids of expired requests whose calls' end nobody has told, whoever marked them as expired.
+
+        Raises:
+            ApprovalStoreError: the store can't be read, or what is due can't be marked.
+        """
+        with self._db.read() as (connection, now_us):
+            due = connection.execute(_due_query(now_us).limit(1)).first()
+        if due is not None:
+            self.expire_due()
+        query = (
+            select(requests.c.request_id)
+            .where(requests.c.status == Status.EXPIRED.value, requests.c.told_us.is_(None))
+            .order_by(requests.c.expires_us)
+        )
+        with self._db.read() as (connection, _):
+            return [str(request_id) for (request_id,) in connection.execute(query)]
+
+    def tell(self, request_id: str) -> bool:
+        """Take it upon oneself to tell the end of an expired request's call; of any number of processes one does.
+
+        Args:
+            request_id: the request.
+
+        Returns:
+            Whether it is the caller's to tell.
+
+        Raises:
+            ApprovalStoreError: the store can't be written.
+        """
+        with self._db.write() as tx:
+            return bool(
+                tx.connection.execute(
+                    requests.update()
+                    .where(
+                        requests.c.request_id == request_id,
+                        requests.c.status == Status.EXPIRED.value,
+                        requests.c.told_us.is_(None),
+                    )
+                    .values(told_us=tx.now_us)
+                ).rowcount
+            )
+
     def _settle(self) -> None:
         """Make what is due expired, if anything is; a store that can't be written still shows it so."""
         with self._db.read() as (connection, now_us):

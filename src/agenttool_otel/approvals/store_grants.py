@@ -8,11 +8,11 @@ from sqlalchemy import select
 
 from agenttool_otel.approvals.clock import to_us
 from agenttool_otel.approvals.database import Transaction
-from agenttool_otel.approvals.grants import grant_from_suggestion, grant_matches
+from agenttool_otel.approvals.grants import grant_covers, grant_from_suggestion, grant_matches
 from agenttool_otel.approvals.rows import grant_of
 from agenttool_otel.approvals.schema import grants
 from agenttool_otel.approvals.store_base import StoreBase
-from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest, Grant
+from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest, Grant, GrantQuery
 from agenttool_otel.errors import ApprovalConflict, ApprovalNotFound, ApprovalStoreError
 from agenttool_otel.names import ApprovalConflictReason as Reason
 from agenttool_otel.names import ApprovalLogKind as Kind
@@ -54,6 +54,50 @@ class GrantMethods(StoreBase):
             ):
                 found.append(grant)
         return found
+
+    def find_grant(self, wanted: GrantQuery) -> Grant | None:
+        """Return the newest live grant that answers everything that is asked about a call; it gives no right to run it.
+
+        Args:
+            wanted: the call.
+
+        Raises:
+            ApprovalError: the arguments have no canonical form.
+            ApprovalStoreError: the store can't be read; nothing is granted.
+        """
+        digest = self._digest(wanted.arguments)
+        found = (grant for grant in self.list_grants(tool_id=wanted.tool_id) if grant_covers(grant, wanted, digest))
+        return next(found, None)
+
+    def use_grant(self, grant_id: str, wanted: GrantQuery, *, invocation_id: str, policy_revision: str) -> None:
+        """Record that a call runs because of a grant, if it still holds: a revoked one is of no use from then on.
+
+        Args:
+            grant_id: the grant.
+            wanted: the call.
+            invocation_id: its invocation.
+            policy_revision: revision of the bundle that accepted the grant.
+
+        Raises:
+            ApprovalNotFound: there is no such grant that holds and covers the call.
+            ApprovalStoreError: the store failed, or the grant can't be opened; it may not be used.
+        """
+        digest = self._digest(wanted.arguments)
+        with self._db.write() as tx:
+            row = tx.connection.execute(select(grants).where(grants.c.grant_id == grant_id)).first()
+            grant = None if row is None or row.revoked_us is not None else grant_of(self._sealer, row)
+            if grant is None or to_us(grant.expires_at) <= tx.now_us or not grant_covers(grant, wanted, digest):
+                raise ApprovalNotFound("no such grant holds for this call")
+            tx.log(
+                Kind.GRANT_USED,
+                grant.request_id,
+                grant=grant_id,
+                invocation=invocation_id,
+                tool=wanted.tool_id,
+                actor=wanted.actor_id,
+                args_digest=digest,
+                policy_revision=policy_revision,
+            )
 
     def list_grants(self, *, tool_id: str | None = None, live: bool = True) -> list[Grant]:
         """Return grants, newest first; those that can't be opened are left out, since they grant nothing.
@@ -104,6 +148,7 @@ class GrantMethods(StoreBase):
             request,
             request.suggested_updates[answer.remember],
             granted_by=answer.answered_by,
+            granter_roles=answer.roles,
             approved_digest=digest,
             now_us=tx.now_us,
         )

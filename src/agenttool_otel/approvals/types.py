@@ -21,6 +21,7 @@ __all__ = [
     "Claim",
     "ClaimBinding",
     "Grant",
+    "GrantQuery",
     "LogEntry",
     "StoredCall",
 ]
@@ -41,6 +42,7 @@ class ApprovalRequest(Record):
         session_id: the session.
         policy_revision: revision of the bundle that asked; a changed revision means deciding again.
         rule_ref: the rule that asked.
+        rule_refs: every rule that had something to say; a grant answers no questions but theirs.
         message: why it asked.
         arguments_preview: the arguments, redacted, for the person who answers.
         input_schema: the tool's JSON Schema, if edited arguments are to be checked when they are given.
@@ -71,6 +73,7 @@ class ApprovalRequest(Record):
     session_id: str | None = None
     policy_revision: str = ""
     rule_ref: str = ""
+    rule_refs: list[str] = Field(default_factory=list)
     message: str = ""
     arguments_preview: JsonObject = Field(default_factory=dict)
     input_schema: JsonObject | None = None
@@ -174,6 +177,31 @@ class Claim:
     args_digest: str
 
 
+@dataclass(frozen=True, slots=True)
+class GrantQuery:
+    """A call that is to be asked about, as a grant would have to cover it.
+
+    Attributes:
+        tool_id: the tool.
+        declaration_digest: digest of its declaration as it is now.
+        actor_id: who calls.
+        tenant: the caller's tenant.
+        session_id: the call's session.
+        arguments: the permission input.
+        rule_refs: the rules that ask, and all others with something to say.
+        approver_roles: roles of which whoever granted needs one; empty: any.
+    """
+
+    tool_id: str
+    declaration_digest: str
+    actor_id: str
+    tenant: str | None
+    session_id: str | None
+    arguments: dict[str, Any] = field(repr=False)
+    rule_refs: frozenset[str] = frozenset()
+    approver_roles: frozenset[str] = frozenset()
+
+
 class Grant(Record):
     """A remembered approval: narrow, and for a limited time.
 
@@ -189,6 +217,8 @@ class Grant(Record):
         args: matcher by top-level argument: ``{"equals": v}``, ``{"one_of": [...]}`` or ``{"any": true}``; an argument
             that it does not name makes the call not match.
         granted_by: who accepted it.
+        granter_roles: that person's roles when they did.
+        rule_refs: the rules whose questions they answered; a call that others ask about is another question.
         request_id: the request with whose answer it was accepted.
         created_at: when.
         expires_at: until when it holds.
@@ -205,6 +235,8 @@ class Grant(Record):
     args_digest: str | None = None
     args: dict[str, JsonObject] | None = None
     granted_by: str
+    granter_roles: list[str] = Field(default_factory=list)
+    rule_refs: list[str] = Field(default_factory=list)
     request_id: str
     created_at: Timestamp = Field(default_factory=utc_now)
     expires_at: Timestamp

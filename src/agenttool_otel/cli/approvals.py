@@ -364,7 +364,8 @@ def grants(url: Url = "", as_json: AsJson = False) -> None:
             _print_json([one.to_json_object() for one in found])
             return
         table = Table(title="Grants", title_justify="left", show_edge=False, pad_edge=False)
-        for heading in ("Grant", "Tool", "Scope", "For", "Granted by", "Until"):
+        table.add_column("Grant", no_wrap=True)  # it is to be copied
+        for heading in ("Tool", "Scope", "For", "Granted by", "Until"):
             table.add_column(heading, overflow="fold")
         for one in found:
             whom = {"session": one.session_id, "actor": one.actor_id, "tenant": one.tenant}.get(one.scope)

@@ -33,7 +33,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from langgraph.errors import GraphBubbleUp, GraphInterrupt
 
-from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest, Claim, ClaimBinding, StoredCall
+from agenttool_otel.approvals.types import (
+    ApprovalAnswer,
+    ApprovalRequest,
+    Claim,
+    ClaimBinding,
+    Grant,
+    GrantQuery,
+    StoredCall,
+)
 from agenttool_otel.drivers import arun, run
 from agenttool_otel.effects import Asks, Decides
 from agenttool_otel.errors import ApprovalError
@@ -257,10 +265,7 @@ class _Door:
 
     def _go_on(self, stored: StoredCall) -> None:
         call, request = self.call, stored.request
-        now = call.context
-        call.context = replace(
-            asking_context(stored.context), evaluation=now.evaluation, user_text=now.user_text, surface=now.surface
-        )
+        call.context = asking_context(stored.context)
         call.resumed = True
         call.request, call.ticket = request, stored
         self.links = asking_span(stored.context)
@@ -323,11 +328,27 @@ class _GraphApprovals:
         """The same without blocking the event loop."""
         return await self._inner.aask(request, arguments, {**context, _TASK: self._task})
 
+    def find_grant(self, wanted: GrantQuery) -> Grant | None:
+        """Find a remembered approval."""
+        return self._inner.find_grant(wanted)
+
+    def use_grant(self, grant: Grant, wanted: GrantQuery, *, invocation_id: str, policy_revision: str) -> bool:
+        """Record that it is used."""
+        return self._inner.use_grant(grant, wanted, invocation_id=invocation_id, policy_revision=policy_revision)
+
     def claim(
         self, request_id: str, binding: ClaimBinding, *, args_digest: str, revision: str, declaration_digest: str
     ) -> Claim:
         """Take the right to run."""
         return self._inner.claim(
+            request_id, binding, args_digest=args_digest, revision=revision, declaration_digest=declaration_digest
+        )
+
+    async def aclaim(
+        self, request_id: str, binding: ClaimBinding, *, args_digest: str, revision: str, declaration_digest: str
+    ) -> Claim:
+        """Take the right to run without blocking the event loop."""
+        return await self._inner.aclaim(
             request_id, binding, args_digest=args_digest, revision=revision, declaration_digest=declaration_digest
         )
 

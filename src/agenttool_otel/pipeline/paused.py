@@ -54,6 +54,25 @@ class PausedCalls:
             if len(self._calls) > self._limit:
                 self._calls.popitem(last=False)
 
+    def look(self, invocation_id: str) -> PausedCall | None:
+        """Return a waiting call and let it wait on.
+
+        Args:
+            invocation_id: the invocation.
+        """
+        with self._lock:
+            return self._calls.get(invocation_id)
+
+    def put_back(self, invocation_id: str, paused: PausedCall) -> None:
+        """Let a call that was taken wait on, unless it waits again already.
+
+        Args:
+            invocation_id: the invocation.
+            paused: what was taken.
+        """
+        with self._lock:
+            self._calls.setdefault(invocation_id, paused)
+
     def take(self, invocation_id: str) -> PausedCall | None:
         """Return a waiting call and forget it.
 

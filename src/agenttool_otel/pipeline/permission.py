@@ -30,6 +30,7 @@ from agenttool_otel.names import (
 from agenttool_otel.pipeline.endings import Endings, fail_closed
 from agenttool_otel.pipeline.hooking import HookRunner
 from agenttool_otel.pipeline.inputs import Inputs, differs
+from agenttool_otel.pipeline.remembering import Remembering
 from agenttool_otel.pipeline.target import Target
 from agenttool_otel.policy.types import PolicyInput, Verdict
 from agenttool_otel.questions import Questions
@@ -39,7 +40,7 @@ from agenttool_otel.sessions import Session
 
 __all__ = ["Permission", "stored_context"]
 
-_MAX_ROUNDS = 4
+_MAX_ROUNDS = 5
 """How often an input may be changed and decided again before the call is denied."""
 
 Phase = Generator[Any, Any, None]
@@ -99,11 +100,14 @@ class Permission:
             target: what it runs.
             session: its session.
         """
+        remembering = Remembering()
         for _ in range(_MAX_ROUNDS):
             if self._hooks is not None:
                 yield from self._hooks.before(call, target, session)
+            remembering.recheck(call)
             self.establish(call, session)
             verdict: Verdict = yield Decide(self.document(call, session))
+            verdict = remembering.honoured(verdict)
             self.suggest(call, verdict)
             if self._hooks is not None:
                 verdict = yield from self._hooks.decided(call, target, verdict)
@@ -119,6 +123,15 @@ class Permission:
                 if self._hooks is not None:
                     author = self._hooks.author(call, verdict)
                 self._inputs.mutate(call, target, verdict.updated_input, *author)
+                continue
+            if remembering.granted:
+                asking = yield from remembering.settle(call, verdict)
+                if asking is None:
+                    return
+                verdict = asking
+                call.decide(verdict)
+                self._recorder.decided(call, verdict)
+            elif verdict.behavior is Behavior.ASK and (yield from remembering.find(call, verdict)):
                 continue
             approved = call.approval is not None and call.approval["status"] == ApprovalStatus.APPROVED
             if approved or (verdict.behavior is Behavior.ALLOW and not call.resumed):
@@ -308,4 +321,5 @@ def stored_context(call: Invocation) -> dict[str, Any]:
         "roots": list(context.roots),
         "cwd": context.cwd,
         "labels": dict(context.labels),
+        "surface": context.surface,
     }

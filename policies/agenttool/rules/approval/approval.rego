@@ -42,6 +42,9 @@ settled(c) if {
 	input.invocation.resumed == false
 } else if {
 	agreed(c)
+} else if {
+	input.invocation.resumed == false
+	remembers(c)
 }
 
 # METADATA
@@ -50,6 +53,21 @@ settled(c) if {
 approved if agreed(data.agenttool.config.effective)
 
 agreed(c) if {
+	input.approval.granted == false
+	says_yes(c)
+}
+
+# METADATA
+# title: A person said yes to such a call before, and asked for that to be remembered
+# description: Answers the questions that may be remembered (data.agenttool.permission.remembered), and no others.
+granted if remembers(data.agenttool.config.effective)
+
+remembers(c) if {
+	input.approval.granted == true
+	says_yes(c)
+}
+
+says_yes(c) if {
 	input.approval.status == "approved"
 	is_string(input.approval.request_id)
 	authorised(c)
@@ -191,5 +209,13 @@ allow contains allowed if approved
 allowed := {
 	"rule": "agenttool.rules.approval.approved",
 	"message": "a person approved the call",
+	"type": "permission_prompt_tool",
+}
+
+# METADATA
+# title: The answer for a call whose approval was remembered
+remembered := {
+	"rule": "agenttool.rules.approval.remembered",
+	"message": "a person approved such calls for a while",
 	"type": "permission_prompt_tool",
 }

@@ -56,6 +56,37 @@ test_an_approval_settles_the_call if {
 	data.agenttool.rules.approval.allow == {data.agenttool.rules.approval.allowed} with input as answered("approved")
 }
 
+granted if data.agenttool.rules.approval.granted
+
+remembered(status) := object.union(answered(status), {"invocation": {"resumed": false}, "approval": {"granted": true}})
+
+test_a_remembered_approval_is_told_from_an_answer_to_this_call if {
+	granted with input as remembered("approved")
+	not approved with input as remembered("approved")
+	clear with input as remembered("approved")
+	asked == set() with input as remembered("approved")
+	not granted with input as answered("approved")
+}
+
+test_a_remembered_approval_does_not_answer_a_call_that_was_asked_about if {
+	document := object.union(remembered("approved"), {"invocation": {"resumed": true}})
+	not clear with input as document
+	asked == {name("sticky")} with input as document
+}
+
+test_only_a_remembered_yes_counts[status] if {
+	some status in ["rejected", "expired", "pending", ""]
+	not granted with input as remembered(status)
+	name("sticky") in asked with input as remembered(status)
+}
+
+test_a_remembered_approval_needs_the_role_that_is_needed_now if {
+	document := object.union(remembered("approved"), {"permission_profile": {"risk_level": "high"}})
+	granted with input as document with data.agenttool.settings as needing({"high": ["lead"]})
+	not granted with input as document with data.agenttool.settings as needing({"high": ["security"]})
+	asked == {name("risk"), name("sticky")} with input as document with data.agenttool.settings as needing({"high": ["security"]})
+}
+
 test_a_rejection_denies_the_call if {
 	not approved with input as answered("rejected")
 	denied == {name("rejected")} with input as answered("rejected")
@@ -152,7 +183,7 @@ test_an_approval_of_the_wrong_type_approves_nothing if {
 	{document |
 		some document in f.mistyped(
 			answered("approved"),
-			["/approval", "/approval/status", "/approval/request_id"],
+			["/approval", "/approval/status", "/approval/request_id", "/approval/granted"],
 			[7, true, [7], {"x": 1}, null],
 		)
 		approved with input as document

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Final
 
 from agenttool_otel.approvals.display import arguments_text, describe_arguments, describe_suggestion, remaining, visible
+from agenttool_otel.approvals.grants import acceptable
 from agenttool_otel.approvals.types import ApprovalRequest
 from agenttool_otel.names import ApprovalStatus
 
@@ -315,11 +316,12 @@ def _forms(request: ApprovalRequest, csrf: str, form: FormState | None) -> str:
         return attribute if form is not None and form.action == name else ""
 
     remember = ""
-    if request.suggested_updates:
+    offered = [(number, one) for number, one in enumerate(request.suggested_updates) if acceptable(request, one)]
+    if offered:
         options = "".join(
             f'<label><input type="radio" name="remember" value="{number}"> <span>{_h(describe_suggestion(one))}'
             f"<code>{_h(json.dumps(one, ensure_ascii=False))}</code></span></label>"
-            for number, one in enumerate(request.suggested_updates)
+            for number, one in offered
         )
         remember = (
             "<fieldset><legend>Remember</legend>"

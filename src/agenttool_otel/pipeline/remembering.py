@@ -1,0 +1,163 @@
+"""Remembered approvals in the permission phase: a grant answers an ask that offers to be remembered, and nothing else.
+
+It is looked for before anybody is asked. Then the call is decided again with it in the input, so that a deny still wins
+and the policy may refuse it; it counts for the arguments that it was found for; and its use is in the evidence before
+the call runs. Whatever fails on the way means that a person is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from agenttool_otel.approvals.grants import questions_of
+from agenttool_otel.approvals.types import Grant, GrantQuery
+from agenttool_otel.effects import FindGrant, UseGrant
+from agenttool_otel.invocation import Invocation
+from agenttool_otel.names import ApprovalStatus, Attr, Behavior, DecisionSource, PolicyMode, ReasonType
+from agenttool_otel.policy.types import Verdict
+from agenttool_otel.records.values import digest
+
+__all__ = ["Remembering"]
+
+
+@dataclass(slots=True)
+class _Found:
+    """A grant that was found for a call.
+
+    Attributes:
+        grant: the grant.
+        wanted: the call as it was asked about.
+        args: digest of its arguments.
+        asked: the verdict that asks, without the grant.
+    """
+
+    grant: Grant
+    wanted: GrantQuery
+    args: str
+    asked: Verdict
+
+
+class Remembering:
+    """What one call makes of remembered approvals, from decision to decision."""
+
+    __slots__ = ("_found", "_refused")
+
+    def __init__(self) -> None:
+        self._found: _Found | None = None
+        self._refused = False
+
+    @property
+    def granted(self) -> bool:
+        """Whether the present decision is made with a grant."""
+        return self._found is not None
+
+    def find(self, call: Invocation, verdict: Verdict) -> Generator[Any, Any, bool]:
+        """Look for a grant that answers an ask, and put it into the next decision.
+
+        Args:
+            call: the call.
+            verdict: the verdict that asks.
+
+        Returns:
+            Whether there is one, so that the call has to be decided again.
+        """
+        if self._refused or call.resumed or call.approval is not None or not _offers(verdict):
+            return False
+        context, spec = call.context, call.spec
+        wanted = GrantQuery(
+            tool_id=spec.tool_id,
+            declaration_digest=spec.digest,
+            actor_id=context.actor,
+            tenant=context.tenant,
+            session_id=context.session_id,
+            arguments=call.permission_input,
+            rule_refs=questions_of(verdict.rule_ref, verdict.rule_refs),
+            approver_roles=_roles(verdict),
+        )
+        grant: Grant | None = yield FindGrant(wanted)
+        if grant is None:
+            return False
+        self._found = _Found(grant, wanted, digest(call.permission_input), verdict)
+        call.approval = {
+            "request_id": grant.request_id,
+            "status": ApprovalStatus.APPROVED.value,
+            "answered_by": grant.granted_by,
+            "roles": list(grant.granter_roles),
+            "granted": True,
+        }
+        return True
+
+    def recheck(self, call: Invocation) -> None:
+        """Forget the grant if the arguments changed since it was found: it is not theirs.
+
+        Args:
+            call: the call, about to be decided.
+        """
+        if self._found is not None and digest(call.permission_input) != self._found.args:
+            self._forget(call)
+
+    def honoured(self, verdict: Verdict) -> Verdict:
+        """Return the policy's verdict, as an allow of the person who granted if it asks only what the grant answers.
+
+        A policy that knows nothing of grants asks the same again, and offers again to have the answer remembered. One
+        that does not offer that any more refuses the grant.
+
+        Args:
+            verdict: the policy's verdict, before hooks have had their say.
+        """
+        found = self._found
+        if found is None or not _offers(verdict):
+            return verdict
+        if not questions_of(verdict.rule_ref, verdict.rule_refs) <= found.wanted.rule_refs:
+            return verdict
+        return replace(
+            verdict,
+            behavior=Behavior.ALLOW,
+            source=DecisionSource.USER,
+            reason_type=ReasonType.PERMISSION_PROMPT_TOOL,
+            message="a person approved such calls for a while",
+            suggested_updates=(),
+        )
+
+    def settle(self, call: Invocation, verdict: Verdict) -> Generator[Any, Any, Verdict | None]:
+        """Use the grant where the decision with it lets the call run.
+
+        Args:
+            call: the call.
+            verdict: the decision in force, which is no deny.
+
+        Returns:
+            ``None`` where the call may run; else the verdict that asks, which is in force again.
+        """
+        found = self._found
+        if found is None:
+            return verdict
+        needed = _roles(verdict)
+        allowed = verdict.behavior is Behavior.ALLOW and (not needed or bool(needed & set(found.grant.granter_roles)))
+        used: bool = allowed and (yield UseGrant(found.grant, found.wanted, call.id, verdict.revision))
+        if not used:
+            self._forget(call)
+            self._refused = True
+            return found.asked
+        call.approval_status = ApprovalStatus.APPROVED.value
+        call.span.set_attribute(Attr.APPROVAL_GRANT_ID, found.grant.grant_id)
+        return None
+
+    def _forget(self, call: Invocation) -> None:
+        self._found = None
+        call.approval = None
+
+
+def _offers(verdict: Verdict) -> bool:
+    return (
+        verdict.behavior is Behavior.ASK
+        and verdict.mode is PolicyMode.ENFORCE
+        and any(one.get("type") == "grant" for one in verdict.suggested_updates)
+    )
+
+
+def _roles(verdict: Verdict) -> frozenset[str]:
+    named = verdict.extra.get("approver_roles", ())
+    return frozenset(map(str, named)) if isinstance(named, (list, tuple)) else frozenset({""})

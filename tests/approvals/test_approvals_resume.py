@@ -1,0 +1,284 @@
+"""A paused call goes on through whichever door fits it, is not used up by one that doesn't, and can be canceled."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from opentelemetry import trace
+
+from agenttool_otel import ApprovalAnswer, ApprovalRequired, agent_context
+from agenttool_otel.approvals.store import ApprovalStore
+from agenttool_otel.errors import ApprovalConflict
+from agenttool_otel.names import ApprovalStatus
+from agenttool_otel.testing import Capture, StaticEngine, capture
+
+YES = ApprovalAnswer(approved=True, answered_by="user:ada")
+
+
+@pytest.fixture
+def captured(tmp_path: Path) -> Iterator[Capture]:
+    with capture(policy=StaticEngine("ask"), approvals=f"sqlite:///{tmp_path / 'approvals.db'}") as captured:
+        yield captured
+
+
+def store_of(captured: Capture) -> ApprovalStore:
+    return captured.governor.approvals.store
+
+
+def approved(captured: Capture, error: ApprovalRequired) -> str:
+    store_of(captured).answer(error.request_id, YES)
+    return error.invocation_id
+
+
+def status_of(captured: Capture, invocation_id: str) -> ApprovalStatus:
+    request = store_of(captured).by_invocation(invocation_id)
+    assert request is not None
+    return request.status
+
+
+class Counter:
+    """Has tools as methods: only with its instance can they run."""
+
+    def __init__(self) -> None:
+        self.seen: list[Any] = []
+
+    def plain(self, item: int) -> int:
+        self.seen.append((item, threading.get_ident()))
+        return item
+
+    async def later(self, item: int) -> int:
+        await asyncio.sleep(0)
+        self.seen.append((item, threading.get_ident()))
+        return item
+
+    def items(self, count: int) -> Iterator[int]:
+        for item in range(count):
+            self.seen.append(trace.get_current_span().get_span_context().span_id)
+            yield item
+
+    async def aitems(self, count: int) -> AsyncIterator[int]:
+        for item in range(count):
+            self.seen.append(trace.get_current_span().get_span_context().span_id)
+            yield item
+
+
+def governed(captured: Capture, name: str) -> tuple[Counter, Callable[..., Any]]:
+    """A bound governed method."""
+    owner: Any = type("Owner", (Counter,), {name: captured.governor.govern(getattr(Counter, name), name=name)})()
+    return owner, getattr(owner, name)
+
+
+# --- doors -----------------------------------------------------------------------------------------------------------
+
+
+async def test_an_asynchronous_call_outlives_the_wrong_door(captured: Capture) -> None:
+    owner, call = governed(captured, "later")
+    with pytest.raises(ApprovalRequired) as asked:
+        await call(7)
+    invocation = approved(captured, asked.value)
+    with pytest.raises(TypeError, match="use aresume"):
+        captured.governor.resume(invocation)
+    assert status_of(captured, invocation) is ApprovalStatus.APPROVED
+    result = await captured.governor.aresume(invocation)
+    assert (result.status, result.value) == ("succeeded", 7)
+    assert [item for item, _ in owner.seen] == [7]
+
+
+async def test_a_plain_call_goes_on_off_the_event_loop(captured: Capture) -> None:
+    owner, call = governed(captured, "plain")
+    with pytest.raises(ApprovalRequired) as asked:
+        call(7)
+    result = await captured.governor.aresume(approved(captured, asked.value))
+    assert (result.status, result.value) == ("succeeded", 7)
+    assert owner.seen[0][1] != threading.get_ident()
+
+
+def test_a_plain_call_that_was_awaited_goes_on_without_an_event_loop(captured: Capture) -> None:
+    ran: list[int] = []
+    tool = captured.governor.govern(lambda item: ran.append(item), name="act").tool
+    paused = asyncio.run(tool.ainvoke(item=7))
+    assert paused.status == "pending"
+    request = store_of(captured).by_invocation(paused.invocation_id)
+    assert request is not None
+    store_of(captured).answer(request.request_id, YES)
+    assert captured.governor.resume(paused.invocation_id).status == "succeeded"
+    assert ran == [7]
+
+
+@pytest.mark.parametrize("name", ["items", "aitems"])
+async def test_a_paused_stream_goes_on_as_the_items_it_gives(captured: Capture, name: str) -> None:
+    owner, call = governed(captured, name)
+
+    async def consume() -> list[int]:
+        return list(call(3)) if name == "items" else [item async for item in call(3)]
+
+    with pytest.raises(ApprovalRequired) as asked:
+        await consume()
+    invocation = approved(captured, asked.value)
+    result = await captured.governor.aresume(invocation)
+    assert (result.status, list(result.value)) == ("succeeded", [0, 1, 2])
+    span = captured.spans[-1].get_span_context()
+    assert span is not None
+    assert owner.seen == [span.span_id] * 3  # inside the call's span
+
+
+def test_a_paused_generator_goes_on_without_an_event_loop(captured: Capture) -> None:
+    owner, call = governed(captured, "items")
+    with pytest.raises(ApprovalRequired) as asked:
+        list(call(2))
+    result = captured.governor.resume(approved(captured, asked.value))
+    assert (result.status, list(result.value)) == ("succeeded", [0, 1])
+    assert len(owner.seen) == 2
+
+
+# --- cancellation ----------------------------------------------------------------------------------------------------
+
+
+async def test_a_resume_that_is_canceled_while_it_claims_uses_nothing_up(captured: Capture) -> None:
+    owner, call = governed(captured, "plain")
+    with pytest.raises(ApprovalRequired) as asked:
+        call(7)
+    invocation = approved(captured, asked.value)
+    store = store_of(captured)
+    real, claiming, go_on = store.claim, threading.Event(), threading.Event()
+
+    def slow(*args: Any, **kwargs: Any) -> Any:
+        claim = real(*args, **kwargs)
+        claiming.set()
+        go_on.wait(10)
+        return claim
+
+    store.claim = slow  # type: ignore[method-assign]
+    task = asyncio.create_task(captured.governor.aresume(invocation))
+    await asyncio.to_thread(claiming.wait, 10)
+    task.cancel()
+    await asyncio.sleep(0.05)
+    go_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert owner.seen == []
+    assert status_of(captured, invocation) is ApprovalStatus.APPROVED
+    assert store.recover() == []
+    store.claim = real  # type: ignore[method-assign]
+    assert captured.spans[-1].attributes is not None
+    assert captured.spans[-1].attributes["agenttool.invocation.status"] == "canceled"
+    result = await captured.governor.aresume(invocation)
+    assert (result.status, result.value) == ("succeeded", 7)
+    assert [item for item, _ in owner.seen] == [7]
+
+
+async def test_a_second_cancellation_does_not_keep_the_claim(captured: Capture) -> None:
+    _, call = governed(captured, "plain")
+    with pytest.raises(ApprovalRequired) as asked:
+        call(7)
+    invocation = approved(captured, asked.value)
+    store = store_of(captured)
+    real, claiming, go_on = store.claim, threading.Event(), threading.Event()
+
+    def slow(*args: Any, **kwargs: Any) -> Any:
+        claiming.set()
+        go_on.wait(10)
+        return real(*args, **kwargs)
+
+    store.claim = slow  # type: ignore[method-assign]
+    task = asyncio.create_task(captured.governor.aresume(invocation))
+    await asyncio.to_thread(claiming.wait, 10)
+    task.cancel()
+    await asyncio.sleep(0.05)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    go_on.set()
+    for _ in range(200):
+        await asyncio.sleep(0.01)
+        entries = [entry.kind.value for entry in store.log_entries()]
+        if "claim_released" in entries:
+            break
+    assert entries[-2:] == ["claimed", "claim_released"]
+    assert status_of(captured, invocation) is ApprovalStatus.APPROVED
+
+
+async def test_a_running_call_that_is_canceled_raises_and_is_used_up(captured: Capture) -> None:
+    started = asyncio.Event()
+
+    async def forever() -> None:
+        started.set()
+        await asyncio.sleep(60)
+
+    call = captured.governor.govern(forever, name="forever")
+    with pytest.raises(ApprovalRequired) as asked:
+        await call()
+    invocation = approved(captured, asked.value)
+    task = asyncio.create_task(captured.governor.aresume(invocation))
+    await asyncio.wait_for(started.wait(), 10)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    request = store_of(captured).by_invocation(invocation)
+    assert request is not None
+    assert (request.status, request.outcome) == (ApprovalStatus.CONSUMED, "canceled")
+
+
+async def test_an_interrupt_that_is_canceled_is_done_and_raises(captured: Capture) -> None:
+    _, call = governed(captured, "plain")
+    with pytest.raises(ApprovalRequired) as asked:
+        call(7)
+    store = store_of(captured)
+    real, inside, go_on = store.cancel, threading.Event(), threading.Event()
+
+    def slow(*args: Any) -> Any:
+        inside.set()
+        go_on.wait(10)
+        return real(*args)
+
+    store.cancel = slow  # type: ignore[method-assign]
+    task = asyncio.create_task(captured.governor.ainterrupt(asked.value.invocation_id, "enough"))
+    await asyncio.to_thread(inside.wait, 10)
+    task.cancel()
+    await asyncio.sleep(0.05)
+    go_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert status_of(captured, asked.value.invocation_id) is ApprovalStatus.CANCELED
+
+
+# --- context ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_gated_call_goes_on_with_the_verdict_of_its_evaluator(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'approvals.db'}"
+    settings = {"agenttool": {"settings": {"evaluation": {"gates": ["promote"]}}}}
+    passing = {"status": "pass", "trend": "improving"}
+    with capture(approvals=url, policy_data=settings) as captured:
+        call = captured.governor.govern(lambda: "done", name="promote", risk_level="high", read_only=False)
+        with agent_context(actor="agent:a", session_id="s-1", surface="surface-1", evaluation=passing):
+            with pytest.raises(ApprovalRequired) as asked:
+                call()
+            invocation = approved(captured, asked.value)
+        with agent_context(evaluation={"status": "fail", "trend": "regressing"}):
+            assert captured.governor.resume(invocation).status == "denied"
+        assert captured.governor.resume(invocation).status == "denied"  # nobody says that it still passes
+        with agent_context(evaluation=passing):
+            result = captured.governor.resume(invocation)
+        assert (result.status, result.value) == ("succeeded", "done")
+        attributes = captured.spans[-1].attributes
+        assert attributes is not None
+        assert attributes["agenttool.surface.id"] == "surface-1"
+
+
+def test_another_actors_resume_is_refused_and_the_call_waits_on(captured: Capture) -> None:
+    owner, call = governed(captured, "plain")
+    with agent_context(actor="agent:a"), pytest.raises(ApprovalRequired) as asked:
+        call(7)
+    invocation = approved(captured, asked.value)
+    with agent_context(actor="agent:b"):
+        assert captured.governor.resume(invocation).status == "rejected"
+    assert owner.seen == []
+    assert captured.governor.resume(invocation).value == 7
+    with pytest.raises(ApprovalConflict):
+        store_of(captured).cancel(invocation, "late")
