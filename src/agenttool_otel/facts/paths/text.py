@@ -158,8 +158,8 @@ def _looks_like_other_letters(text: str) -> bool:
     """Return whether a word mixes ASCII letters with look-alikes, or a character looks like a separator or dot."""
     table = look_alike_table()
     for word in re.split(r"[\W\d_]+", text):
-        mixed = not word.isascii() and any(c.isascii() for c in word)
         # The letters of Latin alphabets stand beside ASCII ones in every honest word.
+        mixed = not word.isascii() and any(c.isascii() for c in word)
         if mixed and any(ord(c) in table and not is_national(c) for c in word):
             return True
     return any(_SEPARATOR_LOOKS.intersection(table.get(ord(c), "")) for c in set(text) - {"\u2026"} if c > "\x7f")
