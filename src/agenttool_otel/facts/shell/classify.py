@@ -5,7 +5,14 @@ from __future__ import annotations
 import re
 
 from agenttool_otel.facts.shell import programs
-from agenttool_otel.facts.shell.effects import Verdict, effects_of, is_harmless_variable, redirect_writes, script_of
+from agenttool_otel.facts.shell.effects import (
+    Verdict,
+    effects_of,
+    is_harmless_assignment,
+    is_harmless_variable,
+    redirect_writes,
+    script_of,
+)
 from agenttool_otel.facts.shell.files import check_file
 from agenttool_otel.facts.shell.guard import Redirect, Simple, Word
 from agenttool_otel.facts.shell.places import START, joined
@@ -62,7 +69,7 @@ def _prove(command: Simple, verdict: Verdict, directories: tuple[str, ...], dept
         if words and base_name(words[0].text) in effects().known:
             verdict.foreign = True
         raise Refused("option of the Windows command interpreter")
-    if command.assignments:
+    if command.assignments and not (words and all(map(is_harmless_assignment, command.values))):
         raise Refused("assignment before a command" if words else "assignment")
     _check_redirects(command.redirects, verdict, directories)
     if not words:
@@ -78,6 +85,11 @@ def _prove(command: Simple, verdict: Verdict, directories: tuple[str, ...], dept
         raise Refused("builtin with a path")
     verdict.sensitive = verdict.sensitive or spec.sensitive
     arguments = words[1:]
+    if spec.operands == "version":
+        if [word.text for word in arguments] not in (["--version"], *([f"-{letter}"] for letter in spec.short)):
+            raise Refused(f"{name} is only known to tell its version")
+        verdict.reason = f"{name} tells its version"
+        return
     if spec.builtin is False and len(arguments) == 1 and arguments[0].text in ("--help", "--version"):
         verdict.reason = f"{name} prints its help"
         return
@@ -118,7 +130,7 @@ def _ordinary(name: str, spec: Spec, arguments: list[Word], verdict: Verdict, di
             operands.append(word)
             ended = ended or not spec.permute
             continue
-        if word.glob:
+        if word.glob and not _globs_value(spec, text):
             raise Refused("glob in an option")
         if text == "--":
             ended = True
@@ -134,6 +146,8 @@ def _ordinary(name: str, spec: Spec, arguments: list[Word], verdict: Verdict, di
             # With POSIXLY_CORRECT, and in BSD, options end here and the first operand is the program.
             raise Refused("program behind an operand")
         index += used
+        if index > len(arguments):
+            raise Refused(f"option --{option} without its values")
         options.add(option)
         if value is None:
             continue
@@ -158,10 +172,18 @@ def _ordinary(name: str, spec: Spec, arguments: list[Word], verdict: Verdict, di
         verdict.sensitive = True
 
 
+def _globs_value(spec: Spec, text: str) -> bool:
+    """Whether a glob stands only in a long option's value, as in ``--include=*.py``: each match is that option too."""
+    option, equals, _value = text.partition("=")
+    return bool(equals) and option.startswith("--") and option[2:] in spec.long_value.keys() - spec.pattern_options
+
+
 def _long(spec: Spec, text: str, following: Word | None) -> tuple[str, Word | None, int]:
     option, equals, value = text[2:].partition("=")
     if option in spec.long and not equals:
         return option, None, 0
+    if option in spec.long_pair and not equals:
+        return option, None, 2
     attached_only = spec.long_value.get(option)
     if attached_only is None:
         unsafe = next((name for name in spec.unsafe_long if option and name.startswith(option)), None)
@@ -230,6 +252,8 @@ def _roles(
     else:
         if not options & spec.pattern_options:
             if not operands:
+                if spec.pattern_optional:
+                    return
                 raise Refused(f"{name} without a program or pattern")
             patterns.append(operands[0])
             if operands[0].glob and spec.program:

@@ -88,10 +88,11 @@ class Redirect:
 
 @dataclass(slots=True)
 class Simple:
-    """One simple command, with the names that it assigns before its first word."""
+    """One simple command, with the names that it assigns before its first word, and ``name=value`` as written."""
 
     words: list[Word] = field(default_factory=list)
     assignments: list[str] = field(default_factory=list)
+    values: list[str] = field(default_factory=list)
     redirects: list[Redirect] = field(default_factory=list)
 
 
@@ -164,8 +165,17 @@ class _Reader:
         return self.text[self.pos : self.pos + 1]
 
     def _blanks(self) -> None:
-        while self._peek() in (" ", "\t"):
-            self.pos += 1
+        while True:
+            if self._peek() in (" ", "\t"):
+                self.pos += 1
+            elif (
+                self.text.startswith("\\\n", self.pos)
+                and self.text[self.pos - 1 : self.pos] in (" ", "\t")
+                and not self.heredocs
+            ):
+                self.pos += 2  # the line goes on; between words no shell reads it otherwise
+            else:
+                return
 
     def statements(self, *, closing: bool, depth: int) -> None:
         """Reads a list up to the end, or up to the ``)`` that closes it."""
@@ -228,6 +238,7 @@ class _Reader:
         if len(self.commands) >= MAX_COMMANDS:
             raise Unproven("too_many_commands")
         command = Simple()
+        negated = False
         self.commands.append(command)
         while True:
             self._blanks()
@@ -254,10 +265,15 @@ class _Reader:
                     raise Unproven("assignment")
                 assignment = _ASSIGNMENT.match(self.text, self.pos)
                 if assignment:
-                    self._word()
+                    command.values.append(self._word().text)
                     command.assignments.append(assignment[1])
                     continue
             word = self._word()
+            if word.text == "!" and not word.quoted and not (negated or command.words or command.assignments):
+                negated = True  # only turns the status round
+                if command.redirects or self._peek() not in (" ", "\t"):
+                    raise Unproven("negation")
+                continue
             if not command.words and not word.quoted and word.text in programs()["shell"]["keywords"]:
                 raise Unproven("negation" if word.text == "!" else "keyword")
             command.words.append(word)
@@ -341,6 +357,8 @@ class _Reader:
                 parts.append(char)
             elif not char.isascii() or (self.pos - 1 == start and self._harmless(char)):
                 parts.append(char)
+            elif char == "$" and (not self._peek() or self._peek() in " \t\n;|&)"):
+                parts.append(char)  # nothing behind it to expand
             elif char == "{" and self.pos - 1 == start and self._empty_braces():
                 parts.append("{}")  # what find replaces; without a comma or dots no shell expands it
                 self.pos += 1
