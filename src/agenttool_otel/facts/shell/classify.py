@@ -15,6 +15,7 @@ from agenttool_otel.facts.shell.effects import (
 )
 from agenttool_otel.facts.shell.files import check_file
 from agenttool_otel.facts.shell.guard import Redirect, Simple, Word
+from agenttool_otel.facts.shell.options import globs_value, long_option, short_option
 from agenttool_otel.facts.shell.places import START, joined
 from agenttool_otel.facts.shell.refused import Refused, refuse
 from agenttool_otel.facts.shell.secrets import aims_at_secret, asks_for_secret, names_secret, searches_secret, wide_root
@@ -23,7 +24,6 @@ from agenttool_otel.facts.shell.tables import Spec, effects, read_only
 __all__ = ["base_name", "classify"]
 
 _TRUSTED_DIRECTORIES = ("/bin/", "/usr/bin/")
-_DIGITS = re.compile(r"[0-9]+")
 _LEGACY_NUMBER = re.compile(r"-[0-9]+\Z")
 _NUMBER = re.compile(r"[+-]?[0-9]+[A-Za-z]{0,3}\Z")
 _CMD_SWITCH = re.compile(r"/[A-Za-z?](?::.*)?\Z")
@@ -130,18 +130,18 @@ def _ordinary(name: str, spec: Spec, arguments: list[Word], verdict: Verdict, di
             operands.append(word)
             ended = ended or not spec.permute
             continue
-        if word.glob and not _globs_value(spec, text):
+        if word.glob and not globs_value(spec, text):
             raise Refused("glob in an option")
         if text == "--":
             ended = True
             continue
         following = arguments[index] if index < len(arguments) else None
         if text.startswith("--"):
-            option, value, used = _long(spec, text, following)
+            option, value, used = long_option(spec, text, following)
         elif spec.number and _LEGACY_NUMBER.match(text):
             continue
         else:
-            option, value, used = _short(spec, text, following, options)
+            option, value, used = short_option(spec, text, following, options)
         if operands and spec.program and option in spec.pattern_options:
             # With POSIXLY_CORRECT, and in BSD, options end here and the first operand is the program.
             raise Refused("program behind an operand")
@@ -170,59 +170,6 @@ def _ordinary(name: str, spec: Spec, arguments: list[Word], verdict: Verdict, di
         check_file(word, verdict, directories, recursive=recursive, contents=not spec.describes)
     if recursive and not files and not spec.describes and any(map(wide_root, directories)):
         verdict.sensitive = True
-
-
-def _globs_value(spec: Spec, text: str) -> bool:
-    """Whether a glob stands only in a long option's value, as in ``--include=*.py``: each match is that option too."""
-    option, equals, _value = text.partition("=")
-    return bool(equals) and option.startswith("--") and option[2:] in spec.long_value.keys() - spec.pattern_options
-
-
-def _long(spec: Spec, text: str, following: Word | None) -> tuple[str, Word | None, int]:
-    option, equals, value = text[2:].partition("=")
-    if option in spec.long and not equals:
-        return option, None, 0
-    if option in spec.long_pair and not equals:
-        return option, None, 2
-    attached_only = spec.long_value.get(option)
-    if attached_only is None:
-        unsafe = next((name for name in spec.unsafe_long if option and name.startswith(option)), None)
-        raise Refused(f"option --{unsafe}" if unsafe else f"unknown option --{option[:40]}")
-    if equals:
-        return option, Word(value, 0, 0, quoted=True), 0
-    if attached_only:
-        return option, None, 0
-    return option, _separate_value(following, f"--{option}"), 1
-
-
-def _separate_value(following: Word | None, option: str) -> Word:
-    if following is None:
-        raise Refused(f"option {option} without its value")
-    if following.glob:
-        raise Refused("glob as an option's value")
-    if following.text.startswith("-") and following.text != "-" and not _NUMBER.match(following.text):
-        raise Refused("option's value that looks like an option")
-    return following
-
-
-def _short(spec: Spec, text: str, following: Word | None, options: set[str]) -> tuple[str, Word | None, int]:
-    if not spec.cluster and len(text) > 2 and text[1] not in spec.value:
-        raise Refused("several letters in one option")
-    for position, letter in enumerate(text[1:], start=1):
-        if letter in spec.short:
-            options.add(letter)
-            continue
-        if letter in spec.value:
-            rest = text[position + 1 :]
-            if rest and spec.value_apart and not _DIGITS.fullmatch(rest):
-                raise Refused(f"letters behind -{letter}, which takes the next word")
-            if rest:
-                return letter, Word(rest, 0, 0, quoted=True), 0
-            return letter, _separate_value(following, f"-{letter}"), 1
-        if letter in spec.optional:
-            return letter, None, 0
-        raise Refused(f"unknown option -{letter}")
-    return text[-1], None, 0
 
 
 def _roles(
