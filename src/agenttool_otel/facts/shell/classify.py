@@ -5,9 +5,17 @@ from __future__ import annotations
 import re
 
 from agenttool_otel.facts.shell import programs
-from agenttool_otel.facts.shell.effects import Verdict, effects_of, is_harmless_variable, redirect_writes, script_of
+from agenttool_otel.facts.shell.effects import (
+    Verdict,
+    effects_of,
+    is_harmless_assignment,
+    is_harmless_variable,
+    redirect_writes,
+    script_of,
+)
 from agenttool_otel.facts.shell.files import check_file
 from agenttool_otel.facts.shell.guard import Redirect, Simple, Word
+from agenttool_otel.facts.shell.options import globs_value, long_option, short_option
 from agenttool_otel.facts.shell.places import START, joined
 from agenttool_otel.facts.shell.refused import Refused, refuse
 from agenttool_otel.facts.shell.secrets import aims_at_secret, asks_for_secret, names_secret, searches_secret, wide_root
@@ -16,7 +24,6 @@ from agenttool_otel.facts.shell.tables import Spec, effects, read_only
 __all__ = ["base_name", "classify"]
 
 _TRUSTED_DIRECTORIES = ("/bin/", "/usr/bin/")
-_DIGITS = re.compile(r"[0-9]+")
 _LEGACY_NUMBER = re.compile(r"-[0-9]+\Z")
 _NUMBER = re.compile(r"[+-]?[0-9]+[A-Za-z]{0,3}\Z")
 _CMD_SWITCH = re.compile(r"/[A-Za-z?](?::.*)?\Z")
@@ -62,7 +69,7 @@ def _prove(command: Simple, verdict: Verdict, directories: tuple[str, ...], dept
         if words and base_name(words[0].text) in effects().known:
             verdict.foreign = True
         raise Refused("option of the Windows command interpreter")
-    if command.assignments:
+    if command.assignments and not (words and all(map(is_harmless_assignment, command.values))):
         raise Refused("assignment before a command" if words else "assignment")
     _check_redirects(command.redirects, verdict, directories)
     if not words:
@@ -78,6 +85,11 @@ def _prove(command: Simple, verdict: Verdict, directories: tuple[str, ...], dept
         raise Refused("builtin with a path")
     verdict.sensitive = verdict.sensitive or spec.sensitive
     arguments = words[1:]
+    if spec.operands == "version":
+        if [word.text for word in arguments] not in (["--version"], *([f"-{letter}"] for letter in spec.short)):
+            raise Refused(f"{name} is only known to tell its version")
+        verdict.reason = f"{name} tells its version"
+        return
     if spec.builtin is False and len(arguments) == 1 and arguments[0].text in ("--help", "--version"):
         verdict.reason = f"{name} prints its help"
         return
@@ -118,22 +130,24 @@ def _ordinary(name: str, spec: Spec, arguments: list[Word], verdict: Verdict, di
             operands.append(word)
             ended = ended or not spec.permute
             continue
-        if word.glob:
+        if word.glob and not globs_value(spec, text):
             raise Refused("glob in an option")
         if text == "--":
             ended = True
             continue
         following = arguments[index] if index < len(arguments) else None
         if text.startswith("--"):
-            option, value, used = _long(spec, text, following)
+            option, value, used = long_option(spec, text, following)
         elif spec.number and _LEGACY_NUMBER.match(text):
             continue
         else:
-            option, value, used = _short(spec, text, following, options)
+            option, value, used = short_option(spec, text, following, options)
         if operands and spec.program and option in spec.pattern_options:
             # With POSIXLY_CORRECT, and in BSD, options end here and the first operand is the program.
             raise Refused("program behind an operand")
         index += used
+        if index > len(arguments):
+            raise Refused(f"option --{option} without its values")
         options.add(option)
         if value is None:
             continue
@@ -156,51 +170,6 @@ def _ordinary(name: str, spec: Spec, arguments: list[Word], verdict: Verdict, di
         check_file(word, verdict, directories, recursive=recursive, contents=not spec.describes)
     if recursive and not files and not spec.describes and any(map(wide_root, directories)):
         verdict.sensitive = True
-
-
-def _long(spec: Spec, text: str, following: Word | None) -> tuple[str, Word | None, int]:
-    option, equals, value = text[2:].partition("=")
-    if option in spec.long and not equals:
-        return option, None, 0
-    attached_only = spec.long_value.get(option)
-    if attached_only is None:
-        unsafe = next((name for name in spec.unsafe_long if option and name.startswith(option)), None)
-        raise Refused(f"option --{unsafe}" if unsafe else f"unknown option --{option[:40]}")
-    if equals:
-        return option, Word(value, 0, 0, quoted=True), 0
-    if attached_only:
-        return option, None, 0
-    return option, _separate_value(following, f"--{option}"), 1
-
-
-def _separate_value(following: Word | None, option: str) -> Word:
-    if following is None:
-        raise Refused(f"option {option} without its value")
-    if following.glob:
-        raise Refused("glob as an option's value")
-    if following.text.startswith("-") and following.text != "-" and not _NUMBER.match(following.text):
-        raise Refused("option's value that looks like an option")
-    return following
-
-
-def _short(spec: Spec, text: str, following: Word | None, options: set[str]) -> tuple[str, Word | None, int]:
-    if not spec.cluster and len(text) > 2 and text[1] not in spec.value:
-        raise Refused("several letters in one option")
-    for position, letter in enumerate(text[1:], start=1):
-        if letter in spec.short:
-            options.add(letter)
-            continue
-        if letter in spec.value:
-            rest = text[position + 1 :]
-            if rest and spec.value_apart and not _DIGITS.fullmatch(rest):
-                raise Refused(f"letters behind -{letter}, which takes the next word")
-            if rest:
-                return letter, Word(rest, 0, 0, quoted=True), 0
-            return letter, _separate_value(following, f"-{letter}"), 1
-        if letter in spec.optional:
-            return letter, None, 0
-        raise Refused(f"unknown option -{letter}")
-    return text[-1], None, 0
 
 
 def _roles(
@@ -230,6 +199,8 @@ def _roles(
     else:
         if not options & spec.pattern_options:
             if not operands:
+                if spec.pattern_optional:
+                    return
                 raise Refused(f"{name} without a program or pattern")
             patterns.append(operands[0])
             if operands[0].glob and spec.program:

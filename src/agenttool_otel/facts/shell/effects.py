@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 
 from agenttool_otel.facts.shell.tables import effects
 
-__all__ = ["Verdict", "effects_of", "is_harmless_variable", "redirect_writes", "script_of"]
+__all__ = ["Verdict", "effects_of", "is_harmless_assignment", "is_harmless_variable", "redirect_writes", "script_of"]
 
 _MAX_WRAPPERS = 4
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+_PLAIN_ASSIGNMENT = re.compile(r"([A-Z_]+)=(?:[A-Za-z0-9_+-]+(?:[./@][A-Za-z0-9_+-]+)*)?\Z")
 _CLUSTER = re.compile(r"-[A-Za-z]+")
 
 
@@ -116,6 +117,12 @@ def _holds(patterns: dict[str, re.Pattern[str]], name: str, words: list[str]) ->
 def is_harmless_variable(name: str) -> bool:
     """Whether an assignment before a command changes neither what it runs nor what that loads."""
     return name in effects().harmless_variables or name.startswith("LC_")
+
+
+def is_harmless_assignment(text: str) -> bool:
+    """Whether ``NAME=value`` only chooses a language, a time zone or the like; the value can name no file."""
+    match = _PLAIN_ASSIGNMENT.match(text)
+    return match is not None and is_harmless_variable(match[1])
 
 
 def _triggered(word: str, triggers: tuple[str, ...]) -> bool:

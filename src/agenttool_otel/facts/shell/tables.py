@@ -36,6 +36,8 @@ class Spec:
     name_options: frozenset[str] = frozenset()
     suffix_options: frozenset[str] = frozenset()
     describes: bool = False
+    long_pair: frozenset[str] = frozenset()
+    pattern_optional: bool = False
     sensitive_value: re.Pattern[str] | None = None
     sensitive: bool = False
     builtin: bool = False
@@ -117,6 +119,8 @@ def _spec(row: dict[str, Any]) -> Spec:
         name_options=frozenset(row.get("name_options", ())),
         suffix_options=frozenset(row.get("suffix_options", ())),
         describes=row.get("describes", False),
+        long_pair=frozenset(row.get("long_pair", ())),
+        pattern_optional=row.get("pattern_optional", False),
         sensitive_value=re.compile(row["sensitive_value"]) if "sensitive_value" in row else None,
         sensitive=row.get("sensitive", False),
         builtin=row.get("builtin", False),
