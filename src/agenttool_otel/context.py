@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ParamSpec, TypeVar
 
+from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.names import Attr, GenAI
 
 __all__ = ["AgentContext", "agent_context", "carry_context", "current_context", "current_native_call", "native_call"]
@@ -149,7 +150,22 @@ def agent_context(
 
     Yields:
         The context in force.
+
+    Raises:
+        ConfigurationError: a fact is not of its type, so that no call could be decided on it.
     """
+    for name, text in (
+        ("actor", actor),
+        ("tenant", tenant),
+        ("session_id", session_id),
+        ("agent_name", agent_name),
+        ("mode", mode),
+        ("surface", surface),
+    ):
+        if text is not None and not isinstance(text, str):
+            raise ConfigurationError(f"agent_context: {name} is a text, not {type(text).__name__}")
+    if roles is not None and (isinstance(roles, str) or not all(isinstance(role, str) for role in roles)):
+        raise ConfigurationError("agent_context: roles are texts in a sequence")
     outer = _current.get()
     texts = () if user_text is None else (user_text,) if isinstance(user_text, str) else tuple(user_text)
     inner = AgentContext(
