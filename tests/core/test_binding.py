@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from typing import Any
+from typing import Any, Optional
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agenttool_otel import ApprovalRequired, ToolInputInvalid
+from agenttool_otel import ApprovalRequired, ConfigurationError, ToolInputInvalid, agent_context
 from agenttool_otel.approvals.types import ApprovalAnswer
 from agenttool_otel.catalog.signature import read_parameters
 from agenttool_otel.errors import InstanceMissing
@@ -204,3 +204,30 @@ def test_the_wrong_way_to_resume_an_asynchronous_method_does_not_forget_its_inst
             governor.resume(asked.value.invocation_id)
         assert asyncio.run(governor.aresume(asked.value.invocation_id)).status == "succeeded"
     assert ran == ["public"]
+
+
+def test_what_a_caller_adds_to_underscored_variable_arguments_is_shown() -> None:
+    engine = StaticEngine("allow")
+    with capture(policy=engine) as captured:
+        captured.governor.govern(lambda *_args, **_kw: None, name="tool")("/etc/shadow", more=["x"])
+    assert engine.documents[0]["input"] == {"_args": ["/etc/shadow"], "more": ["x"]}
+
+
+def test_an_argument_whose_annotation_can_not_be_resolved_is_decided_on_and_spoils_no_other_one() -> None:
+    def tool(x: int, target: Optional[NoSuchThing] = None) -> None:  # type: ignore[name-defined]  # noqa: F821, UP045
+        ran.append(target)
+
+    ran: list[Any] = []
+    engine = StaticEngine("allow")
+    with capture(policy=engine) as captured:
+        governed = captured.governor.govern(tool)
+        governed(1, "/etc/shadow")
+        with pytest.raises(ToolInputInvalid):
+            governed("no number", "x")
+    assert engine.documents[0]["input"] == {"x": 1, "target": "/etc/shadow"}
+
+
+@pytest.mark.parametrize("facts", [{"actor": 5}, {"roles": "admin"}, {"roles": [1]}, {"session_id": b"s"}])
+def test_a_context_that_nothing_could_be_decided_on_is_refused_where_it_is_set(facts: Any) -> None:
+    with pytest.raises(ConfigurationError), agent_context(**facts):
+        pass

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from types import SimpleNamespace
+from typing import Annotated, Any, ForwardRef, Literal, get_args, get_origin, get_type_hints
 
 from pydantic import ConfigDict, Field, PydanticSchemaGenerationError, PydanticUserError, TypeAdapter, create_model
 from pydantic.errors import PydanticInvalidForJsonSchema
@@ -12,6 +13,9 @@ from pydantic.errors import PydanticInvalidForJsonSchema
 from agenttool_otel.catalog.parameters import EMPTY, Argument, Parameters
 
 __all__ = ["read_parameters"]
+
+# ``*_`` and ``**_`` take whatever a caller adds: nobody injects through them, so they are shown like any argument.
+_VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 # Types that a framework injects and no model may produce, by qualified name so that nothing is imported.
 _INJECTED = frozenset(
@@ -60,11 +64,10 @@ def read_parameters(
     open_ended = False
     for parameter in parameters:
         annotation = hints.get(parameter.name, parameter.annotation)
-        if isinstance(annotation, str):
-            annotation = Any  # a forward reference that can't be resolved: any value, decided all the same
-        if annotation is EMPTY:
-            annotation = Any
-        internal = parameter.name in internal_only or parameter.name.startswith("_") or _is_injected(annotation)
+        if annotation is EMPTY or _is_unresolved(annotation):
+            annotation = Any  # also for a name that can't be resolved: any value, decided all the same
+        private = parameter.name.startswith("_") and parameter.kind not in _VARIABLE
+        internal = parameter.name in internal_only or private or _is_injected(annotation)
         adapter = None
         if not internal:
             adapter, internal = _adapter(_declared_type(parameter, annotation))
@@ -94,7 +97,27 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
     try:
         return get_type_hints(target, include_extras=True)
     except Exception:
-        return dict(getattr(target, "__annotations__", {}) or {})
+        return {name: _hint(target, value) for name, value in (getattr(target, "__annotations__", {}) or {}).items()}
+
+
+def _hint(function: Any, annotation: Any) -> Any:
+    """Resolve one annotation of a callable of which another one can't be resolved."""
+    alone = SimpleNamespace(__annotations__={"it": annotation}, __module__=getattr(function, "__module__", None))
+    names = getattr(function, "__globals__", {})
+    try:
+        return get_type_hints(alone, globalns=names, localns=names, include_extras=True)["it"]
+    except Exception:
+        return annotation
+
+
+def _is_unresolved(annotation: Any) -> bool:
+    """Tell whether an annotation is, or holds, a name that stands for nothing here."""
+    if isinstance(annotation, (str, ForwardRef)):
+        return True
+    if get_origin(annotation) is Literal:
+        return False
+    parts = get_args(annotation)[:1] if get_origin(annotation) is Annotated else get_args(annotation)
+    return any(_is_unresolved(part) for part in parts if not isinstance(part, list))
 
 
 def _is_injected(annotation: Any) -> bool:

@@ -68,7 +68,7 @@ class Inputs:
             self._endings.invalid(call, told)
         read = call.__dict__.get("observable_input")  # given where reading the arguments changed something about them
         if is_partial(call.model_input) or (read is not None and is_partial(read)):
-            self._endings.undecidable(call, "the arguments are too large or too deep to be decided")
+            self._endings.undecidable(call, "the arguments can't be shown to the policy whole, so nothing is decided")
         if not call.validated:
             if not spec.check.is_valid(call.model_input):
                 self._check(call)
