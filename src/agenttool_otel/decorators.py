@@ -31,7 +31,7 @@ from agenttool_otel.tool import GovernedTool, shape_of
 if TYPE_CHECKING:
     from agenttool_otel.governor import Governor
 
-__all__ = ["GovernedFunction", "govern", "govern_with"]
+__all__ = ["GovernedFunction", "govern", "govern_with", "refuse_pickle"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -59,7 +59,10 @@ class BoundGovernedFunction(wrapt.BoundFunctionWrapper):  # type: ignore[type-ar
 
 
 class GovernedFunction(wrapt.FunctionWrapper):  # type: ignore[type-arg]
-    """A callable under governance: looks like the original to every inspection, and pickles and copies like it."""
+    """A callable under governance: looks like the original to every inspection, and copies like it.
+
+    It pickles like it too, unless a Governor was given for it: a pickle holds none, so that one would not come back.
+    """
 
     __bound_function_wrapper__ = BoundGovernedFunction
 
@@ -84,10 +87,27 @@ class GovernedFunction(wrapt.FunctionWrapper):  # type: ignore[type-arg]
         name = getattr(wrapped, "__qualname__", None)
         if name and _found(getattr(wrapped, "__module__", None), name) is self:
             return name  # pickled by reference, like any function of a module
+        refuse_pickle(self._self_tool)
         return _govern_again, (wrapped, dict(self._self_options))
 
     def __reduce__(self) -> Any:
         return self.__reduce_ex__(2)
+
+
+def refuse_pickle(tool: GovernedTool) -> None:
+    """Refuse to pickle a tool of one certain Governor: it would come back under the default one of where it is loaded.
+
+    Args:
+        tool: the tool.
+
+    Raises:
+        ConfigurationError: a Governor was given when the tool was governed.
+    """
+    if tool._governor is not None:
+        raise ConfigurationError(
+            f"{tool.spec.name} is governed by a Governor of its own, which can't be pickled: pickle the plain tool and "
+            "govern it again where it is loaded, or govern it with agenttool_otel.govern and configure a default there"
+        )
 
 
 def _found(module: str | None, qualname: str) -> Any:

@@ -211,6 +211,16 @@ def test_pickle_and_copies_of_governed_callables_stay_governed() -> None:
     assert again.tool.interface.is_read_only is True
 
 
+def test_a_tool_of_a_certain_governor_is_copied_but_not_pickled() -> None:
+    with capture(policy=StaticEngine("deny")) as captured:
+        governed = captured.governor.govern(place)
+        with pytest.raises(ConfigurationError, match="govern it again where it is loaded"):
+            pickle.dumps(governed)
+        for again in (copy.copy(governed), copy.deepcopy([governed])[0]):
+            with pytest.raises(ToolDenied):
+                again(Point(x=1, y=2), Path("a"))
+
+
 def test_governing_twice_is_refused_unless_nothing_is_added() -> None:
     governed = govern(place)
     assert govern(governed) is governed

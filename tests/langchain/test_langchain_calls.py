@@ -14,7 +14,7 @@ from langchain_core.messages import ToolMessage
 from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import BaseTool, InjectedToolCallId, Tool, ToolException, tool
 
-from agenttool_otel import ApprovalAnswer, ApprovalRequired, ToolDenied
+from agenttool_otel import ApprovalAnswer, ApprovalRequired, ConfigurationError, ToolDenied
 from agenttool_otel.testing import FixedApprover, StaticEngine, capture, decision
 
 
@@ -97,6 +97,16 @@ def test_a_pickled_tool_comes_back_governed() -> None:
     again = pickle.loads(pickle.dumps(govern_default(made)))
     assert type(again).agenttool.spec.name == "loud"
     assert again.name == "loud"
+
+
+def test_a_tool_of_a_certain_governor_is_copied_but_not_pickled() -> None:
+    with capture(policy=StaticEngine("deny")) as captured:
+        governed = captured.governor.govern(Tool(name="loud", func=str.upper, description="Shout."))
+        with pytest.raises(ConfigurationError, match="govern it again where it is loaded"):
+            pickle.dumps(governed)
+        for again in (copy.copy(governed), copy.deepcopy(governed), governed.model_copy()):
+            with pytest.raises(ToolDenied):
+                again.invoke("a")
 
 
 def govern_default(made: BaseTool) -> BaseTool:

@@ -13,6 +13,7 @@ import wrapt
 from langchain_core.tools import BaseTool, StructuredTool, Tool
 
 from agenttool_otel.catalog import GovernOptions, ToolSpec, declare
+from agenttool_otel.decorators import refuse_pickle
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.integrations.langchain_calls import aperform, entered, perform, plan
 from agenttool_otel.integrations.langchain_doors import defining_class, refuse_own_doors
@@ -137,6 +138,7 @@ def _governed_class(base: type[BaseTool], handle: GovernedTool, options: GovernO
         )
 
     def reduce(self: Any, protocol: Any = 2) -> Any:
+        refuse_pickle(handle)
         plain = BaseTool.model_copy(self)
         object.__setattr__(plain, "__class__", base)
         return govern_tool, (plain, None, options)
