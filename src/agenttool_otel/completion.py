@@ -112,7 +112,7 @@ def _taken(
     check = call.spec.output_check
     if error is None and check is not None and not check.is_valid(to_json_value(result)):
         raise ResultInvalid("the result does not fit the tool's output schema")
-    _hold(call, required.take(invocation_id, RequiredStatus.COMPLETED))
+    _hold(governor, call, required.take(invocation_id, RequiredStatus.COMPLETED))
     if error is None:
         return call, Attempt(result), links
     return call, Attempt(exception=ToolFailed(error) if isinstance(error, str) else error), links
@@ -146,9 +146,11 @@ def _second_part(governor: Governor, waiting: Invocation | RequiredCall) -> tupl
     return call, asking_span(stored)
 
 
-def _hold(call: Invocation, taken: Invocation | RequiredCall) -> None:
+def _hold(governor: Governor, call: Invocation, taken: Invocation | RequiredCall) -> None:
     """Give the second part the claim of the approval, if there was one, so that it is ended with the call."""
     call.claim = taken.claim
+    if taken.claim is not None:
+        governor.approvals.hold(taken.claim)
     if call.request is None and taken.claim is not None:
         call.request = taken.claim.request
 
@@ -221,7 +223,7 @@ def _cleared(governor: Governor, invocation_id: str, reason: str) -> tuple[Invoc
         governor.pipeline.paused.take(invocation_id)
         return _asking_call(governor, stored, request), asking_span(stored.context)
     call, links = _second_part(governor, waiting)
-    _hold(call, required.take(invocation_id, RequiredStatus.INTERRUPTED))
+    _hold(governor, call, required.take(invocation_id, RequiredStatus.INTERRUPTED))
     return call, links
 
 

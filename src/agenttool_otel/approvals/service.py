@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from agenttool_otel.approvals.leases import LeaseKeeper
 from agenttool_otel.approvals.store import ApprovalStore
 from agenttool_otel.approvals.types import (
     ApprovalAnswer,
@@ -53,6 +54,7 @@ class Approvals:
         self._open_store = open_store
         self._store: ApprovalStore | None = None
         self._lock = threading.Lock()
+        self._leases = LeaseKeeper()
 
     @property
     def store(self) -> ApprovalStore:
@@ -210,7 +212,9 @@ class Approvals:
         Raises:
             ApprovalError: it is not approved, used already, expired, or bound to something else.
         """
-        return self.store.claim(request_id, **_bound(binding, args_digest, revision, declaration_digest))
+        claim = self.store.claim(request_id, **_bound(binding, args_digest, revision, declaration_digest))
+        self.hold(claim)
+        return claim
 
     async def aclaim(
         self, request_id: str, binding: ClaimBinding, *, args_digest: str, revision: str, declaration_digest: str
@@ -228,7 +232,17 @@ class Approvals:
             ApprovalError: as ``claim``.
         """
         store = await asyncio.to_thread(lambda: self.store)
-        return await store.aclaim(request_id, **_bound(binding, args_digest, revision, declaration_digest))
+        claim = await store.aclaim(request_id, **_bound(binding, args_digest, revision, declaration_digest))
+        self.hold(claim)
+        return claim
+
+    def hold(self, claim: Claim) -> None:
+        """Renew the lease of a claim until it ends, so that a long run is not taken for a lost one elsewhere.
+
+        Args:
+            claim: the claim, just taken.
+        """
+        self._leases.hold(self.store, claim)
 
     def finish(self, claim: Claim, outcome: ResultStatus) -> None:
         """Record how a claimed run ended; a failure to do so is logged and leaves the run's result alone.
@@ -241,6 +255,8 @@ class Approvals:
             self.store.finish(claim, outcome)
         except (ApprovalError, ValueError) as error:
             _logger.warning("the outcome of a claimed run could not be recorded: %s", type(error).__name__)
+        finally:
+            self._leases.drop(claim)
 
 
 def _bound(binding: ClaimBinding, args_digest: str, revision: str, declaration_digest: str) -> dict[str, Any]:

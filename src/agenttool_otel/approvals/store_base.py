@@ -66,6 +66,11 @@ class StoreBase:
         """Where the store is, without a password."""
         return self._db.url.render_as_string(hide_password=True)
 
+    @property
+    def lease(self) -> timedelta:
+        """How long a claim lasts unless it is renewed, for those who can't see whether its process lives."""
+        return timedelta(microseconds=self._lease_us)
+
     def expire_due(self, now: datetime | None = None) -> list[str]:
         """Mark open requests whose time is over as expired.
 
