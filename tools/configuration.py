@@ -27,7 +27,7 @@ No settings, because no code states them, but read where they are needed:
 
 | variable | what it is |
 |---|---|
-| `AGENTTOOL_APPROVALS_KEY` | seals the approval store; needed where processes share one ([approvals.md](approvals.md)) |
+| `AGENTTOOL_APPROVALS_KEY` | seals the approval store; needed where processes share one (approvals.md) |
 | `AGENTTOOL_OPA` | path of an OPA program, for what `agenttool policy` checks with it |
 """
 _MENTIONED = re.compile(r" ?\(``(?:AGENTTOOL|OTEL)_[A-Z_]+``(?:, ([^)]*))?\)")
