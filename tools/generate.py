@@ -11,6 +11,7 @@ STEPS: tuple[tuple[str, ...], ...] = (
     ("-c", "from agenttool_otel.policy.input_schema import write_input_schema as w; w('policies/schemas/input.json')"),
     ("tools/semconv.py", "docs"),
     ("tools/make_boards.py",),
+    ("tools/configuration.py",),
 )
 
 

@@ -21,6 +21,7 @@ from agenttool_otel.results.items import ItemCleaner
 from agenttool_otel.results.persistence import ResultKeeper
 from agenttool_otel.results.readable import read
 from agenttool_otel.results.size import size_of
+from agenttool_otel.results.strategy import Demand
 from agenttool_otel.results.stream import StreamOutcome
 from agenttool_otel.results.transform import RedactionFailed, Transform
 from agenttool_otel.stream_tap import StreamTap, aguard, collected, guard
@@ -60,10 +61,7 @@ class Delivery:
         Args:
             call: the call.
         """
-        verdict = call.verdict
-        if self._must_redact(call):
-            return True
-        return verdict is not None and (verdict.persistence is not None or verdict.max_inline_chars is not None)
+        return self._must_redact(call) or _demand(call).binding
 
     def _must_redact(self, call: Invocation) -> bool:
         spec, verdict = call.spec, call.verdict
@@ -91,26 +89,12 @@ class Delivery:
         Returns:
             A function that persists the result, or ``None`` when nothing has to be stored.
         """
-        spec, verdict = call.spec, call.verdict
         if self._must_redact(call):
             self._redact(call, recorder)
-        obliged_limit = verdict.max_inline_chars if verdict is not None else None
-        obliged_strategy = verdict.persistence if verdict is not None else None
-        choice = self.keeper.choose(
-            call.delivered,
-            size=call.size,
-            obliged_limit=obliged_limit,
-            contract_limit=spec.max_inline_chars,
-            strategy=obliged_strategy,
-            contract_strategy=spec.persistence,
-            sensitivity=spec.permission.data_sensitivity,
-            supports_persistence=spec.execution.supports_persistence,
-            exempt=spec.exempt,
-        )
+        demand = _demand(call)
+        choice = self.keeper.choose(call.delivered, demand, size=call.size)
         if choice is None:
             return None
-        binding = obliged_limit is not None or obliged_strategy is not None
-        context = call.context
 
         def store() -> None:
             kept = self.keeper.keep(
@@ -120,13 +104,13 @@ class Delivery:
                 result_id=call.result_id,
                 size=call.size,
                 transform=self._transform_of(call),
-                owner={"session_id": context.session_id or "", "tenant": context.tenant or ""},
+                owner=_owner(call),
             )
             call.kept = kept
             call.persistence = kept.decision
             if choice.strategy is not PersistenceStrategy.INLINE or kept.decision.strategy != choice.strategy:
                 call.preview = kept.preview
-                if binding:
+                if demand.binding:
                     call.delivered = kept.preview
             _mark_dropped(call)
             recorder.persisted(call, failure=kept.failure, store=self._store_name())
@@ -192,11 +176,11 @@ class Delivery:
             recorder: telemetry.
             is_async: whether it is asynchronous.
         """
-        spec, verdict = call.spec, call.verdict
+        spec = call.spec
         wanted = spec.persistence is not None or spec.max_inline_chars is not None
         if not (wanted or self.obliged(call) or recorder.telemetry.events.verbose):
             return function
-        binding = verdict is not None and (verdict.persistence is not None or verdict.max_inline_chars is not None)
+        binding = _demand(call).binding
         tap = call.tap = self._tap(call, recorder, keep=wanted or binding, binding=binding)
         wrap: Any = aguard if is_async else guard
         return lambda *args, **kwargs: wrap(tap, function(*args, **kwargs))
@@ -241,8 +225,7 @@ class Delivery:
         if outcome.decision is not None:
             outcome.decision.result_id = call.result_id
             call.persistence = outcome.decision
-        verdict = call.verdict
-        binding = verdict is not None and (verdict.persistence is not None or verdict.max_inline_chars is not None)
+        binding = _demand(call).binding
         if call.ran and outcome.truncated:
             call.preview = outcome.preview
             if binding and tap.gathers:
@@ -253,20 +236,10 @@ class Delivery:
         return True
 
     def _tap(self, call: Invocation, recorder: Recorder, *, keep: bool, binding: bool) -> StreamTap:
-        spec, verdict, context = call.spec, call.verdict, call.context
         collector, limit = None, None
         if keep:
             collector, choice = self.keeper.collector(
-                invocation_id=call.id,
-                obliged_limit=verdict.max_inline_chars if verdict is not None else None,
-                contract_limit=spec.max_inline_chars,
-                strategy=verdict.persistence if verdict is not None else None,
-                contract_strategy=spec.persistence,
-                sensitivity=spec.permission.data_sensitivity,
-                supports_persistence=spec.execution.supports_persistence,
-                exempt=spec.exempt,
-                transform=self._transform_of(call),
-                owner={"session_id": context.session_id or "", "tenant": context.tenant or ""},
+                _demand(call), invocation_id=call.id, transform=self._transform_of(call), owner=_owner(call)
             )
             if binding:
                 hidden = (PersistenceStrategy.REF_ONLY, PersistenceStrategy.DROP_WITH_REASON)
@@ -308,6 +281,24 @@ class Delivery:
             return cleaned.value
 
         return clean
+
+
+def _demand(call: Invocation) -> Demand:
+    """Return what contract and policy want of the result's size and place; redaction is done before and apart."""
+    spec, verdict = call.spec, call.verdict
+    return Demand(
+        contract_limit=spec.max_inline_chars,
+        obliged_limit=verdict.max_inline_chars if verdict is not None else None,
+        contract_strategy=spec.persistence,
+        obliged_strategy=verdict.persistence if verdict is not None else None,
+        sensitivity=spec.permission.data_sensitivity,
+        supports_persistence=spec.execution.supports_persistence,
+        exempt=spec.exempt,
+    )
+
+
+def _owner(call: Invocation) -> dict[str, str]:
+    return {"session_id": call.context.session_id or "", "tenant": call.context.tenant or ""}
 
 
 def _mark_dropped(call: Invocation) -> None:

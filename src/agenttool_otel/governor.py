@@ -7,13 +7,11 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, ParamSpec, TypeAlias, TypeVar, Unpack, overload
+from typing import Any, ParamSpec, TypeVar, Unpack, overload
 
 from opentelemetry.trace import INVALID_SPAN
 
@@ -23,16 +21,18 @@ from agenttool_otel.approvals.types import Approver, AsyncApprover
 from agenttool_otel.catalog import GovernOptions, Registry
 from agenttool_otel.completion import NOTHING, acomplete_call, ainterrupt_call, complete_call, interrupt_call
 from agenttool_otel.config import Settings
-from agenttool_otel.context import AgentContext, current_context
+from agenttool_otel.context import AgentContext
+from agenttool_otel.context_defaults import ContextDefaults
 from agenttool_otel.defaults import build_with, default_governor, is_default, replace_default
 from agenttool_otel.delivery import Delivery
-from agenttool_otel.errors import ConfigurationError, PersistenceError, PolicyError, PolicyLoadError
+from agenttool_otel.errors import ConfigurationError, PolicyError, PolicyLoadError
 from agenttool_otel.facts.environment import FactEnvironment
 from agenttool_otel.governed import Governed, GovernsNext
 from agenttool_otel.hooks import Hooks
 from agenttool_otel.invocation import Invocation
-from agenttool_otel.names import Attr, Behavior, Event, Label, ToolKind
+from agenttool_otel.names import Attr, Event, Label
 from agenttool_otel.opening import Policy, open_engines
+from agenttool_otel.own_tools import OwnTool, permission_tools_of, read_result_of
 from agenttool_otel.pipeline import Pipeline
 from agenttool_otel.pipeline.required_action import RequiredAction
 from agenttool_otel.policy.bundle import default_bundle_path
@@ -42,18 +42,18 @@ from agenttool_otel.policy.preflight import Preflight
 from agenttool_otel.policy.refusing import RefusingEngine
 from agenttool_otel.policy.source import ReloadResult
 from agenttool_otel.policy.types import PolicyEngine
-from agenttool_otel.posture import PERMISSION_TOOLS, Posture, describe, permission_functions
+from agenttool_otel.posture import Posture, describe
 from agenttool_otel.posture_files import write_posture
+from agenttool_otel.preflights import preflight_of
 from agenttool_otel.questions import Questions
 from agenttool_otel.recorder import Recorder
 from agenttool_otel.records import ToolResult
 from agenttool_otel.redaction import RedactionSettings, Redactor
 from agenttool_otel.results.errors import ErrorMapper, MappingTarget
 from agenttool_otel.results.persistence import ResultKeeper
-from agenttool_otel.results.read_result import MAX_PAGE, make_read_result
+from agenttool_otel.results.read_result import MAX_PAGE
 from agenttool_otel.results.stores.local import LocalBackend
 from agenttool_otel.results.stores.store import ResultStore
-from agenttool_otel.results.stores.types import PayloadStore
 from agenttool_otel.results.transform import Transform
 from agenttool_otel.resume import aresume_call, resume_call
 from agenttool_otel.sessions import Session, SessionBook
@@ -66,10 +66,6 @@ __all__ = ["Governor", "aresume", "configure", "default_governor", "resume"]
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
-_OwnTool: TypeAlias = Governed[..., dict[str, Any]]
-
-READ_RESULT_ID: Final = "agenttool.results.read_result"
-"""Tool id of the tool that pages through persisted results."""
 
 
 class Governor:
@@ -156,9 +152,9 @@ class Governor:
         self._protected = self._protected_places()
         if self._cache is not None:
             self.telemetry.instruments.observe_cache(self, partial(_lookups, self._cache))
-        self._read_result: _OwnTool | None = None
-        self._permission_tools: tuple[_OwnTool, _OwnTool] | None = None
-        self._effective: OrderedDict[int, tuple[AgentContext, AgentContext]] = OrderedDict()
+        self._read_result: OwnTool | None = None
+        self._permission_tools: tuple[OwnTool, OwnTool] | None = None
+        self._defaults = ContextDefaults(self.settings)
 
     # --- governing ---------------------------------------------------------------------------------------------------
 
@@ -197,7 +193,7 @@ class Governor:
         """
         return self.registry.resolve(name) or (DEFAULT_TOOLS.resolve(name) if is_default(self) else None)
 
-    def read_result_tool(self, *, max_page: int = MAX_PAGE) -> Governed[..., dict[str, Any]]:
+    def read_result_tool(self, *, max_page: int = MAX_PAGE) -> OwnTool:
         """Return the governed tool ``read_result``, with which an agent pages through what was too large to show.
 
         It is decided like every other call; its own output is never persisted again, and a payload is shown to the
@@ -209,36 +205,9 @@ class Governor:
         Returns:
             The governed function ``read_result(reference, offset=0, limit=8192)``; the same one each time.
         """
-        if self._read_result is not None:
-            return self._read_result
-        function = make_read_result(
-            self._result_store, self._identity, max_page=max_page, deadline_s=self.results.deadline_s
-        )
-        governed = self.govern(
-            function,
-            tool_id=READ_RESULT_ID,
-            namespace="agenttool.results",
-            name="read_result",
-            search_hint="page through a large tool result",
-            read_only=True,
-            destructive=False,
-            open_world=True,  # what it shows may have come from anywhere, and provenance has to know
-            concurrency_safe=True,
-            risk_level="low",
-        )
-        governed.tool.spec.exempt = True
-        self._read_result = governed
+        if self._read_result is None:
+            self._read_result = read_result_of(self, max_page)
         return self._read_result
-
-    def _result_store(self) -> PayloadStore:
-        store = self.results.store
-        if store is None:
-            raise PersistenceError("no store is configured")
-        return store
-
-    def _identity(self) -> dict[str, str]:
-        context = self.effective(current_context())
-        return {"tenant": context.tenant or "", "session_id": context.session_id or ""}
 
     def resume(self, invocation_id: str) -> ToolResult:
         """Continue a paused call; see ``agenttool_otel.resume``.
@@ -355,7 +324,7 @@ class Governor:
         """
         return write_posture(self, folder)
 
-    def permission_tools(self) -> tuple[Governed[..., dict[str, Any]], Governed[..., dict[str, Any]]]:
+    def permission_tools(self) -> tuple[OwnTool, OwnTool]:
         """Return the governed tools ``permissions_check`` and ``permissions_describe``, for a model to call.
 
         They are decided and recorded like every call, but spend no budget: asking what one may do must not be dear.
@@ -365,26 +334,7 @@ class Governor:
             ones each time.
         """
         if self._permission_tools is None:
-            check, posture = (
-                self.govern(
-                    function,
-                    tool_id=tool_id,
-                    namespace="agenttool.permissions",
-                    tool_kind=ToolKind.POLICY_CHECK.value,
-                    search_hint="may I call this tool",
-                    read_only=True,
-                    destructive=False,
-                    open_world=False,
-                    concurrency_safe=True,
-                    risk_level="low",
-                    access_kinds=[],
-                    write_effects=[],
-                )
-                for tool_id, function in zip(PERMISSION_TOOLS, permission_functions(self), strict=True)
-            )
-            check.tool.spec.facts = None  # the arguments of a call that is only planned touch nothing
-            self.sessions.exempt.update(PERMISSION_TOOLS)
-            self._permission_tools = (check, posture)
+            self._permission_tools = permission_tools_of(self)
         return self._permission_tools
 
     def told(self, call: Invocation) -> Preflight:
@@ -393,19 +343,7 @@ class Governor:
         Args:
             call: the call, from ``Pipeline.preflight``.
         """
-        verdict = call.verdict
-        behavior = verdict.behavior if verdict is not None else Behavior.DENY
-        alternatives = verdict.alternatives if verdict is not None else ()
-        return Preflight(
-            tool_id=call.spec.tool_id,
-            behavior=behavior,
-            decision=call.decision_record(),
-            error=call.error,
-            alternatives=tuple(alternatives),
-            requires_confirmation=behavior is Behavior.ASK,
-            evaluation=dict(call.context.evaluation) if call.context.evaluation else None,
-            next_step=_next_step(call, behavior, alternatives),
-        )
+        return preflight_of(call)
 
     # --- what the pipeline and its doors need ------------------------------------------------------------------------
 
@@ -439,22 +377,7 @@ class Governor:
         Args:
             context: the context in force.
         """
-        settings = self.settings
-        if (context.roots or not settings.roots) and (context.actor or not (settings.actor or settings.roles)):
-            return context
-        known = self._effective.get(id(context))
-        if known is not None and known[0] is context:
-            return known[1]
-        filled = replace(
-            context,
-            roots=context.roots or settings.roots,
-            actor=context.actor or settings.actor,
-            roles=context.roles or (() if context.actor else settings.roles),
-        )
-        self._effective[id(context)] = (context, filled)
-        while len(self._effective) > 64:
-            self._effective.popitem(last=False)
-        return filled
+        return self._defaults.fill(context)
 
     def environment(self, context: AgentContext, session: Session) -> FactEnvironment:
         """Return what facts of a call depend on beside its arguments.
@@ -530,21 +453,6 @@ def _lookups(cache: DecisionCache) -> list[tuple[int, dict[str, str]]]:
     stats = cache.stats()
     counts = (("hit", stats.hits), ("miss", stats.misses), ("bypass", stats.uncacheable))
     return [(count, {Label.CACHE_RESULT: result}) for result, count in counts]
-
-
-def _next_step(call: Invocation, behavior: Behavior, alternatives: Sequence[Mapping[str, Any]]) -> str:
-    if call.context.evaluation and behavior is not Behavior.ALLOW and call.context.evaluation.get("next_step"):
-        return str(call.context.evaluation["next_step"])
-    if call.error is not None and call.verdict is None:
-        return f"correct the arguments: {call.error.message}"
-    if behavior is Behavior.ALLOW:
-        return "call it"
-    if alternatives:
-        first = alternatives[0]
-        return f"call {first.get('tool')} instead: {first.get('reason', 'safer')}"
-    if behavior is Behavior.ASK:
-        return "call it and wait for the approval, or ask the user first"
-    return "do not call it with these arguments"
 
 
 def telemetry_settings(settings: Settings) -> TelemetrySettings:

@@ -284,6 +284,20 @@ def test_items_of_a_stream_that_nobody_can_read_are_withheld() -> None:
         assert got[0] == "fine"
 
 
+@pytest.mark.parametrize("strategy", [None, "preview_and_persist", "redact", "never_persist"])
+def test_items_without_a_size_are_not_gathered_past_an_obliged_limit(strategy: str | None, tmp_path: Path) -> None:
+    def body() -> Iterator[Any]:
+        yield "fine"
+        yield Box()
+
+    obligations = {"max_inline_chars": 5000} | ({"persistence": strategy} if strategy else {})
+    keeper = ResultKeeper(ResultStore(LocalBackend(tmp_path, durable=False)))
+    with capture(policy=StaticEngine(decision("allow", obligations=obligations)), results=keeper) as captured:
+        envelope = captured.governor.govern(body).tool.invoke()
+        assert TOKEN not in told(envelope.value)
+        assert envelope.status.value != "failed"
+
+
 def test_whole_data_says_what_it_leaves_out() -> None:
     for made in PARTLY_READABLE.values():
         value = made()
