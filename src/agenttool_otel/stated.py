@@ -87,16 +87,17 @@ def one_of(name: str, value: Any, known: Iterable[str]) -> str:
     raise ConfigurationError(f"{name} can't be {value!r}{did_you_mean(value, words)}; it is one of {', '.join(words)}")
 
 
-def did_you_mean(word: Any, known: Iterable[str]) -> str:
-    """Return ``: did you mean 'x'?`` for the nearest known word, or an empty text.
+def did_you_mean(word: Any, known: Iterable[str], *, cutoff: float = 0.6) -> str:
+    """Return `` (did you mean 'x'?)`` for the nearest known word, or an empty text.
 
     Args:
         word: what was written.
         known: the words that exist.
+        cutoff: how alike they have to be, 0 to 1; high where a word of one's own is as good.
     """
     words = sorted(known)
     flat = {_flat(candidate): candidate for candidate in words}
-    near = get_close_matches(_flat(str(word)), list(flat), n=1, cutoff=0.6)
+    near = get_close_matches(_flat(str(word)), list(flat), n=1, cutoff=cutoff)
     return f" (did you mean {flat[near[0]]!r}?)" if near else ""
 
 

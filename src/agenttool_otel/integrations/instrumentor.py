@@ -180,7 +180,7 @@ def _told(error: Exception) -> str:
 
 
 def is_instrumented() -> bool:
-    """Tell whether ``opentelemetry-instrument`` (or a call of ``instrument()``) put this process's tools under control.
+    """Tell whether ``opentelemetry-instrument`` (or ``instrument()``) put the tools of this process under governance.
 
     A launcher that fails before it reaches this instrumentor (an exporter of an unknown name is enough) only logs that,
     and starts the program all the same.
