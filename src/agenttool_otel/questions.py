@@ -64,7 +64,7 @@ class Questions:
             input_schema=spec.check.schema,
             alternatives=shown(verdict.alternatives),
             suggested_updates=shown(verdict.suggested_updates),
-            approver_roles=list(verdict.extra.get("approver_roles", ())),
+            approver_roles=list(verdict.approver_roles),
             created_at=now,
             expires_at=now + timedelta(seconds=self._ttl),
         )

@@ -121,6 +121,8 @@ class Permission:
                 self._inputs.mutate(call, target, verdict.updated_input, *author)
                 continue
             approved = call.approval is not None and call.approval["status"] == ApprovalStatus.APPROVED
+            if approved:
+                self._check_roles(call, verdict, session)
             if approved or (verdict.behavior is Behavior.ALLOW and not call.resumed):
                 yield from self._claim(call, verdict, session)
                 return
@@ -247,6 +249,18 @@ class Permission:
             session.denied()
             self._endings.unapproved(call, f"the approval can't be used: {error}")
         call.approval_status = ApprovalStatus.CONSUMED.value
+
+    def _check_roles(self, call: Invocation, verdict: Verdict, session: Session) -> None:
+        """End a call that was approved by somebody whose yes the second decision does not take.
+
+        A policy may ask for other people the second time: because the approver changed the arguments, because the
+        policy changed while the call waited, or because it only sees now who answered.
+        """
+        needed = verdict.approver_roles if verdict.behavior is not Behavior.ALLOW else ()
+        if needed and call.approval is not None and set(needed).isdisjoint(call.approval["roles"]):
+            session.denied()
+            roles = self._endings.redact(", ".join(needed), call)
+            self._endings.unapproved(call, f"the approval can't be used: it takes one of the roles: {roles}")
 
     def document(self, call: Invocation, session: Session) -> PolicyInput:
         """Build the policy input of a call.

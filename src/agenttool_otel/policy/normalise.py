@@ -37,6 +37,7 @@ DECISION_KEYS: Final = frozenset(
         "blocked_path",
         "alternatives",
         "obligations",
+        "approver_roles",
         "expires_at",
     }
 )
@@ -159,6 +160,8 @@ def normalise(answer: EngineAnswer, *, engine: str) -> Verdict:
         verdict.alternatives = _objects(item, "alternatives")
     if (item := get("obligations")) is not None:
         _set_obligations(verdict, item)
+    if (item := get("approver_roles")) is not None:
+        verdict.approver_roles = _texts(item, "approver_roles")
     if (item := get("expires_at")) is not None:
         verdict.expires_at = _time(item, "expires_at")
     if not document.keys() <= DECISION_KEYS:

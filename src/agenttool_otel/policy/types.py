@@ -241,6 +241,7 @@ class Verdict:
         redact_result: JSON pointers, or ``*``.
         max_inline_chars: limit from the policy.
         persistence: strategy from the policy.
+        approver_roles: roles of which whoever answers this ask needs one; empty: any authenticated answerer.
         expires_at: RFC 3339 time until which the decision holds.
         engine: engine name.
         revision: bundle revision.
@@ -266,6 +267,7 @@ class Verdict:
     redact_result: tuple[str, ...] = ()
     max_inline_chars: int | None = None
     persistence: str | None = None
+    approver_roles: tuple[str, ...] = ()
     expires_at: str | None = None
     engine: str = ""
     revision: str = ""
