@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from function_engine import FunctionEngine
 
 from agenttool_otel import ApprovalAnswer, ApprovalRequired, Governor, ToolDenied, agent_context
 from agenttool_otel.errors import ApprovalConflict
 from agenttool_otel.testing import FixedApprover, decision
+from function_engine import FunctionEngine
 
 SECURITY = {"agenttool": {"settings": {"approval": {"approver_roles": {"high": ["security"]}}}}}
 
