@@ -79,6 +79,7 @@ class Invocation:
         preview: what a model gets, where that is less.
         kept: what was done to keep the result (``Kept`` or ``StreamOutcome``), if anything was.
         tap: what watches the items of a stream, where somebody needs them.
+        overheard: is told each item of a stream that the session has to remember the words of.
         echoes: the decision under which the call's own secrets were looked for, and their masks.
         redactions: what was redacted, as ``(target, kind, pointer, rule, count)``.
         size: size of the result in bytes, when known.
@@ -132,6 +133,7 @@ class Invocation:
     ticket: StoredCall | None = None
     kept: Any = None
     tap: Any = None
+    overheard: Callable[[Any], None] | None = None
     echoes: tuple[Verdict | None, Any] | None = None
 
     def __init__(

@@ -9,7 +9,7 @@ from typing import Any
 
 from agenttool_otel.approvals.types import ApprovalAnswer, ClaimBinding
 from agenttool_otel.context import AgentContext
-from agenttool_otel.effects import Ask, Decide, TakeClaim
+from agenttool_otel.effects import Ask, Decide, FinishClaim, TakeClaim
 from agenttool_otel.errors import ApprovalError
 from agenttool_otel.facts.environment import FactEnvironment
 from agenttool_otel.facts.types import EMPTY_FACTS
@@ -31,7 +31,7 @@ from agenttool_otel.pipeline.endings import Endings, fail_closed
 from agenttool_otel.pipeline.hooking import HookRunner
 from agenttool_otel.pipeline.inputs import Inputs, differs
 from agenttool_otel.pipeline.target import Target
-from agenttool_otel.policy.types import PolicyInput, Verdict
+from agenttool_otel.policy.types import PolicyInput, Verdict, expired
 from agenttool_otel.questions import Questions
 from agenttool_otel.recorder import Recorder
 from agenttool_otel.records.values import digest
@@ -103,7 +103,32 @@ class Permission:
             if self._hooks is not None:
                 yield from self._hooks.before(call, target, session)
             self.establish(call, session)
-            verdict: Verdict = yield Decide(self.document(call, session))
+            verdict = yield from self._decide(call, target, session)
+            if verdict is None:
+                return
+            if verdict.updated_input is not None and differs(verdict.updated_input, call.permission_input):
+                author = (MutationSource.RUNTIME, verdict.rule_ref, "policy")
+                if self._hooks is not None:
+                    author = self._hooks.author(call, verdict)
+                self._inputs.mutate(call, target, verdict.updated_input, *author)
+                continue
+            yield from self._ask(call, target, verdict, session)
+        verdict = fail_closed("the input kept changing between decisions", FailClosedCause.NO_DECISION)
+        call.decide(verdict)
+        self._recorder.decided(call, verdict)
+        self._endings.deny(call, verdict, session)
+
+    def _decide(self, call: Invocation, target: Target, session: Session) -> Generator[Any, Any, Verdict | None]:
+        """Decide once; the call counts in its session from before the decision on, unless it is not let through.
+
+        Returns:
+            ``None`` when the call may run; else the verdict, which asks or wants another input.
+        """
+        tool_id = call.spec.declaration.tool_id
+        counters = session.admit(tool_id)
+        admitted = False
+        try:
+            verdict: Verdict = yield Decide(self.document(call, session, counters))
             self.suggest(call, verdict)
             if self._hooks is not None:
                 verdict = yield from self._hooks.decided(call, target, verdict)
@@ -111,23 +136,32 @@ class Permission:
             call.decide(verdict)
             self._recorder.decided(call, verdict)
             if verdict.mode is PolicyMode.SHADOW:
-                return
+                admitted = True
+                return None
             if verdict.behavior is Behavior.DENY:
                 self._endings.deny(call, verdict, session)
             if verdict.updated_input is not None and differs(verdict.updated_input, call.permission_input):
-                author = (MutationSource.RUNTIME, verdict.rule_ref, "policy")
-                if self._hooks is not None:
-                    author = self._hooks.author(call, verdict)
-                self._inputs.mutate(call, target, verdict.updated_input, *author)
-                continue
+                return verdict
             approved = call.approval is not None and call.approval["status"] == ApprovalStatus.APPROVED
             if approved:
                 self._check_roles(call, verdict, session)
-            if approved or (verdict.behavior is Behavior.ALLOW and not call.resumed):
-                yield from self._claim(call, verdict, session)
-                return
-            yield from self._ask(call, target, verdict, session)
-        verdict = fail_closed("the input kept changing between decisions", FailClosedCause.NO_DECISION)
+            if not approved and (verdict.behavior is not Behavior.ALLOW or call.resumed):
+                return verdict
+            yield from self._claim(call, verdict, session)
+            yield from self._still_holds(call, verdict, session)
+            admitted = True
+            return None
+        finally:
+            if not admitted:
+                session.give_back(tool_id)
+
+    def _still_holds(self, call: Invocation, verdict: Verdict, session: Session) -> Phase:
+        """Deny a call whose decision ended meanwhile: while a hook or a claim took its time."""
+        if not expired(verdict):
+            return
+        if call.claim is not None:
+            yield FinishClaim(call.claim, ResultStatus.DENIED)
+        verdict = fail_closed("the decision expired before the call could run", FailClosedCause.NO_DECISION)
         call.decide(verdict)
         self._recorder.decided(call, verdict)
         self._endings.deny(call, verdict, session)
@@ -262,12 +296,13 @@ class Permission:
             roles = self._endings.redact(", ".join(needed), call)
             self._endings.unapproved(call, f"the approval can't be used: it takes one of the roles: {roles}")
 
-    def document(self, call: Invocation, session: Session) -> PolicyInput:
+    def document(self, call: Invocation, session: Session, counters: Mapping[str, int] | None = None) -> PolicyInput:
         """Build the policy input of a call.
 
         Args:
             call: the call, with its facts.
             session: its session.
+            counters: what the session had used before this call; what it has used by now where not given.
         """
         spec, context = call.spec, call.context
         tool = spec.policy_tool
@@ -293,7 +328,7 @@ class Permission:
                 "mode": context.mode,
                 "interactive": context.interactive,
                 "roots": list(context.roots),
-                "counters": session.counters(spec.declaration.tool_id),  # type: ignore[typeddict-item]
+                "counters": counters or session.counters(spec.declaration.tool_id),  # type: ignore[typeddict-item]
                 "labels": dict(context.labels),
             },
             "approval": call.approval,

@@ -154,6 +154,7 @@ class Pipeline:
         )
         if call.claim is not None:
             yield FinishClaim(call.claim, ResultStatus.FAILED)
+        self._sessions.of(call.context).give_back(call.spec.declaration.tool_id)
 
     def complete(self, call: Invocation, attempt: Attempt, links: tuple[Link, ...] = ()) -> Steps:
         """Settle a call that ran elsewhere: post hooks, redaction, persistence and a terminal span.

@@ -7,6 +7,7 @@ known" is ``None``, an empty string or an empty list, so that a rule can tell it
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, NamedTuple, Protocol, TypedDict, runtime_checkable
 
 from agenttool_otel.facts.types import Facts
@@ -27,6 +28,7 @@ __all__ = [
     "SessionInput",
     "ToolInput",
     "Verdict",
+    "expired",
 ]
 
 
@@ -277,3 +279,12 @@ class Verdict:
     shadow: Verdict | None = None
     duration: float = 0.0
     extra: dict[str, Any] = field(default_factory=dict)
+
+
+def expired(verdict: Verdict) -> bool:
+    """Tell whether the time until which a decision holds is over.
+
+    Args:
+        verdict: the decision.
+    """
+    return verdict.expires_at is not None and datetime.fromisoformat(verdict.expires_at) <= datetime.now(UTC)
