@@ -34,6 +34,7 @@ from agenttool_otel.records import (
 )
 from agenttool_otel.records.ids import new_id
 from agenttool_otel.records.permission_decision import DecisionReason, Obligations
+from agenttool_otel.telemetry.spans import context_of
 
 __all__ = ["Invocation"]
 
@@ -302,7 +303,7 @@ class Invocation:
             shown["call_input" if inputs else "call_input_ref"] = given if inputs else digest(given)
         if self.mutations:
             shown["mutation_refs"] = [mutation.mutation_id for mutation in self.mutations]
-        context = self.span.get_span_context()
+        context = context_of(self.span)
         return InvocationRecord(
             invocation_id=self.id,
             tool_id=self.spec.tool_id,

@@ -245,7 +245,7 @@ class Recorder:
             pointers = (*pointers, *call.verdict.redact_input)
         text = self._captured(call, "arguments", call.observable_input, pointers)
         if self._capture_span:
-            call.span.set_attribute(GenAI.TOOL_CALL_ARGUMENTS, text)
+            self.telemetry.attribute(call.span, GenAI.TOOL_CALL_ARGUMENTS, text)
         if self._capture_event:
             self.emit(call, Event.INVOCATION_STARTED, {GenAI.TOOL_CALL_ARGUMENTS: text})
 
@@ -363,7 +363,7 @@ class Recorder:
             shown = call.model_value if call.items is not None and call.kept is not None else call.delivered
             text = self._captured(call, "result", shown, pointers)
             if self._capture_span:
-                call.span.set_attribute(GenAI.TOOL_CALL_RESULT, text)
+                self.telemetry.attribute(call.span, GenAI.TOOL_CALL_RESULT, text)
             if self._capture_event:
                 attributes[GenAI.TOOL_CALL_RESULT] = text
         self.emit(call, Event.RESULT_CREATED, attributes)
@@ -417,12 +417,18 @@ class Recorder:
         """
         call.ended_ns = time.time_ns()
         duration = time.perf_counter() - call.t0
+        try:
+            self._end(call, duration)
+        except BaseException as error:
+            self.telemetry.losses.note("end", error)
+
+    def _end(self, call: Invocation, duration: float) -> None:
         error_class = call.error.error_class.value if call.error is not None else None
         telemetry = self.telemetry
         terminal = _TERMINAL_EVENTS.get(call.status)
         if terminal is not None:
             self.verbose(call, terminal)
-        if call.span.is_recording():
+        if telemetry.recording(call.span):
             telemetry.end(
                 call.span,
                 owned=call.owned,

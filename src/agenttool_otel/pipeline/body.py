@@ -121,24 +121,24 @@ class Body:
         try:
             if call.tap is not None:
                 yield RunBlocking(partial(self._end_stream, call, attempt))
-            self._settle(call, target, attempt)
+            _kept_in(self._settle, call, target, attempt)
             session.returned(call.spec.declaration.tool_id, call.size)
             if _from_outside(call):
                 if attempt.exception is not None:
                     overhear(call, session, attempt.exception)
                 elif call.ran:
-                    session.saw(call.spec.declaration.tool_id, attempt.value, open_world=True)
+                    _kept_in(session.saw, call.spec.declaration.tool_id, attempt.value, open_world=True)
             if self._hooks is not None:
                 yield from self._hooks.after(call)
-            if call.tap is not None and self._delivery.streamed(call, self._recorder):
+            if call.tap is not None and _kept_in(self._delivery.streamed, call, self._recorder):
                 pass
             elif call.ran and not target.streams:
-                store = self._delivery.prepare(call, self._recorder)
+                store = _kept_in(self._delivery.prepare, call, self._recorder)
                 if store is not None:
                     yield RunBlocking(store)
             if self._hooks is not None:
                 yield from self._hooks.persisted(call)
-            self._recorder.result(call)
+            _kept_in(self._recorder.result, call)
         except Exception as bug:
             self._recorder.telemetry.losses.note("result", bug)
             if call.ran and self._delivery.obliged(call):
@@ -243,6 +243,23 @@ class Body:
             call.result_status = ResultStatus.TIMED_OUT if timed_out else ResultStatus.FAILED
             call.enter(InvocationStatus.TIMED_OUT if timed_out else InvocationStatus.FAILED)
             self._recorder.exception(call)
+
+
+def _kept_in(step: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Take one step after the body, in which methods of the result's own class may be called.
+
+    What such a method raises must not be what the caller gets in place of the tool's outcome, not even where it says
+    that the program ends; only somebody at the keyboard says so for real.
+
+    Raises:
+        RuntimeError: it raised what is no Exception.
+    """
+    try:
+        return step(*args, **kwargs)
+    except (Exception, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        raise RuntimeError(f"a method of the result raised {type(error).__name__}") from error
 
 
 def _from_outside(call: Invocation) -> bool:

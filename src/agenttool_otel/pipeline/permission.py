@@ -36,6 +36,7 @@ from agenttool_otel.questions import Questions
 from agenttool_otel.recorder import Recorder
 from agenttool_otel.records.values import digest
 from agenttool_otel.sessions import Session
+from agenttool_otel.telemetry.spans import context_of
 
 __all__ = ["Permission", "stored_context"]
 
@@ -343,7 +344,7 @@ def stored_context(call: Invocation) -> dict[str, Any]:
     Args:
         call: the call that asks.
     """
-    context, span = call.context, call.span.get_span_context()
+    context, span = call.context, context_of(call.span)
     return {
         "native_call_id": call.native_call_id,
         "trace_id": f"{span.trace_id:032x}" if span.is_valid else None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 
 from opentelemetry.metrics import CallbackOptions, Meter, Observation
 
@@ -91,7 +92,9 @@ class Instruments:
             return [Observation(count, labels) for count, labels in counts()]
 
         description = "Look-ups in the decision cache."
-        self._meter.create_observable_counter(Metric.CACHE_LOOKUPS, [observe], "{lookup}", description)
+        # a meter that can't have it costs this one metric
+        with suppress(Exception):
+            self._meter.create_observable_counter(Metric.CACHE_LOOKUPS, [observe], "{lookup}", description)
 
 
 Labels = Mapping[str, str | bool]
