@@ -101,3 +101,41 @@ def test_a_policy_that_always_asks_runs_on_one_yes() -> None:
     engine = FunctionEngine(lambda _: decision("ask", approver_roles=["clerk", "admin"]))
     governor = Governor(policy=engine, approver=FixedApprover(answer))
     assert governor.govern(lambda: "ran", name="act")() == "ran"
+
+
+def answered_by(name: str, *, actor: str = "agent:bot") -> bool:
+    governor = Governor(policy=FunctionEngine(lambda _: decision("ask")))
+    act = governor.govern(lambda: "ran", name="act")
+    with agent_context(actor=actor), pytest.raises(ApprovalRequired) as asked:
+        act()
+    try:
+        governor.approvals.store.answer(asked.value.request_id, ApprovalAnswer(True, answered_by=name))
+    except ApprovalConflict:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("AGENT:BOT", " agent:bot ", "agent: bot", "agent:\u00a0bot", "\uff41gent:bot", "agent:b\u043et"),
+        *("agent:bot\u200b", "agent:\u200bbot", "agent:b\u00adot", "agent:bot\u2060", "\u202aagent:bot"),
+        *("agent:bot\x00", "agent:bot\ufe0f", "agent:bot\u034f", "agent:bot\U000e0101"),
+    ],
+)
+def test_an_actor_does_not_answer_itself_however_it_writes_its_name(name: str) -> None:
+    assert not answered_by(name)
+
+
+@pytest.mark.parametrize("name", ["user:ann\u200b", "user:ann\x1b[1m", "user:\ud800", "user:ann\n"])
+def test_a_name_that_can_not_be_read_answers_nothing(name: str) -> None:
+    assert not answered_by(name)
+
+
+@pytest.mark.parametrize("name", ["user:ann", "user:J\u00f6rg M\u00fcller", "user:\u738b", "agent:bot2", "agent:b0t"])
+def test_other_people_answer(name: str) -> None:
+    assert answered_by(name)
+
+
+def test_names_that_differ_within_ascii_are_two_people() -> None:
+    assert answered_by("user:l", actor="user:1")

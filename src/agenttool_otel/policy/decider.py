@@ -7,6 +7,7 @@ Only what means "stop this program or task" passes through.
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -55,7 +56,7 @@ class Decider:
             bundle so.
 
     Raises:
-        ConfigurationError: an engine can't leave packages out.
+        ConfigurationError: an engine can't leave packages out, or mode or timeout are none.
         PolicyLoadError: there is no such package.
     """
 
@@ -74,8 +75,13 @@ class Decider:
             shadow_engines = (*engines, *shadow_engines)
             engines = [_reduced(engine, shadow_packages) for engine in engines]
         self._engines = tuple(engines)
-        self._mode = PolicyMode(mode)
+        try:
+            self._mode = PolicyMode(mode)
+        except ValueError:
+            raise ConfigurationError("policy_mode has to be enforce or shadow") from None
         self._timeout = float(timeout)
+        if math.isnan(self._timeout):
+            raise ConfigurationError("policy_timeout is not a number")  # every comparison with it would be false
         self._cache = cache
         self._shadow_engines = tuple(shadow_engines)
         self._shadow_packages = tuple(shadow_packages)
