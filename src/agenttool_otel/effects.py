@@ -10,11 +10,11 @@ import asyncio
 import contextvars
 import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest, Claim, ClaimBinding
+from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest, Claim, ClaimBinding, Grant
 from agenttool_otel.hooks.context import HookContext
 from agenttool_otel.hooks.registry import Hook
 from agenttool_otel.hooks.running import HookRun, arun_hook, run_hook
@@ -27,6 +27,7 @@ __all__ = [
     "Decide",
     "Effect",
     "Execute",
+    "FindGrant",
     "FinishClaim",
     "RunBlocking",
     "RunHook",
@@ -120,6 +121,29 @@ class Ask:
     async def aperform(self, services: Services) -> ApprovalAnswer | None:
         """Ask without blocking the event loop."""
         return await services.approvals.aask(self.request, self.arguments, self.context)
+
+
+@dataclass(slots=True)
+class FindGrant:
+    """Look for a remembered approval that answers a question; the result is a Grant, or ``None``: a person is asked.
+
+    Attributes:
+        suggestions: what the decision that asks offers to remember.
+        call: the call, as ``Approvals.granted`` takes it.
+    """
+
+    suggestions: Sequence[Any]
+    call: dict[str, Any]
+
+    def perform(self, services: Services) -> Grant | None:
+        """Look now. Whoever asks in a way of his own may remember nothing."""
+        granted = getattr(services.approvals, "granted", None)
+        found: Grant | None = None if granted is None else granted(self.suggestions, **self.call)
+        return found
+
+    async def aperform(self, services: Services) -> Grant | None:
+        """Look without blocking the event loop."""
+        return await asyncio.to_thread(self.perform, services)
 
 
 @dataclass(slots=True)

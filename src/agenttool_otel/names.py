@@ -522,6 +522,7 @@ class ApprovalLogKind(StrEnum):
     EXPIRED = "expired"
     INTERRUPTED = "interrupted"
     GRANTED = "granted"
+    GRANT_USED = "grant_used"
     GRANT_REVOKED = "grant_revoked"
 
 

@@ -92,12 +92,18 @@ approver_roles(behavior) := data.agenttool.rules.approval.needed_roles if {
 
 # METADATA
 # title: What an approver may accept besides the call itself
-# description: The grant that would answer this call's questions next time; it names the tool and rules, no arguments.
+# description: |
+#   What would answer this call's questions next time: a grant for these very arguments in this session, which the
+#   approver can accept at once, and an entry for the configuration, which names the tool and rules and no arguments.
+#   Questions that need a person each time are offered neither.
 suggestions(behavior) := array.concat(grants, custom_suggestions) if {
 	behavior == "ask"
 } else := []
 
-grants := [{"type": "always_allow", "tool": input.tool.id, "rules": rules}] if {
+grants := [
+	{"type": "grant", "scope": "session", "args": "exact"},
+	{"type": "always_allow", "tool": input.tool.id, "rules": rules},
+] if {
 	is_string(input.tool.id)
 	rules := sort({question.rule | some question in open_questions})
 	every rule in rules {

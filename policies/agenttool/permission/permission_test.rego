@@ -102,11 +102,14 @@ test_a_sensitive_place_is_denied_with_its_path if {
 test_a_question_carries_what_an_approver_may_grant if {
 	answer := decision with input as f.writing
 	answer.behavior == "ask"
-	answer.suggested_updates == [{
-		"type": "always_allow",
-		"tool": "local.files.write_file",
-		"rules": ["agenttool.rules.paths.write_inside"],
-	}]
+	answer.suggested_updates == [
+		{"type": "grant", "scope": "session", "args": "exact"},
+		{
+			"type": "always_allow",
+			"tool": "local.files.write_file",
+			"rules": ["agenttool.rules.paths.write_inside"],
+		},
+	]
 	answer.blocked_path == "/proj/notes.txt"
 }
 
@@ -308,6 +311,7 @@ test_findings_may_name_alternatives_and_grants if {
 	answer := decision with input as f.base with data.agenttool.custom as custom("ask", extra)
 	answer.alternatives == [{"tool": "read", "arguments": {}, "reason": "safer"}]
 	answer.suggested_updates == [
+		{"type": "grant", "scope": "session", "args": "exact"},
 		{"type": "always_allow", "tool": "local.files.read_file", "rules": ["acme.rule"]},
 		{"type": "acme_grant"},
 	]

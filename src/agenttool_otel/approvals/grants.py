@@ -11,6 +11,7 @@ a path or of a command line is how other systems' "always allow" was bypassed (n
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any, Final
 
@@ -20,7 +21,14 @@ from agenttool_otel.approvals.types import ApprovalRequest, Grant
 from agenttool_otel.errors import ApprovalConflict, ApprovalError
 from agenttool_otel.names import ApprovalConflictReason
 
-__all__ = ["DEFAULT_GRANT_SECONDS", "MAX_GRANT_SECONDS", "SCOPES", "grant_from_suggestion", "grant_matches"]
+__all__ = [
+    "DEFAULT_GRANT_SECONDS",
+    "MAX_GRANT_SECONDS",
+    "SCOPES",
+    "grant_from_suggestion",
+    "grant_matches",
+    "offered_again",
+]
 
 SCOPES: Final = frozenset({"session", "actor", "tenant"})
 DEFAULT_GRANT_SECONDS: Final = 3600
@@ -115,6 +123,34 @@ def grant_matches(
     if set(arguments) != set(grant.args):
         return False
     return all(_value_matches(matcher, arguments[name]) for name, matcher in grant.args.items())
+
+
+def offered_again(grant: Grant, suggestions: Iterable[Any]) -> bool:
+    """Tell whether a policy that asks now offers what somebody accepted then: only so is its question answered.
+
+    A question that the policy does not offer to remember, because the rule is another one or must always be asked, is
+    for a person.
+
+    Args:
+        grant: a live grant that covers the call.
+        suggestions: the suggested updates of the decision that asks.
+    """
+    for one in suggestions:
+        if not isinstance(one, dict) or one.get("type") != "grant" or not one.keys() <= _KEYS:
+            continue
+        if one.get("scope", "session") != grant.scope or one.get("tool", grant.tool_id) != grant.tool_id:
+            continue
+        args = one.get("args", "exact")
+        if args == "exact" or grant.args is None:
+            if args == "exact" and grant.args is None:
+                return True
+            continue
+        try:
+            if args_digest(args) == args_digest(grant.args):
+                return True
+        except ApprovalError:
+            continue
+    return False
 
 
 def _value_matches(matcher: Any, value: Any) -> bool:

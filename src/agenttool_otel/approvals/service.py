@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from agenttool_otel.approvals.store import ApprovalStore
@@ -20,6 +20,7 @@ from agenttool_otel.approvals.types import (
     AsyncApprover,
     Claim,
     ClaimBinding,
+    Grant,
     StoredCall,
 )
 from agenttool_otel.errors import ApprovalError
@@ -127,6 +128,20 @@ class Approvals:
             _logger.warning("the answer could not be taken: %s", type(error).__name__)
             return None
         return answer
+
+    def granted(self, suggestions: Sequence[Any], *, invocation_id: str, **call: Any) -> Grant | None:
+        """Return a remembered approval that answers a question; without one that is sure, a person is asked.
+
+        Args:
+            suggestions: what the decision that asks offers to remember.
+            invocation_id: the call.
+            call: the call, as for ``ApprovalStore.grants_for``.
+        """
+        try:
+            return self.store.use_grant(suggestions, invocation_id=invocation_id, **call)
+        except ApprovalError as error:
+            _logger.warning("remembered approvals could not be used: %s", type(error).__name__)
+            return None
 
     def waiting(self, invocation_id: str) -> StoredCall:
         """Return the stored call of a paused invocation.

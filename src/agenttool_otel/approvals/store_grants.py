@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import select
 
 from agenttool_otel.approvals.clock import to_us
 from agenttool_otel.approvals.database import Transaction
-from agenttool_otel.approvals.grants import grant_from_suggestion, grant_matches
+from agenttool_otel.approvals.grants import grant_from_suggestion, grant_matches, offered_again
 from agenttool_otel.approvals.rows import grant_of
 from agenttool_otel.approvals.schema import grants
 from agenttool_otel.approvals.store_base import StoreBase
@@ -54,6 +55,24 @@ class GrantMethods(StoreBase):
             ):
                 found.append(grant)
         return found
+
+    def use_grant(self, suggestions: Sequence[Any], *, invocation_id: str, **call: Any) -> Grant | None:
+        """Return the grant that answers a question about a call, and log that it did; ``None`` where there is none.
+
+        Args:
+            suggestions: the suggested updates of the decision that asks; a grant that they don't offer answers nothing.
+            invocation_id: the call.
+            call: the call, as for ``grants_for``.
+
+        Raises:
+            ApprovalError: the store can't be read or written, or the arguments have no canonical form.
+        """
+        for grant in self.grants_for(**call):
+            if offered_again(grant, suggestions):
+                with self._db.write() as tx:
+                    tx.log(Kind.GRANT_USED, grant.request_id, grant=grant.grant_id, invocation=invocation_id)
+                return grant
+        return None
 
     def list_grants(self, *, tool_id: str | None = None, live: bool = True) -> list[Grant]:
         """Return grants, newest first; those that can't be opened are left out, since they grant nothing.

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from agenttool_otel.approvals.types import ApprovalAnswer, ClaimBinding
+from agenttool_otel.approvals.types import ApprovalAnswer, ClaimBinding, Grant
 from agenttool_otel.context import AgentContext
-from agenttool_otel.effects import Ask, Decide, FinishClaim, TakeClaim
+from agenttool_otel.effects import Ask, Decide, FindGrant, FinishClaim, TakeClaim
 from agenttool_otel.errors import ApprovalError
 from agenttool_otel.facts.environment import FactEnvironment
 from agenttool_otel.facts.types import EMPTY_FACTS
@@ -19,6 +20,7 @@ from agenttool_otel.names import (
     ApprovalStatus,
     Attr,
     Behavior,
+    DecisionSource,
     ErrorClass,
     Event,
     FailClosedCause,
@@ -147,7 +149,9 @@ class Permission:
             if approved:
                 self._check_roles(call, verdict, session)
             if not approved and (verdict.behavior is not Behavior.ALLOW or call.resumed):
-                return verdict
+                if not (yield from self._remembered(call, verdict)):
+                    return verdict
+                verdict = call.verdict or verdict
             yield from self._claim(call, verdict, session)
             yield from self._still_holds(call, verdict, session)
             admitted = True
@@ -155,6 +159,45 @@ class Permission:
         finally:
             if not admitted:
                 session.give_back(tool_id)
+
+    def _remembered(self, call: Invocation, verdict: Verdict) -> Generator[Any, Any, bool]:
+        """Let an approval that somebody asked to be remembered answer a question that offers it; it lifts no denial.
+
+        A question for certain roles is for a person: a grant does not prove who accepted it. So is one that a hook has.
+        """
+        offered = [one for one in verdict.suggested_updates if one.get("type") == "grant"]
+        if not offered or verdict.behavior is not Behavior.ASK or verdict.approver_roles or call.resumed:
+            return False
+        if any(hint["behavior"] == Behavior.ASK for hint in call.__dict__.get("hints", ())):
+            return False
+        context = call.context
+        grant: Grant | None = yield FindGrant(
+            offered,
+            {
+                "invocation_id": call.id,
+                "tool_id": call.spec.tool_id,
+                "arguments": call.permission_input,
+                "declaration_digest": call.spec.digest,
+                "actor_id": context.actor,
+                "tenant": context.tenant,
+                "session_id": context.session_id,
+            },
+        )
+        if grant is None:
+            return False
+        call.approval = {
+            "request_id": grant.request_id,
+            "status": ApprovalStatus.APPROVED.value,
+            "answered_by": grant.granted_by,
+            "roles": [],
+            "granted": True,
+        }
+        answered = replace(
+            verdict, behavior=Behavior.ALLOW, source=DecisionSource.USER, message="a person approved such calls"
+        )
+        call.decide(answered)
+        self._recorder.decided(call, answered)
+        return True
 
     def _still_holds(self, call: Invocation, verdict: Verdict, session: Session) -> Phase:
         """Deny a call whose decision ended meanwhile: while a hook or a claim took its time."""
