@@ -295,6 +295,7 @@ class Recorder:
             call: the call.
             verdict: the verdict; not changed, it may be the cache's.
         """
+        verdict = self._cleaned_names(verdict)
         message = verdict.message
         if not message:
             return verdict
@@ -305,6 +306,15 @@ class Recorder:
             if echoes is not None:
                 text = self._clean_reason(echoes.text(message))
         return verdict if text == message else replace(verdict, message=text)
+
+    def _cleaned_names(self, verdict: Verdict) -> Verdict:
+        """Redact what names a verdict's rules and path: a policy may have put an argument there."""
+        refs = tuple(map(self._clean_reason, verdict.rule_refs))
+        ref = self._clean_reason(verdict.rule_ref) if verdict.rule_ref else ""
+        path = self._clean_reason(verdict.blocked_path) if verdict.blocked_path else verdict.blocked_path
+        if (refs, ref, path) == (verdict.rule_refs, verdict.rule_ref, verdict.blocked_path):
+            return verdict
+        return replace(verdict, rule_refs=refs, rule_ref=ref, blocked_path=path)
 
     def redacted(self, call: Invocation, target: str, redactions: Any, state: RedactionState) -> None:
         """Remember and tell what was redacted: kinds, pointers and counts, never a value.

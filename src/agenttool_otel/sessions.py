@@ -142,7 +142,7 @@ class SessionBook:
 
     def __init__(self, limit: int = 10_000) -> None:
         self.exempt: set[str] = set()
-        self._sessions: OrderedDict[str, Session] = OrderedDict()
+        self._sessions: OrderedDict[tuple[str, str, str], Session] = OrderedDict()
         self._limit = limit
         self._lock = threading.Lock()
 

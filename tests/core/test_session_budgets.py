@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from agenttool_otel import ApprovalRequired, Governor, ToolDenied, agent_context
+from agenttool_otel.context import AgentContext
 from agenttool_otel.testing import decision
 from function_engine import FunctionEngine
 
@@ -96,3 +97,13 @@ def test_a_call_inside_a_call_sees_the_outer_one() -> None:
     with agent_context(actor="agent:a", session_id="s"):
         outer()
     assert seen == [0, 1]
+
+
+def test_no_session_is_taken_for_another() -> None:
+    contexts = [
+        AgentContext(actor="x"),
+        AgentContext(session_id="anonymous:x"),
+        AgentContext(tenant="a\x00b", session_id="c"),
+        AgentContext(tenant="a", session_id="b\x00c"),
+    ]
+    assert len({context.session_key for context in contexts}) == len(contexts)

@@ -143,6 +143,12 @@ class Body:
             self._recorder.telemetry.losses.note("result", bug)
             if call.ran and self._delivery.obliged(call):
                 self._delivery.withhold(call)
+        except GeneratorExit:
+            raise
+        except BaseException:  # a cancellation, while a hook or a store had its time: what was claimed has run
+            if call.claim is not None:
+                yield FinishClaim(call.claim, call.result_status)
+            raise
         if call.claim is not None:
             yield FinishClaim(call.claim, call.result_status)
 

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
-from agenttool_otel.approvals.types import ApprovalAnswer, ClaimBinding, Grant
+from agenttool_otel.approvals.types import ApprovalAnswer, ClaimBinding
 from agenttool_otel.context import AgentContext
-from agenttool_otel.effects import Ask, Decide, FindGrant, FinishClaim, TakeClaim
+from agenttool_otel.effects import Ask, Decide, FinishClaim, TakeClaim
 from agenttool_otel.errors import ApprovalError
 from agenttool_otel.facts.environment import FactEnvironment
 from agenttool_otel.facts.types import EMPTY_FACTS
 from agenttool_otel.invocation import Invocation
 from agenttool_otel.names import (
-    SCHEMA_VERSION,
     ApprovalStatus,
     Attr,
     Behavior,
-    DecisionSource,
     ErrorClass,
     Event,
     FailClosedCause,
@@ -29,18 +25,19 @@ from agenttool_otel.names import (
     PolicyMode,
     ResultStatus,
 )
+from agenttool_otel.pipeline.document import policy_input, stored_context
 from agenttool_otel.pipeline.endings import Endings, fail_closed
 from agenttool_otel.pipeline.hooking import HookRunner
 from agenttool_otel.pipeline.inputs import Inputs, differs
+from agenttool_otel.pipeline.remembered import remembered
 from agenttool_otel.pipeline.target import Target
-from agenttool_otel.policy.types import PolicyInput, Verdict, expired
+from agenttool_otel.policy.types import Verdict, expired
 from agenttool_otel.questions import Questions
 from agenttool_otel.recorder import Recorder
 from agenttool_otel.records.values import digest
 from agenttool_otel.sessions import Session
-from agenttool_otel.telemetry.spans import context_of
 
-__all__ = ["Permission", "stored_context"]
+__all__ = ["Permission"]
 
 _MAX_ROUNDS = 4
 """How often an input may be changed and decided again before the call is denied."""
@@ -131,27 +128,33 @@ class Permission:
         counters = session.admit(tool_id)
         admitted = False
         try:
-            verdict: Verdict = yield Decide(self.document(call, session, counters))
+            verdict: Verdict = yield Decide(policy_input(call, session, counters))
             self.suggest(call, verdict)
             if self._hooks is not None:
                 verdict = yield from self._hooks.decided(call, target, verdict)
             verdict = self._recorder.cleaned(call, verdict)
             call.decide(verdict)
             self._recorder.decided(call, verdict)
+            changes = verdict.updated_input is not None and differs(verdict.updated_input, call.permission_input)
             if verdict.mode is PolicyMode.SHADOW:
+                if changes:  # by a hook: nothing that hooks say is only observed
+                    return verdict
                 admitted = True
                 return None
             if verdict.behavior is Behavior.DENY:
                 self._endings.deny(call, verdict, session)
-            if verdict.updated_input is not None and differs(verdict.updated_input, call.permission_input):
+            if changes:
                 return verdict
             approved = call.approval is not None and call.approval["status"] == ApprovalStatus.APPROVED
             if approved:
                 self._check_roles(call, verdict, session)
             if not approved and (verdict.behavior is not Behavior.ALLOW or call.resumed):
-                if not (yield from self._remembered(call, verdict)):
+                answered = yield from remembered(call, verdict)
+                if answered is None:
                     return verdict
-                verdict = call.verdict or verdict
+                verdict = answered
+                call.decide(verdict)
+                self._recorder.decided(call, verdict)
             yield from self._claim(call, verdict, session)
             yield from self._still_holds(call, verdict, session)
             admitted = True
@@ -159,45 +162,6 @@ class Permission:
         finally:
             if not admitted:
                 session.give_back(tool_id)
-
-    def _remembered(self, call: Invocation, verdict: Verdict) -> Generator[Any, Any, bool]:
-        """Let an approval that somebody asked to be remembered answer a question that offers it; it lifts no denial.
-
-        A question for certain roles is for a person: a grant does not prove who accepted it. So is one that a hook has.
-        """
-        offered = [one for one in verdict.suggested_updates if one.get("type") == "grant"]
-        if not offered or verdict.behavior is not Behavior.ASK or verdict.approver_roles or call.resumed:
-            return False
-        if any(hint["behavior"] == Behavior.ASK for hint in call.__dict__.get("hints", ())):
-            return False
-        context = call.context
-        grant: Grant | None = yield FindGrant(
-            offered,
-            {
-                "invocation_id": call.id,
-                "tool_id": call.spec.tool_id,
-                "arguments": call.permission_input,
-                "declaration_digest": call.spec.digest,
-                "actor_id": context.actor,
-                "tenant": context.tenant,
-                "session_id": context.session_id,
-            },
-        )
-        if grant is None:
-            return False
-        call.approval = {
-            "request_id": grant.request_id,
-            "status": ApprovalStatus.APPROVED.value,
-            "answered_by": grant.granted_by,
-            "roles": [],
-            "granted": True,
-        }
-        answered = replace(
-            verdict, behavior=Behavior.ALLOW, source=DecisionSource.USER, message="a person approved such calls"
-        )
-        call.decide(answered)
-        self._recorder.decided(call, answered)
-        return True
 
     def _still_holds(self, call: Invocation, verdict: Verdict, session: Session) -> Phase:
         """Deny a call whose decision ended meanwhile: while a hook or a claim took its time."""
@@ -339,66 +303,3 @@ class Permission:
             session.denied()
             roles = self._endings.redact(", ".join(needed), call)
             self._endings.unapproved(call, f"the approval can't be used: it takes one of the roles: {roles}")
-
-    def document(self, call: Invocation, session: Session, counters: Mapping[str, int] | None = None) -> PolicyInput:
-        """Build the policy input of a call.
-
-        Args:
-            call: the call, with its facts.
-            session: its session.
-            counters: what the session had used before this call; what it has used by now where not given.
-        """
-        spec, context = call.spec, call.context
-        tool = spec.policy_tool
-        if not spec.safety.static:
-            tool = {**tool, **spec.safety_facts(call.permission_input, call.facts)}
-        return {
-            "schema_version": SCHEMA_VERSION,
-            "time": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-            "invocation": {
-                "id": call.id,
-                "native_call_id": call.native_call_id,
-                "attempt": len(call.verdicts) + 1,
-                "resumed": call.resumed,
-                "preflight": call.preflight,
-            },
-            "tool": tool,  # type: ignore[typeddict-item]
-            "permission_profile": spec.policy_profile,  # type: ignore[typeddict-item]
-            "input": call.permission_input,
-            "facts": call.facts,
-            "actor": context.policy_actor,  # type: ignore[typeddict-item]
-            "session": {
-                "id": context.session_id,
-                "mode": context.mode,
-                "interactive": context.interactive,
-                "roots": list(context.roots),
-                "counters": counters or session.counters(spec.declaration.tool_id),  # type: ignore[typeddict-item]
-                "labels": dict(context.labels),
-            },
-            "approval": call.approval,
-            "hooks": call.__dict__.get("hints", []),
-            "evaluation": context.policy_evaluation,  # type: ignore[typeddict-item]
-        }
-
-
-def stored_context(call: Invocation) -> dict[str, Any]:
-    """Return the facts of a call beside its arguments that a resuming process needs, as JSON data.
-
-    Args:
-        call: the call that asks.
-    """
-    context, span = call.context, context_of(call.span)
-    return {
-        "native_call_id": call.native_call_id,
-        "trace_id": f"{span.trace_id:032x}" if span.is_valid else None,
-        "span_id": f"{span.span_id:016x}" if span.is_valid else None,
-        "actor": context.actor,
-        "tenant": context.tenant,
-        "roles": list(context.roles),
-        "session_id": context.session_id,
-        "agent_name": context.agent_name,
-        "mode": context.mode,
-        "roots": list(context.roots),
-        "cwd": context.cwd,
-        "labels": dict(context.labels),
-    }

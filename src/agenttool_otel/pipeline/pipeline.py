@@ -33,6 +33,7 @@ from agenttool_otel.names import (
 )
 from agenttool_otel.pipeline.body import Body
 from agenttool_otel.pipeline.custom import RequiredActions
+from agenttool_otel.pipeline.document import policy_input
 from agenttool_otel.pipeline.endings import Endings, Refused
 from agenttool_otel.pipeline.hooking import HookRunner
 from agenttool_otel.pipeline.inputs import Inputs
@@ -202,7 +203,7 @@ class Pipeline:
             self._available(call)
             self._inputs.parse(call, target)
             self._permission.establish(call, session)
-            verdict: Verdict = yield Decide(self._permission.document(call, session))
+            verdict: Verdict = yield Decide(policy_input(call, session))
             self._permission.suggest(call, verdict)
             call.decide(verdict)
         except Refused:
