@@ -75,9 +75,9 @@ class AgentContext:
         return name if colon and kind == "agent" else ""
 
     @cached_property
-    def session_key(self) -> str:
+    def session_key(self) -> tuple[str, str, str]:
         """What tells this session from others; calls without a session id share one by tenant and actor."""
-        return f"{self.tenant or ''}\x00{self.session_id or f'anonymous:{self.actor}'}"
+        return self.tenant or "", self.session_id or "", "" if self.session_id else self.actor
 
     @cached_property
     def policy_actor(self) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from agenttool_otel.invocation import Invocation, policy_ref
 from agenttool_otel.names import ErrorClass, InvocationStatus, Outcome, ResultStatus
 from agenttool_otel.records import ToolError, ToolResult
 from agenttool_otel.records.values import to_json_value
+from agenttool_otel.telemetry.spans import context_of
 
 __all__ = ["deliver", "outcome_of", "to_result"]
 
@@ -44,7 +45,7 @@ def to_result(call: Invocation) -> ToolResult:
         call: the call.
     """
     decision = call.decision_record()
-    context = call.span.get_span_context()
+    context = context_of(call.span)
     refs: list[dict[str, Any]] = []
     if context.is_valid:
         refs.append(

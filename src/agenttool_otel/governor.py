@@ -8,6 +8,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -30,7 +31,7 @@ from agenttool_otel.facts.environment import FactEnvironment
 from agenttool_otel.governed import Governed, GovernsNext
 from agenttool_otel.hooks import Hooks
 from agenttool_otel.invocation import Invocation
-from agenttool_otel.names import Attr, Event, Label
+from agenttool_otel.names import Attr, EngineName, Event, Label
 from agenttool_otel.opening import Policy, open_engines
 from agenttool_otel.own_tools import OwnTool, permission_tools_of, read_result_of
 from agenttool_otel.pipeline import Pipeline
@@ -119,7 +120,7 @@ class Governor:
         self.sessions = SessionBook()
         self._cache = DecisionCache(self.settings.policy_cache) if self.settings.policy_cache else None
         engines, self._source = open_engines(
-            self.settings, policy, data=policy_data, extension=extension, on_reload=self._reloaded
+            self.settings, policy, data=policy_data, extension=extension, on_reload=self._reloaded, stated=options
         )
         self.decider = Decider(
             engines,
@@ -471,7 +472,9 @@ def _from_environment() -> Governor:
         return Governor()
     except (PolicyError, ConfigurationError) as error:
         refusal = error if isinstance(error, PolicyError) else PolicyLoadError(str(error))
-        return Governor(policy=RefusingEngine(refusal))
+        # of settings that can't be used the ones about policy are left out: nothing is decided by them
+        usable = replace(Settings.load(), problems=(), policy_engine=EngineName.EMBEDDED.value)
+        return Governor(policy=RefusingEngine(refusal), settings=usable)
 
 
 build_with(_from_environment)

@@ -35,6 +35,7 @@ from agenttool_otel.records import (
 )
 from agenttool_otel.records.ids import new_id
 from agenttool_otel.records.permission_decision import DecisionReason, Obligations
+from agenttool_otel.telemetry.spans import context_of
 
 if TYPE_CHECKING:  # they are made further up, and only kept here
     from agenttool_otel.echoes import Echoes
@@ -87,6 +88,7 @@ class Invocation:
         preview: what a model gets, where that is less.
         kept: what was done to keep the result (``Kept`` or ``StreamOutcome``), if anything was.
         tap: what watches the items of a stream, where somebody needs them.
+        overheard: is told each item of a stream that the session has to remember the words of.
         echoes: the decision under which the call's own secrets were looked for, and their masks.
         redactions: what was redacted, as ``(target, kind, pointer, rule, count)``.
         size: size of the result in bytes, when known.
@@ -143,6 +145,7 @@ class Invocation:
     kept: Kept | StreamOutcome | None = None
     tap: StreamTap | None = None
     echoes: tuple[Verdict | None, Echoes | None] | None = None
+    overheard: Callable[[Any], None] | None = None
 
     def __init__(
         self,
@@ -318,7 +321,7 @@ class Invocation:
             shown["call_input" if inputs else "call_input_ref"] = given if inputs else digest(given)
         if self.mutations:
             shown["mutation_refs"] = [mutation.mutation_id for mutation in self.mutations]
-        context = self.span.get_span_context()
+        context = context_of(self.span)
         return InvocationRecord(
             invocation_id=self.id,
             tool_id=self.spec.tool_id,

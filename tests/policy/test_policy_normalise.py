@@ -160,3 +160,21 @@ class TestCombination:
         verdict = no_decision()
         assert (verdict.behavior, verdict.source) == (Behavior.DENY, DecisionSource.DEFAULT)
         assert verdict.fail_closed is FailClosedCause.NO_DECISION
+
+
+@pytest.mark.parametrize(
+    "member",
+    ["obligation", "Obligations", "redact_result", "redact-result", "redactions", "max_inline_char", "approver_role"],
+)
+def test_a_member_that_looks_like_one_that_binds_is_malformed(member: str) -> None:
+    with pytest.raises(PolicyEvaluationError, match="looks like one that binds"):
+        normalise(EngineAnswer({"behavior": "allow", member: []}, "r"), engine="test")
+
+
+def test_other_members_are_kept() -> None:
+    document = {"behavior": "allow", "note": 1, "reason_code": "x", "ticket": None}
+    assert normalise(EngineAnswer(document, "r"), engine="test").extra == {
+        "note": 1,
+        "reason_code": "x",
+        "ticket": None,
+    }

@@ -496,6 +496,8 @@ def _stricter(verdict: Verdict, hook_id: str, behavior: Behavior, message: str) 
     what they say is never shadowed.
     """
     shadowed = verdict.mode is PolicyMode.SHADOW
+    if behavior is Behavior.ASK and verdict.suggested_updates:
+        verdict = replace(verdict, suggested_updates=())  # what a hook asks, no remembered approval answers
     if STRICTNESS[behavior] <= STRICTNESS[Behavior.ALLOW if shadowed else verdict.behavior]:
         return verdict
     return replace(

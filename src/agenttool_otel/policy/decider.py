@@ -7,6 +7,7 @@ Only what means "stop this program or task" passes through.
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -20,6 +21,7 @@ from agenttool_otel.policy.input_schema import validate_input
 from agenttool_otel.policy.native import is_panic
 from agenttool_otel.policy.normalise import deny_for, normalise, normalise_obligations, normalise_visible
 from agenttool_otel.policy.types import EngineAnswer, PolicyEngine, PolicyInput, Verdict
+from agenttool_otel.records.snapshot import snapshot
 
 __all__ = ["DEFAULT_TIMEOUT", "Decider"]
 
@@ -27,6 +29,10 @@ _Answer = TypeVar("_Answer")
 
 DEFAULT_TIMEOUT: Final = 2.0
 """Seconds that a whole decision may take."""
+
+
+_OWN: Final = "agenttool_otel.policy."
+"""Where the engines are that only read their input."""
 
 
 def _failure(error: BaseException, engine: PolicyEngine | None) -> Verdict:
@@ -56,7 +62,8 @@ class Decider:
             bundle so. This takes the place of a shadow engine.
 
     Raises:
-        ConfigurationError: an engine can't leave packages out, or there is more than one shadow engine.
+        ConfigurationError: an engine can't leave packages out, there is more than one shadow engine, or mode or timeout
+            are none.
         PolicyLoadError: there is no such package.
     """
 
@@ -81,8 +88,13 @@ class Decider:
             whole = tuple(engines)
             engines = [_reduced(engine, shadow_packages) for engine in engines]
         self._engines = tuple(engines)
-        self._mode = PolicyMode(mode)
+        try:
+            self._mode = PolicyMode(mode)
+        except ValueError:
+            raise ConfigurationError("policy_mode has to be enforce or shadow") from None
         self._timeout = float(timeout)
+        if math.isnan(self._timeout):
+            raise ConfigurationError("policy_timeout is not a number")  # every comparison with it would be false
         self._cache = cache
         self._shadow_engines = whole or tuple(shadow_engines)
         self._shadow_packages = tuple(shadow_packages)
@@ -190,7 +202,7 @@ class Decider:
             if key is not None and self._cache is not None and (known := self._cache.get(key)) is not None:
                 return known
             started = time.perf_counter()
-            answer = engine.evaluate(EntryPoint.DECISION, document, timeout=timeout)
+            answer = engine.evaluate(EntryPoint.DECISION, _given(engine, document), timeout=timeout)
             _check_time(started, timeout)
             verdict = _believe(answer, engine, document)
             if key is not None and self._cache is not None:
@@ -206,7 +218,7 @@ class Decider:
                 return known
             started = time.perf_counter()
             async with asyncio.timeout(max(timeout, 0.0) if engine.capabilities.remote else None):
-                answer = await engine.aevaluate(EntryPoint.DECISION, document, timeout=timeout)
+                answer = await engine.aevaluate(EntryPoint.DECISION, _given(engine, document), timeout=timeout)
             _check_time(started, timeout)
             verdict = _believe(answer, engine, document)
             if key is not None and self._cache is not None:
@@ -272,7 +284,7 @@ class Decider:
             if not self._engines:
                 raise PolicyEvaluationError("no policy engine is configured", cause=FailClosedCause.NO_DECISION)
             engine = self._engines[0]
-            return read(engine.evaluate(entry_point, document, timeout=self._timeout), engine)
+            return read(engine.evaluate(entry_point, _given(engine, document), timeout=self._timeout), engine)
         except BaseException as error:
             if not isinstance(error, Exception) and not is_panic(error):
                 raise
@@ -287,6 +299,18 @@ def _check_time(started: float, timeout: float) -> None:
     """Throw away an answer that came too late, from whatever engine."""
     if time.perf_counter() - started > timeout:
         raise _too_late(timeout)
+
+
+def _given(engine: PolicyEngine, document: PolicyInput) -> PolicyInput:
+    """Return the document that an engine gets: one of its own, unless it is known to write into none.
+
+    What another engine of the chain reads, and what runs, must be what was asked about; and the parts about tool and
+    actor are the same objects from call to call.
+    """
+    if type(engine).__module__.startswith(_OWN):
+        return document
+    copied: PolicyInput = snapshot(document)
+    return copied
 
 
 def _reduced(engine: PolicyEngine, packages: Sequence[str]) -> PolicyEngine:

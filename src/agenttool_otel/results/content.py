@@ -88,7 +88,9 @@ def map_content(
     mapper = _Mapper(transform, max_inline_bytes)
     try:
         mapped = mapper.map(value)
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a subclass's own methods may raise anything
         mapped = MappedContent([{"type": _C.TEXT.value, "text": f"[result of {class_name(type(value))} not shown]"}])
         mapped.redaction_state = RedactionState.FAILED if mapper.redaction_failed else RedactionState.NONE
         mapped.schema_errors = [f"mapping: {class_name(type(error))}"]

@@ -73,7 +73,7 @@ class Telemetry:
                 record_exception=False,
                 set_status_on_exception=False,
             )
-        except Exception as error:
+        except BaseException as error:
             self.losses.note("start_span", error)
             return INVALID_SPAN, False
         return span, True
@@ -94,6 +94,31 @@ class Telemetry:
         finally:
             otel_context.detach(token)
 
+    def recording(self, span: Span) -> bool:
+        """Tell whether a span keeps what it is told.
+
+        Args:
+            span: the call's span.
+        """
+        try:
+            return span.is_recording()
+        except BaseException as error:
+            self.losses.note("is_recording", error)
+            return False
+
+    def attribute(self, span: Span, name: str, value: Any) -> None:
+        """Set one attribute of a span.
+
+        Args:
+            span: the call's span.
+            name: the attribute's name.
+            value: a primitive.
+        """
+        try:
+            span.set_attribute(name, value)
+        except BaseException as error:
+            self.losses.note("set_attributes", error)
+
     def end(self, span: Span, *, owned: bool, attributes: Mapping[str, Any], error_type: str | None) -> None:
         """Write the final facts and end the span.
 
@@ -108,12 +133,12 @@ class Telemetry:
                 span.set_attributes(attributes)
                 if error_type is not None:
                     span.set_status(Status(StatusCode.ERROR, error_type))
-        except Exception as error:
+        except BaseException as error:
             self.losses.note("set_attributes", error)
         if owned:
             try:
                 span.end()
-            except Exception as error:
+            except BaseException as error:
                 self.losses.note("end_span", error)
 
     def count(self, instrument: Any, amount: int, labels: Mapping[str, Any]) -> None:
@@ -126,7 +151,7 @@ class Telemetry:
         """
         try:
             instrument.add(amount, labels)
-        except Exception as error:
+        except BaseException as error:
             self.losses.note("counter", error)
 
     def measure(self, instrument: Any, value: float, labels: Mapping[str, Any]) -> None:
@@ -139,7 +164,7 @@ class Telemetry:
         """
         try:
             instrument.record(value, labels)
-        except Exception as error:
+        except BaseException as error:
             self.losses.note("histogram", error)
 
 
