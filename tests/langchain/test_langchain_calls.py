@@ -12,9 +12,10 @@ import pytest
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import ToolMessage
 from langchain_core.runnables import RunnableLambda
-from langchain_core.tools import BaseTool, InjectedToolCallId, Tool, ToolException, tool
+from langchain_core.tools import BaseTool, InjectedToolCallId, StructuredTool, Tool, ToolException, tool
 
 from agenttool_otel import ApprovalAnswer, ApprovalRequired, ConfigurationError, ToolDenied
+from agenttool_otel.names import ApprovalStatus
 from agenttool_otel.testing import FixedApprover, StaticEngine, capture, decision
 
 
@@ -238,3 +239,25 @@ def test_a_governed_object_leaves_the_given_one_alone() -> None:
     with capture(policy=StaticEngine("deny")) as captured:
         captured.governor.govern(shout)
         assert shout.invoke({"text": "a"}) == "A"
+
+
+@pytest.mark.parametrize("name", ["text", "input"])
+def test_an_approved_call_that_its_process_forgot_is_refused_and_its_approval_is_kept(name: str) -> None:
+    def act(**given: str) -> str:
+        raise AssertionError("ran")
+
+    schema = {"type": "object", "properties": {name: {"type": "string"}}}
+    made = StructuredTool(name="act", description="Act.", args_schema=schema, func=act)
+    with capture(policy=StaticEngine("ask")) as captured:
+        governor = captured.governor
+        governed = governor.govern(made)
+        with pytest.raises(ApprovalRequired) as asked:
+            governed.invoke({name: "a"})
+        store, request_id = governor.approvals.store, asked.value.request_id
+        store.answer(request_id, ApprovalAnswer(True, answered_by="user:bob"))
+        governor.pipeline.paused.take(asked.value.invocation_id)
+        result = governor.resume(asked.value.invocation_id)
+        assert result.is_error
+        assert "process that asked" in result.error.message
+        assert store.get(request_id).status is ApprovalStatus.APPROVED
+        assert type(governed).agenttool.check({name: "a"}).behavior == "ask"

@@ -17,6 +17,7 @@ from agenttool_otel.decorators import refuse_pickle
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.integrations.langchain_calls import aperform, entered, perform, plan
 from agenttool_otel.integrations.langchain_doors import defining_class, refuse_own_doors
+from agenttool_otel.integrations.langchain_handle import LangChainHandle
 from agenttool_otel.integrations.langchain_results import LangChainToolDenied, deliver
 from agenttool_otel.integrations.langchain_schema import model_schema
 from agenttool_otel.records import ExternalMapping
@@ -73,7 +74,7 @@ def govern_in_place(tool: BaseTool, governor: Governor | None, options: GovernOp
     refuse_own_doors(type(tool))
     spec = declare_langchain(tool, options)
     is_async = isinstance(tool, StructuredTool) and tool.coroutine is not None
-    handle = GovernedTool(spec, tool.invoke, governor=governor, is_async=is_async, streams=False)
+    handle = LangChainHandle(spec, tool.invoke, governor=governor, is_async=is_async, streams=False)
     handle.register()
     object.__setattr__(tool, "__class__", _governed_class(type(tool), handle, options))
 

@@ -290,7 +290,7 @@ class Permission:
         wanted = TakeClaim(
             call.request.request_id,
             ClaimBinding(call.spec.tool_id, context.actor, context.tenant, context.session_id),
-            digest(call.permission_input),
+            digest(self._inputs.approved_form(call)),
             verdict.revision,
             call.spec.digest,
         )
