@@ -74,8 +74,7 @@ def bind_json(call: Invocation) -> None:
     bound: dict[str, Any] = {}
     for name, value in parameters.spread(arguments).items():
         read = bound[name] = parameters.coerce(name, value)
-        kind = type(read)
-        if kind not in _IMMUTABLE or (read is not value and (kind is not type(value) or read != value)):
+        if as_given and not _is_as_given(read, value):
             as_given = False
     added = parameters.fill(bound)
     if added or not as_given:
@@ -157,6 +156,16 @@ def rebind_python(call: Invocation, before: dict[str, Any], after: dict[str, Any
     read = {**parameters.defaults, **decided_form(parameters.flatten(call.bound), after)}
     if differs(read, after):
         call.permission_input = read
+
+
+def _is_as_given(read: Any, value: Any) -> bool:
+    """Tell whether an argument was read as the very JSON that it is, and is nobody else's: a plain value or list."""
+    kind = type(read)
+    if kind in _IMMUTABLE:
+        return read is value or (kind is type(value) and bool(read == value))
+    if kind is not list or type(value) is not list or read is value or len(read) != len(value):
+        return False
+    return all(type(a) in _IMMUTABLE and type(a) is type(b) and a == b for a, b in zip(read, value, strict=True))
 
 
 def _copied(parameters: Parameters, bound: dict[str, Any]) -> dict[str, Any]:
