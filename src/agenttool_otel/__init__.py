@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from agenttool_otel.approvals.store import ApprovalStore
     from agenttool_otel.errors import ApprovalConflict
     from agenttool_otel.hooks import Hooks
-    from agenttool_otel.integrations.langchain_agents import AgentToolMiddleware
+    from agenttool_otel.integrations.langchain_agents import AgentToolMiddleware as AgentToolMiddleware
     from agenttool_otel.policy.load import load_bundle
 
 _LATER = {
