@@ -120,13 +120,13 @@ def to_result(call: Invocation) -> ToolResult:
 
 
 def _output_problems(call: Invocation, structured: Any) -> list[str]:
-    """Check the native output against the output schema: places and keywords, never values."""
+    """Check the native output against the output schema: places and what belongs there, never values."""
     check = call.spec.output_check
     if check is None or call.error is not None or (call.size or 0) > _MAX_CHECKED_BYTES:
         return []
     try:
         data = structured if structured is not None else to_json_value(call.value)
-        return [f"{pointer or '/'} fails {keyword!r}" for pointer, keyword in check.problems(data)]
+        return check.told(data)
     except Exception as error:
         return [f"/ {type(error).__name__}"]
 
@@ -161,6 +161,8 @@ def outcome_of(call: Invocation) -> GovernedOutcome:
         return ResultRequired(message, arguments=call.call_input(), **common)
     if call.result_status is ResultStatus.PENDING:
         request_id = call.request.request_id if call.request is not None else ""
+        if request_id:
+            message = f"{message} (request {request_id}; when it is answered, resume({call.id!r}) runs the call)"
         return ApprovalRequired(message, request_id=request_id, **common)
     outcome = _OUTCOMES.get(call.error.error_class, ToolDenied) if call.error is not None else ToolDenied
     return outcome(message, **common)

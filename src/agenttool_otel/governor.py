@@ -18,6 +18,7 @@ from opentelemetry.trace import INVALID_SPAN
 
 from agenttool_otel.approvals.service import Approvals
 from agenttool_otel.approvals.store import ApprovalStore
+from agenttool_otel.approvals.taking import Callback, taken
 from agenttool_otel.approvals.types import Approver, AsyncApprover
 from agenttool_otel.catalog import GovernOptions, Registry
 from agenttool_otel.completion import NOTHING, acomplete_call, ainterrupt_call, complete_call, interrupt_call
@@ -79,7 +80,7 @@ class Governor:
             ``{"agenttool": {"settings": {"preset": "strict"}}}``.
         extension: path of a bundle with rules of your own, joined to the stock bundle.
         settings: settings; read from the environment where not given.
-        approver: who is asked in place.
+        approver: who is asked in place: an approver, or a function of the request (see ``CallbackApprover``).
         approvals: the approval store or its URL.
         results: keeps large results; a local directory where not given.
         redactor: the redactor.
@@ -102,7 +103,7 @@ class Governor:
         policy_data: Mapping[str, Any] | None = None,
         extension: str | Path | None = None,
         settings: Settings | None = None,
-        approver: Approver | AsyncApprover | None = None,
+        approver: Approver | AsyncApprover | Callback | None = None,
         approvals: ApprovalStore | str | None = None,
         results: ResultKeeper | None = None,
         redactor: Redactor | None = None,
@@ -131,7 +132,7 @@ class Governor:
             shadow_packages=shadow_packages,
         )
         configured = bool(approvals or self.settings.approvals_url)
-        self.approvals = Approvals(approver, self._store_opener(approvals), configured=configured)
+        self.approvals = Approvals(taken(approver), self._store_opener(approvals), configured=configured)
         self.results = results or ResultKeeper(self._open_results, max_inline_chars=self.settings.max_inline_chars)
         self.errors = ErrorMapper(redact=self.clean)
         for exception, error in (errors or {}).items():

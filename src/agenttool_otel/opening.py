@@ -14,6 +14,7 @@ from agenttool_otel.policy.bundle import Bundle, default_bundle_path
 from agenttool_otel.policy.embedded import EmbeddedEngine
 from agenttool_otel.policy.load import load_bundle
 from agenttool_otel.policy.overlay import merged, overlay
+from agenttool_otel.policy.settings_check import check_settings
 from agenttool_otel.policy.source import BundleSource, ReloadResult
 from agenttool_otel.policy.types import PolicyEngine
 
@@ -73,7 +74,7 @@ def open_engines(
     place = _policy_data(settings, data), load_bundle(extension) if extension is not None else None
 
     def laid_over(bundle: Bundle) -> Bundle:
-        return overlay(bundle, data=place[0], extension=place[1])
+        return check_settings(overlay(bundle, data=place[0], extension=place[1]))
 
     source: BundleSource | None = None
     if isinstance(policy, Bundle):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from agenttool_otel.binding import bind_json, rebind_python
 from agenttool_otel.invocation import Invocation
 from agenttool_otel.pipeline import Target
-from agenttool_otel.tool import GovernedTool, bind_json, rebind_python
+from agenttool_otel.tool import GovernedTool
 
 __all__ = ["LangChainHandle"]
 
@@ -18,8 +19,12 @@ class LangChainHandle(GovernedTool):
 
     __slots__ = ()
 
-    def json_target(self) -> Target:
-        """Return what a JSON call checks; one that would run is refused before anything is decided or claimed."""
+    def json_target(self, *, preflight: bool = False) -> Target:
+        """Return what a JSON call checks; one that would run is refused before anything is decided or claimed.
+
+        Args:
+            preflight: nobody will run it.
+        """
         return Target(self.function, _bind, rebind_python, is_async=self.is_async)
 
 

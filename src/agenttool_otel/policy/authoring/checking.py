@@ -18,6 +18,7 @@ from agenttool_otel.policy.check import check_program, entry_path, load_program
 from agenttool_otel.policy.embedded import CompiledBundle
 from agenttool_otel.policy.input_schema import write_input_schema
 from agenttool_otel.policy.rego import Module
+from agenttool_otel.policy.settings_check import settings_problems
 
 __all__ = ["Check", "CheckReport", "Problem", "check_load", "check_project", "problem_of"]
 
@@ -120,6 +121,7 @@ def check_project(project: Project, *, engine: str = EngineName.EMBEDDED, strict
         _builtins(project, "OPA", OPA_BUILTINS, engine != EngineName.EMBEDDED),
     ]
     checks.append(check_load(project, engine))
+    checks.append(_settings(project))
     checks.append(_tests(project))
     checks.append(_documented(project))
     checks.append(_placed(project))
@@ -198,6 +200,11 @@ def _near_decision(project: Project) -> tuple[str, int]:
             return module.file, module.line
     first = project.program.modules[0]
     return first.file, first.line
+
+
+def _settings(project: Project) -> Check:
+    problems = [Problem("", 0, message) for message in settings_problems(project.whole)]
+    return _done("settings", problems, detail="data.agenttool.settings against the rules that read it")
 
 
 def _tests(project: Project) -> Check:
