@@ -246,6 +246,9 @@ class Recorder:
         text = self._captured(call, "arguments", call.observable_input, pointers)
         if self._capture_span:
             call.span.set_attribute(GenAI.TOOL_CALL_ARGUMENTS, text)
+            call.span.set_attribute(
+                GenAI.TOOL_DESCRIPTION, self._captured(call, "description", call.spec.declaration.description, ())
+            )
         if self._capture_event:
             self.emit(call, Event.INVOCATION_STARTED, {GenAI.TOOL_CALL_ARGUMENTS: text})
 
