@@ -246,6 +246,8 @@ class Recorder:
         text = self._captured(call, "arguments", call.observable_input, pointers)
         if self._capture_span:
             self.telemetry.attribute(call.span, GenAI.TOOL_CALL_ARGUMENTS, text)
+            description = self._captured(call, "description", call.spec.declaration.description, ())
+            self.telemetry.attribute(call.span, GenAI.TOOL_DESCRIPTION, description)
         if self._capture_event:
             self.emit(call, Event.INVOCATION_STARTED, {GenAI.TOOL_CALL_ARGUMENTS: text})
 

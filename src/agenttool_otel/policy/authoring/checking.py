@@ -13,7 +13,8 @@ from agenttool_otel.policy.authoring.explaining import title_above
 from agenttool_otel.policy.authoring.opa_program import OpaRun, find_opa, opa_errors, opa_version, unpacked
 from agenttool_otel.policy.authoring.probes import Prober
 from agenttool_otel.policy.authoring.project import Project, parse_tests
-from agenttool_otel.policy.builtins import EMBEDDED_BUILTINS, OPA_BUILTINS
+from agenttool_otel.policy.authoring.unread import missing_data, unread_rules
+from agenttool_otel.policy.builtins import EMBEDDED_BUILTINS, OPA_BUILTINS, REFUSED_BUILTINS
 from agenttool_otel.policy.check import check_program, entry_path, load_program
 from agenttool_otel.policy.embedded import CompiledBundle
 from agenttool_otel.policy.input_schema import write_input_schema
@@ -125,6 +126,7 @@ def check_project(project: Project, *, engine: str = EngineName.EMBEDDED, strict
     checks.append(_tests(project))
     checks.append(_documented(project))
     checks.append(_placed(project))
+    checks.append(_read(project))
     checks.append(_typed(project))
     if strict:
         for check in checks:
@@ -138,7 +140,7 @@ def _done(name: str, problems: list[Problem], *, detail: str = "", otherwise: st
 
 def _builtins(project: Project, engine: str, known: frozenset[str], needed: bool) -> Check:
     problems = [
-        Problem(rule.file, call.line, f"{rule.name} uses {call.name}")
+        Problem(rule.file, call.line, f"{rule.name} uses {call.name}{_refused(call.name)}")
         for rule in project.program.rules
         if project.is_own(rule.file)
         for call in sorted(rule.calls, key=lambda item: item.start)
@@ -146,6 +148,11 @@ def _builtins(project: Project, engine: str, known: frozenset[str], needed: bool
     ]
     detail = f"not in {engine}, or not with OPA's answers" if problems else f"all in {engine}"
     return _done(f"builtins: {engine}", problems, detail=detail, otherwise="failed" if needed else "warned")
+
+
+def _refused(name: str) -> str:
+    on_purpose = ", which is refused on purpose: a decision depends on its input and its bundle alone"
+    return on_purpose if name in REFUSED_BUILTINS else ""
 
 
 def check_load(project: Project, engine: str) -> Check:
@@ -271,6 +278,12 @@ def _placed(project: Project) -> Check:
             message = "a test below agenttool.custom is a part of the decision, so asking for it is recursive"
             problems.append(Problem(file, line, f"{message}; use package agenttool.custom_test"))
     return _done("places", problems, otherwise="warned")
+
+
+def _read(project: Project) -> Check:
+    problems = [Problem(rule.file, rule.line, message) for rule, message in unread_rules(project)]
+    problems += [Problem(rule.file, line, message) for rule, line, message in missing_data(project)]
+    return _done("reads", problems, detail="rules that decisions ask, data that is there", otherwise="warned")
 
 
 def _typed(project: Project) -> Check:
