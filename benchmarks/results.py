@@ -21,6 +21,7 @@ from agenttool_otel.results.preview import preview
 from agenttool_otel.results.size import size_of
 from agenttool_otel.results.stores.local import LocalBackend
 from agenttool_otel.results.stores.store import ResultStore
+from agenttool_otel.results.strategy import Demand
 
 
 def rows() -> Iterator[tuple[str, Callable[[], object]]]:
@@ -59,7 +60,7 @@ def rows() -> Iterator[tuple[str, Callable[[], object]]]:
     keeper = ResultKeeper(ResultStore(LocalBackend(folder / "store")), deadline_s=300)
 
     def keep(value: object) -> Callable[[], object]:
-        choice = keeper.choose(value, strategy="preview_and_persist")
+        choice = keeper.choose(value, Demand(obliged_strategy="preview_and_persist"))
         assert choice is not None
 
         def run() -> object:

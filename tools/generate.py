@@ -9,8 +9,16 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 STEPS: tuple[tuple[str, ...], ...] = (
     ("-c", "from agenttool_otel.policy.input_schema import write_input_schema as w; w('policies/schemas/input.json')"),
+    (
+        "-c",
+        "from agenttool_otel.policy.bundle import default_bundle_path as d; "
+        "from agenttool_otel.policy.load import load_bundle as l; "
+        "from agenttool_otel.policy.settings_schema import write_settings_schema as w; "
+        "w('policies/schemas/settings.json', l(d()).modules)",
+    ),
     ("tools/semconv.py", "docs"),
     ("tools/make_boards.py",),
+    ("tools/configuration.py",),
 )
 
 
@@ -20,7 +28,7 @@ def main() -> int:
     for step in STEPS:
         done = subprocess.run([sys.executable, *step], cwd=ROOT, check=False)
         failed |= done.returncode
-        print("ok  " if done.returncode == 0 else "FAIL", step[0] if step[0] != "-c" else "policies/schemas/input.json")
+        print("ok  " if done.returncode == 0 else "FAIL", step[0] if step[0] != "-c" else "policies/schemas")
     return failed
 
 

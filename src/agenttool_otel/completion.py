@@ -12,6 +12,7 @@ from opentelemetry.trace import Link
 
 from agenttool_otel.approvals.settling import settled
 from agenttool_otel.approvals.store_required import RequiredCall
+from agenttool_otel.binding import bind_permitted
 from agenttool_otel.catalog import ToolSpec, declare
 from agenttool_otel.drivers import arun, run
 from agenttool_otel.effects import Attempt
@@ -31,7 +32,6 @@ from agenttool_otel.pipeline.custom import continued
 from agenttool_otel.records import ToolResult
 from agenttool_otel.records.values import to_json_value
 from agenttool_otel.resume import asking_context, asking_span
-from agenttool_otel.tool import bind_again
 
 if TYPE_CHECKING:
     from agenttool_otel.approvals.types import ApprovalRequest, StoredCall
@@ -142,7 +142,7 @@ def _second_part(governor: Governor, waiting: Invocation | RequiredCall) -> tupl
     context = contextvars.Context().run(asking_context, stored)
     call = unpack(waiting.invocation_id, stored, spec, replace(context, surface=stored.get("surface")))
     if tool is not None:
-        bind_again(call)
+        bind_permitted(call)
     return call, asking_span(stored)
 
 

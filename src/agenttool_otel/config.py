@@ -1,11 +1,14 @@
 """Settings: what code says wins over the environment, which wins over the default. Every variable is documented here.
 
-An unusable value in the environment never weakens anything: it is logged and the (safe) default is used.
+An unusable value in the environment never weakens anything. Where the default is at least as safe as whatever was meant
+it is used, and the variable is named in a warning. Where it need not be (another engine, a stricter preset), nothing is
+decided: ``Settings.problems`` tells it, and a Governor can't be made of such settings.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
@@ -14,6 +17,7 @@ from typing import Any, Self
 
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.names import EngineName, Env, PolicyMode
+from agenttool_otel.stated import texts
 from agenttool_otel.telemetry.settings import CaptureMode, EventsMode, SpanMode
 
 __all__ = ["Settings"]
@@ -22,12 +26,25 @@ _logger = logging.getLogger("agenttool_otel.config")
 
 
 def _words(*allowed: str) -> Callable[[str], str]:
+    known = {_plain(word): word for word in allowed}
+
     def read(text: str) -> str:
-        if text not in allowed:
+        word = known.get(_plain(text))
+        if word is None:
             raise ValueError(f"one of {', '.join(allowed)}")
-        return text
+        return word
 
     return read
+
+
+def _plain(text: str) -> str:
+    return text.strip().lower().replace("-", "_")
+
+
+def _mode(text: str) -> PolicyMode:
+    if text not in set(PolicyMode):
+        raise ValueError(f"one of {', '.join(PolicyMode)}")  # to the letter: one of them lets every call run
+    return PolicyMode(text)
 
 
 def _truth(text: str) -> bool:
@@ -39,18 +56,32 @@ def _truth(text: str) -> bool:
     raise ValueError("true or false")
 
 
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan  # the error would quote the value, which may be a secret in the wrong place
+
+
 def _positive(text: str) -> float:
-    value = float(text)
-    if not 0 < value < float("inf"):
+    value = _number(text)
+    if not 0 < value < math.inf:
         raise ValueError("a positive number")
     return value
 
 
-def _count(text: str) -> int:
-    value = int(text)
-    if value < 0:
-        raise ValueError("a whole number, not negative")
+def _seconds(text: str) -> float:
+    value = _number(text)
+    if not 0 <= value < math.inf:
+        raise ValueError("a number of seconds, not negative")
     return value
+
+
+def _count(text: str) -> int:
+    value = _number(text)
+    if not 0 <= value < math.inf or value != int(value):
+        raise ValueError("a whole number, not negative")
+    return int(value)
 
 
 def _paths(text: str) -> tuple[str, ...]:
@@ -61,9 +92,10 @@ def _list(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
-def _setting(default: Any, variable: str, read: Callable[[str], Any] = str) -> Any:
+def _setting(default: Any, variable: str, read: Callable[[str], Any] = str, *, guards: bool = False) -> Any:
+    """Describe a setting; ``guards`` where the default may be weaker than what an unusable value was meant to be."""
     name = variable if variable.startswith("OTEL_") else Env.PREFIX + variable
-    return field(default=default, metadata={"env": name, "read": read})
+    return field(default=default, metadata={"env": name, "read": read, "guards": guards})
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +133,7 @@ class Settings:
         approvals_ttl: seconds that an approval request stays open (``AGENTTOOL_APPROVALS_TTL``).
         results_dir: directory of persisted results; a private temporary one where empty (``AGENTTOOL_RESULTS_DIR``).
         max_inline_chars: characters of a result that reach a model inline (``AGENTTOOL_MAX_INLINE_CHARS``).
+        problems: what of the environment can't be used and must not be guessed; never a variable's value.
     """
 
     policy_bundle: str = _setting("", "POLICY_BUNDLE")
@@ -108,13 +141,14 @@ class Settings:
         EngineName.EMBEDDED.value,
         "POLICY_ENGINE",
         _words(EngineName.EMBEDDED, EngineName.OPA_SERVER, EngineName.OPA_INPROCESS),
+        guards=True,
     )
-    policy_mode: PolicyMode = _setting(PolicyMode.ENFORCE, "POLICY_MODE", PolicyMode)
-    policy_timeout: float = _setting(1.0, "POLICY_TIMEOUT", _positive)
+    policy_mode: PolicyMode = _setting(PolicyMode.ENFORCE, "POLICY_MODE", _mode)
+    policy_timeout: float = _setting(1.0, "POLICY_TIMEOUT", _positive, guards=True)
     policy_cache: int = _setting(4096, "POLICY_CACHE", _count)
-    policy_preset: str = _setting("", "POLICY_PRESET", _words("", "strict", "balanced", "observe"))
+    policy_preset: str = _setting("", "POLICY_PRESET", _words("", "strict", "balanced", "observe"), guards=True)
     policy_data: str = _setting("", "POLICY_DATA")
-    policy_reload: float = _setting(0.0, "POLICY_RELOAD", float)
+    policy_reload: float = _setting(0.0, "POLICY_RELOAD", _seconds)
     tools_file: str = _setting("", "TOOLS")
     opa_url: str = _setting("", "OPA_URL")
     opa_token_file: str = _setting("", "OPA_TOKEN_FILE")
@@ -130,11 +164,12 @@ class Settings:
     actor: str = _setting("", "ACTOR")
     roles: tuple[str, ...] = _setting((), "ROLES", _list)
     allowed_hosts: tuple[str, ...] = _setting((), "ALLOWED_HOSTS", _list)
-    resolve_dns: bool = _setting(False, "RESOLVE_DNS", _truth)
+    resolve_dns: bool = _setting(False, "RESOLVE_DNS", _truth, guards=True)
     approvals_url: str = _setting("", "APPROVALS_URL")
-    approvals_ttl: float = _setting(86_400.0, "APPROVALS_TTL", _positive)
+    approvals_ttl: float = _setting(86_400.0, "APPROVALS_TTL", _positive, guards=True)
     results_dir: str = _setting("", "RESULTS_DIR")
     max_inline_chars: int = _setting(50_000, "MAX_INLINE_CHARS", _count)
+    problems: tuple[str, ...] = ()
 
     @classmethod
     def load(cls, environ: Mapping[str, str] | None = None, **code: Any) -> Self:
@@ -145,14 +180,15 @@ class Settings:
             code: values by setting name.
 
         Raises:
-            ConfigurationError: a name in ``code`` is no setting.
+            ConfigurationError: a name in ``code`` is no setting, or a text stands where a list belongs.
         """
         variables = os.environ if environ is None else environ
-        known = {spec.name: spec for spec in fields(cls)}
+        known = {spec.name: spec for spec in fields(cls) if spec.metadata}
         unknown = code.keys() - known.keys()
         if unknown:
             raise ConfigurationError(f"no such setting: {sorted(unknown)}")
         values: dict[str, Any] = {}
+        problems: list[str] = []
         for name, spec in known.items():
             text = variables.get(spec.metadata["env"])
             if name in code or text is None:
@@ -160,12 +196,17 @@ class Settings:
             try:
                 values[name] = spec.metadata["read"](text)
             except ValueError as error:
-                _logger.warning("%s is ignored: it has to be %s", spec.metadata["env"], error)
+                if not spec.metadata["guards"]:
+                    _logger.warning("%s is ignored: it has to be %s", spec.metadata["env"], error)
+                elif text.strip():  # an empty variable is how some tools unset one
+                    problems.append(f"{spec.metadata['env']} has to be {error}")
         for name, value in code.items():
+            if isinstance(known[name].default, tuple) and isinstance(value, (str, bytes)):
+                texts(name, value)  # refuses it: letter by letter, "/" would be a root
             values[name] = tuple(value) if isinstance(value, list) else str(value) if isinstance(value, Path) else value
-        return cls(**values)
+        return cls(**values, problems=tuple(problems))
 
     @classmethod
     def variables(cls) -> dict[str, str]:
         """Return the environment variable of each setting by the setting's name."""
-        return {spec.name: spec.metadata["env"] for spec in fields(cls)}
+        return {spec.name: spec.metadata["env"] for spec in fields(cls) if spec.metadata}

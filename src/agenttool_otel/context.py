@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import contextvars
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ParamSpec, TypeVar
 
+from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.names import Attr, GenAI
+from agenttool_otel.stated import maybe_text, texts, truth
 
 __all__ = ["AgentContext", "agent_context", "carry_context", "current_context", "current_native_call", "native_call"]
 
@@ -73,9 +75,9 @@ class AgentContext:
         return name if colon and kind == "agent" else ""
 
     @cached_property
-    def session_key(self) -> str:
+    def session_key(self) -> tuple[str, str, str]:
         """What tells this session from others; calls without a session id share one by tenant and actor."""
-        return f"{self.tenant or ''}\x00{self.session_id or f'anonymous:{self.actor}'}"
+        return self.tenant or "", self.session_id or "", "" if self.session_id else self.actor
 
     @cached_property
     def policy_actor(self) -> dict[str, Any]:
@@ -123,8 +125,8 @@ def agent_context(
     agent_name: str | None = None,
     mode: str | None = None,
     interactive: bool | None = None,
-    roots: Sequence[str] | None = None,
-    cwd: str | None = None,
+    roots: Sequence[str | os.PathLike[str]] | None = None,
+    cwd: str | os.PathLike[str] | None = None,
     user_text: str | Sequence[str] | None = None,
     surface: str | None = None,
     labels: Mapping[str, str] | None = None,
@@ -135,12 +137,12 @@ def agent_context(
     Args:
         actor: see AgentContext, as all arguments.
         tenant: tenant id.
-        roles: role names.
+        roles: list of role names.
         session_id: session id.
         agent_name: name of the agent.
         mode: permission mode.
         interactive: whether an ask can be answered now.
-        roots: directories; relative ones are taken from the process's own directory as it is now.
+        roots: list of directories; relative ones are taken from the process's own directory as it is now.
         cwd: where relative paths start.
         user_text: the user's words; added to those of the outer context.
         surface: surface id.
@@ -149,20 +151,37 @@ def agent_context(
 
     Yields:
         The context in force.
+
+    Raises:
+        ConfigurationError: an argument is of another type; a text for ``roots`` or ``roles`` would be read letter by
+            letter, and ``/`` be a root.
     """
     outer = _current.get()
-    texts = () if user_text is None else (user_text,) if isinstance(user_text, str) else tuple(user_text)
+    for name, value in (
+        ("actor", actor),
+        ("tenant", tenant),
+        ("session_id", session_id),
+        ("agent_name", agent_name),
+        ("mode", mode),
+        ("surface", surface),
+    ):
+        maybe_text(name, value)
+    truth("interactive", interactive)
+    for name, facts in (("labels", labels), ("evaluation", evaluation)):
+        if facts is not None and not isinstance(facts, Mapping):
+            raise ConfigurationError(f"{name} has to be a dict, not {type(facts).__name__}")
+    said = () if user_text is None else (user_text,) if isinstance(user_text, str) else texts("user_text", user_text)
     inner = AgentContext(
         actor=outer.actor if actor is None else actor,
         tenant=outer.tenant if tenant is None else tenant,
-        roles=outer.roles if roles is None else tuple(roles),
+        roles=outer.roles if roles is None else texts("roles", roles),
         session_id=outer.session_id if session_id is None else session_id,
         agent_name=outer.agent_name if agent_name is None else agent_name,
         mode=outer.mode if mode is None else mode,
         interactive=outer.interactive if interactive is None else interactive,
-        roots=outer.roots if roots is None else tuple(os.path.abspath(root) for root in roots),
-        cwd=outer.cwd if cwd is None else str(cwd),
-        user_text=outer.user_text + texts,
+        roots=outer.roots if roots is None else _roots(roots),
+        cwd=outer.cwd if cwd is None else _place("cwd", cwd),
+        user_text=outer.user_text + said,
         surface=outer.surface if surface is None else surface,
         labels={**outer.labels, **labels} if labels else outer.labels,
         evaluation=outer.evaluation if evaluation is None else evaluation,
@@ -172,6 +191,23 @@ def agent_context(
         yield inner
     finally:
         _current.reset(token)
+
+
+def _roots(roots: Any) -> tuple[str, ...]:
+    if isinstance(roots, os.PathLike):
+        raise ConfigurationError(f'roots has to be a list of directories: write roots=["{os.fspath(roots)}"]')
+    if isinstance(roots, (str, bytes, Mapping)) or not isinstance(roots, Iterable):
+        texts("roots", roots)  # refuses it, and says what to write
+    return tuple(os.path.abspath(_place("roots", root)) for root in roots)
+
+
+def _place(name: str, value: Any) -> str:
+    """A directory; an empty text would be the process's own, which nobody meant."""
+    place = os.fspath(value) if isinstance(value, (str, os.PathLike)) else None
+    if not isinstance(place, str) or not place:
+        shown = "an empty text" if place == "" else type(value).__name__
+        raise ConfigurationError(f"{name} has to name a directory, not {shown}")
+    return place
 
 
 @contextmanager

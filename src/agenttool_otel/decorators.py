@@ -9,26 +9,29 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, cast, overload
 
 import wrapt
 from opentelemetry import context as otel_context
 
+from agenttool_otel.binding import bind_python, rebind_python
 from agenttool_otel.catalog import GovernOptions, declare_function
 from agenttool_otel.context import current_context, current_native_call
 from agenttool_otel.drivers import arun, run
 from agenttool_otel.envelope import deliver
-from agenttool_otel.errors import ConfigurationError
+from agenttool_otel.errors import ConfigurationError, InstanceMissing
+from agenttool_otel.governed import Governed, GovernsNext
 from agenttool_otel.invocation import Invocation
 from agenttool_otel.pipeline import Target
 from agenttool_otel.records.inspection import mro_names
 from agenttool_otel.streams import astream, stream
-from agenttool_otel.tool import GovernedTool, bind_python, rebind_python, shape_of
+from agenttool_otel.tool import GovernedTool, shape_of
 
 if TYPE_CHECKING:
     from agenttool_otel.governor import Governor
 
-__all__ = ["GovernedFunction", "govern", "govern_with"]
+__all__ = ["GovernedFunction", "govern", "govern_with", "refuse_pickle"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -56,7 +59,10 @@ class BoundGovernedFunction(wrapt.BoundFunctionWrapper):  # type: ignore[type-ar
 
 
 class GovernedFunction(wrapt.FunctionWrapper):  # type: ignore[type-arg]
-    """A callable under governance: looks like the original to every inspection, and pickles and copies like it."""
+    """A callable under governance: looks like the original to every inspection, and copies like it.
+
+    It pickles like it too, unless a Governor was given for it: a pickle holds none, so that one would not come back.
+    """
 
     __bound_function_wrapper__ = BoundGovernedFunction
 
@@ -81,10 +87,27 @@ class GovernedFunction(wrapt.FunctionWrapper):  # type: ignore[type-arg]
         name = getattr(wrapped, "__qualname__", None)
         if name and _found(getattr(wrapped, "__module__", None), name) is self:
             return name  # pickled by reference, like any function of a module
+        refuse_pickle(self._self_tool)
         return _govern_again, (wrapped, dict(self._self_options))
 
     def __reduce__(self) -> Any:
         return self.__reduce_ex__(2)
+
+
+def refuse_pickle(tool: GovernedTool) -> None:
+    """Refuse to pickle a tool of one certain Governor: it would come back under the default one of where it is loaded.
+
+    Args:
+        tool: the tool.
+
+    Raises:
+        ConfigurationError: a Governor was given when the tool was governed.
+    """
+    if tool._governor is not None:
+        raise ConfigurationError(
+            f"{tool.spec.name} is governed by a Governor of its own, which can't be pickled: pickle the plain tool and "
+            "govern it again where it is loaded, or govern it with agenttool_otel.govern and configure a default there"
+        )
 
 
 def _found(module: str | None, qualname: str) -> Any:
@@ -101,7 +124,7 @@ def _govern_again(wrapped: Any, options: GovernOptions) -> Any:
 
 
 @overload
-def govern(target: Callable[P, R], /, **options: Unpack[GovernOptions]) -> Callable[P, R]: ...
+def govern(target: Callable[P, R], /, **options: Unpack[GovernOptions]) -> Governed[P, R]: ...
 
 
 @overload
@@ -109,7 +132,7 @@ def govern(target: T, /, **options: Unpack[GovernOptions]) -> T: ...
 
 
 @overload
-def govern(**options: Unpack[GovernOptions]) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+def govern(**options: Unpack[GovernOptions]) -> GovernsNext: ...
 
 
 def govern(target: Any = None, /, **options: Unpack[GovernOptions]) -> Any:
@@ -167,43 +190,49 @@ def _object_door(target: Any) -> Callable[..., Any] | None:
 def _govern_callable(governor: Governor | None, target: Any, options: GovernOptions) -> GovernedFunction:
     function = target.__func__ if isinstance(target, (classmethod, staticmethod)) else target
     is_async, streams = shape_of(target)
-    spec = declare_function(
-        function, options, drop_first=_has_self(target, function), is_async=is_async, streams=streams
-    )
+    has_self = _has_self(target, function)
+    spec = declare_function(function, options, drop_first=has_self, is_async=is_async, streams=streams)
     tool = GovernedTool(spec, function, governor=governor, is_async=is_async, streams=streams)
 
-    def plan(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Invocation, Governor]:
+    def plan(
+        wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Invocation, Governor, Any]:
         in_charge = tool.governor
+        if has_self and instance is None and not inspect.ismethod(wrapped):
+            # called as the plain function that it is in the class's dictionary: the instance is an argument
+            if not args:
+                raise InstanceMissing(f"{spec.name} is a method: it can't run without its instance")
+            wrapped, args = partial(wrapped, args[0]), args[1:]
         call = Invocation(spec, in_charge.effective(current_context()), native_call_id=current_native_call())
         call.call_args, call.call_kwargs = args, kwargs
-        return call, in_charge
+        return call, in_charge, wrapped
 
     wrapper: Any
     if streams and is_async:
 
         def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
-            call, in_charge = plan(args, kwargs)
+            call, in_charge, wrapped = plan(wrapped, instance, args, kwargs)
             steps = in_charge.pipeline.run(call, Target(wrapped, bind_python, rebind_python, True, True))
             return astream(call, steps, in_charge, otel_context.get_current())
 
     elif streams:
 
         def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
-            call, in_charge = plan(args, kwargs)
+            call, in_charge, wrapped = plan(wrapped, instance, args, kwargs)
             steps = in_charge.pipeline.run(call, Target(wrapped, bind_python, rebind_python, streams=True))
             return stream(call, steps, in_charge, otel_context.get_current())
 
     elif is_async:
 
         async def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
-            call, in_charge = plan(args, kwargs)
+            call, in_charge, wrapped = plan(wrapped, instance, args, kwargs)
             steps = in_charge.pipeline.run(call, Target(wrapped, bind_python, rebind_python, is_async=True))
             return deliver(await arun(call, steps, in_charge))
 
     else:
 
         def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
-            call, in_charge = plan(args, kwargs)
+            call, in_charge, wrapped = plan(wrapped, instance, args, kwargs)
             steps = in_charge.pipeline.run(call, Target(wrapped, bind_python, rebind_python))
             return deliver(run(call, steps, in_charge))
 

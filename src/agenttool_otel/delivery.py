@@ -10,16 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from agenttool_otel.echoes import Echoes, echoes_of, plain
+from agenttool_otel.echoes import Echoes, echoes_of
 from agenttool_otel.invocation import Invocation
 from agenttool_otel.names import Attr, Event, PersistenceStrategy, RedactionState, ResultStatus
 from agenttool_otel.recorder import Recorder
 from agenttool_otel.redaction import Redactor
 from agenttool_otel.redaction.pointers import targets
-from agenttool_otel.redaction.types import Redaction
+from agenttool_otel.redaction.types import Redacted, Redaction
 from agenttool_otel.results.items import ItemCleaner
 from agenttool_otel.results.persistence import ResultKeeper
+from agenttool_otel.results.readable import read
 from agenttool_otel.results.size import size_of
+from agenttool_otel.results.strategy import Demand
 from agenttool_otel.results.stream import StreamOutcome
 from agenttool_otel.results.transform import RedactionFailed, Transform
 from agenttool_otel.stream_tap import StreamTap, aguard, collected, guard
@@ -27,6 +29,8 @@ from agenttool_otel.stream_tap import StreamTap, aguard, collected, guard
 __all__ = ["Delivery"]
 
 _WITHHELD = "[result withheld: an obligation of the policy could not be met]"
+_OMITTED = Redaction("omitted", "", "unreadable", 1)
+"""What stands for parts that were left out because nobody can read them, or because there were too many."""
 
 
 class Delivery:
@@ -57,10 +61,7 @@ class Delivery:
         Args:
             call: the call.
         """
-        verdict = call.verdict
-        if self._must_redact(call):
-            return True
-        return verdict is not None and (verdict.persistence is not None or verdict.max_inline_chars is not None)
+        return self._must_redact(call) or _demand(call).binding
 
     def _must_redact(self, call: Invocation) -> bool:
         spec, verdict = call.spec, call.verdict
@@ -88,26 +89,12 @@ class Delivery:
         Returns:
             A function that persists the result, or ``None`` when nothing has to be stored.
         """
-        spec, verdict = call.spec, call.verdict
         if self._must_redact(call):
             self._redact(call, recorder)
-        obliged_limit = verdict.max_inline_chars if verdict is not None else None
-        obliged_strategy = verdict.persistence if verdict is not None else None
-        choice = self.keeper.choose(
-            call.delivered,
-            size=call.size,
-            obliged_limit=obliged_limit,
-            contract_limit=spec.max_inline_chars,
-            strategy=obliged_strategy,
-            contract_strategy=spec.persistence,
-            sensitivity=spec.permission.data_sensitivity,
-            supports_persistence=spec.execution.supports_persistence,
-            exempt=spec.exempt,
-        )
+        demand = _demand(call)
+        choice = self.keeper.choose(call.delivered, demand, size=call.size)
         if choice is None:
             return None
-        binding = obliged_limit is not None or obliged_strategy is not None
-        context = call.context
 
         def store() -> None:
             kept = self.keeper.keep(
@@ -117,13 +104,13 @@ class Delivery:
                 result_id=call.result_id,
                 size=call.size,
                 transform=self._transform_of(call),
-                owner={"session_id": context.session_id or "", "tenant": context.tenant or ""},
+                owner=_owner(call),
             )
             call.kept = kept
             call.persistence = kept.decision
             if choice.strategy is not PersistenceStrategy.INLINE or kept.decision.strategy != choice.strategy:
                 call.preview = kept.preview
-                if binding:
+                if demand.binding:
                     call.delivered = kept.preview
             _mark_dropped(call)
             recorder.persisted(call, failure=kept.failure, store=self._store_name())
@@ -137,26 +124,38 @@ class Delivery:
             return "none"
 
     def _redact(self, call: Invocation, recorder: Recorder) -> None:
-        value, redactions, state = self._redacted(call, call.delivered, self._pointers(call))
-        recorder.redacted(call, "result", redactions, state)
-        if redactions or state is not RedactionState.NONE:
-            call.delivered = value
+        cleaned = self._redacted(call, call.delivered, self._pointers(call))
+        if cleaned is None:
+            recorder.redacted(call, "result", (), RedactionState.FAILED)
+            self.withhold(call)
+            return
+        recorder.redacted(call, "result", cleaned.redactions, cleaned.state)
+        call.delivered = cleaned.value
 
     def _pointers(self, call: Invocation) -> tuple[str, ...]:
         verdict = call.verdict
         return (*call.spec.redact_result, *(verdict.redact_result if verdict is not None else ()))
 
-    def _redacted(
-        self, call: Invocation, value: Any, pointers: tuple[str, ...]
-    ) -> tuple[Any, tuple[Redaction, ...], RedactionState]:
-        data = plain(value)
+    def _redacted(self, call: Invocation, value: Any, pointers: tuple[str, ...]) -> Redacted | None:
+        """Return what may be passed on: the value itself where all of it was read and nothing was found.
+
+        ``None`` stands for a value that can't be read; unless all of it has to go anyway, nothing is known to be gone.
+        """
+        reading = read(value)
+        if reading is None:
+            return self._redactor.redact("unread", pointers=pointers) if targets(pointers).everything else None
         echoes = echoes_of(call, self._redactor)
-        masked = data if echoes is None else echoes.value(data)
+        masked = reading.data if echoes is None else echoes.value(reading.data)
         redacted = self._redactor.redact(masked, pointers=pointers)
-        if echoes is None or masked == data:
-            return redacted
+        redactions = redacted.redactions
+        if echoes is not None and masked != reading.data:
+            redactions = (*redactions, echoes.found)
+        if reading.whole and redacted.value == reading.data and redacted.state is RedactionState.NONE:
+            return Redacted(value, redactions, redacted.state)
+        if not redactions:
+            redactions = (_OMITTED,)
         state = RedactionState.REDACTED if redacted.state is RedactionState.NONE else redacted.state
-        return redacted.value, (*redacted.redactions, echoes.found), state
+        return Redacted(reading.restore(redacted.value), redactions, state)
 
     def _transform_of(self, call: Invocation) -> Transform | None:
         if self._transform is None:
@@ -177,11 +176,11 @@ class Delivery:
             recorder: telemetry.
             is_async: whether it is asynchronous.
         """
-        spec, verdict = call.spec, call.verdict
+        spec = call.spec
         wanted = spec.persistence is not None or spec.max_inline_chars is not None
         if not (wanted or self.obliged(call) or recorder.telemetry.events.verbose):
             return function
-        binding = verdict is not None and (verdict.persistence is not None or verdict.max_inline_chars is not None)
+        binding = _demand(call).binding
         tap = call.tap = self._tap(call, recorder, keep=wanted or binding, binding=binding)
         wrap: Any = aguard if is_async else guard
         return lambda *args, **kwargs: wrap(tap, function(*args, **kwargs))
@@ -212,9 +211,11 @@ class Delivery:
             call: the call, settled, with the outcome of its stream in ``kept``.
             recorder: telemetry.
         """
-        call.items = call.tap.items
-        outcome: StreamOutcome | None = call.kept
-        if outcome is None:
+        tap, outcome = call.tap, call.kept
+        if tap is None:
+            return False
+        call.items = tap.items
+        if not isinstance(outcome, StreamOutcome):
             return False
         if call.size is None:
             call.size = outcome.total_bytes
@@ -224,32 +225,21 @@ class Delivery:
         if outcome.decision is not None:
             outcome.decision.result_id = call.result_id
             call.persistence = outcome.decision
-        verdict = call.verdict
-        binding = verdict is not None and (verdict.persistence is not None or verdict.max_inline_chars is not None)
+        binding = _demand(call).binding
         if call.ran and outcome.truncated:
             call.preview = outcome.preview
-            if binding and call.tap.gathers:
+            if binding and tap.gathers:
                 call.delivered = call.preview
-            if binding or call.tap.gathers:
+            if binding or tap.gathers:
                 _mark_dropped(call)
         recorder.persisted(call, failure=outcome.failure, store=self._store_name())
         return True
 
     def _tap(self, call: Invocation, recorder: Recorder, *, keep: bool, binding: bool) -> StreamTap:
-        spec, verdict, context = call.spec, call.verdict, call.context
         collector, limit = None, None
         if keep:
             collector, choice = self.keeper.collector(
-                invocation_id=call.id,
-                obliged_limit=verdict.max_inline_chars if verdict is not None else None,
-                contract_limit=spec.max_inline_chars,
-                strategy=verdict.persistence if verdict is not None else None,
-                contract_strategy=spec.persistence,
-                sensitivity=spec.permission.data_sensitivity,
-                supports_persistence=spec.execution.supports_persistence,
-                exempt=spec.exempt,
-                transform=self._transform_of(call),
-                owner={"session_id": context.session_id or "", "tenant": context.tenant or ""},
+                _demand(call), invocation_id=call.id, transform=self._transform_of(call), owner=_owner(call)
             )
             if binding:
                 hidden = (PersistenceStrategy.REF_ONLY, PersistenceStrategy.DROP_WITH_REASON)
@@ -284,13 +274,31 @@ class Delivery:
         self, call: Invocation, pointers: tuple[str, ...], found: list[Redaction]
     ) -> Callable[[Any], Any]:
         def clean(item: Any) -> Any:
-            value, redactions, state = self._redacted(call, item, pointers)
-            if state is RedactionState.FAILED:
+            cleaned = self._redacted(call, item, pointers)
+            if cleaned is None or cleaned.state is RedactionState.FAILED:
                 raise RedactionFailed("redaction failed")
-            found.extend(redactions)
-            return value if redactions else item
+            found.extend(cleaned.redactions)
+            return cleaned.value
 
         return clean
+
+
+def _demand(call: Invocation) -> Demand:
+    """Return what contract and policy want of the result's size and place; redaction is done before and apart."""
+    spec, verdict = call.spec, call.verdict
+    return Demand(
+        contract_limit=spec.max_inline_chars,
+        obliged_limit=verdict.max_inline_chars if verdict is not None else None,
+        contract_strategy=spec.persistence,
+        obliged_strategy=verdict.persistence if verdict is not None else None,
+        sensitivity=spec.permission.data_sensitivity,
+        supports_persistence=spec.execution.supports_persistence,
+        exempt=spec.exempt,
+    )
+
+
+def _owner(call: Invocation) -> dict[str, str]:
+    return {"session_id": call.context.session_id or "", "tenant": call.context.tenant or ""}
 
 
 def _mark_dropped(call: Invocation) -> None:

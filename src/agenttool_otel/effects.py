@@ -349,7 +349,10 @@ async def _await_limited(awaitable: Awaitable[Any], timeout: float) -> Attempt:
         async with asyncio.timeout(timeout) as deadline:
             return Attempt(await awaitable)
     except TimeoutError as error:
-        return Attempt(exception=error, timed_out=deadline is not None and deadline.expired())
+        if deadline is not None and deadline.expired():
+            # as for a plain function, which may still be running: the time of the whole call is over
+            return Attempt(timed_out=True)
+        return Attempt(exception=error)
 
 
 def _run_limited(target: Callable[..., Any], args: Any, kwargs: Any, timeout: float) -> Attempt:

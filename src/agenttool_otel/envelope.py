@@ -19,6 +19,7 @@ from agenttool_otel.invocation import Invocation, policy_ref
 from agenttool_otel.names import ErrorClass, InvocationStatus, Outcome, ResultStatus
 from agenttool_otel.records import ToolError, ToolResult
 from agenttool_otel.records.values import to_json_value
+from agenttool_otel.telemetry.spans import context_of
 
 __all__ = ["deliver", "outcome_of", "to_result"]
 
@@ -44,7 +45,7 @@ def to_result(call: Invocation) -> ToolResult:
         call: the call.
     """
     decision = call.decision_record()
-    context = call.span.get_span_context()
+    context = context_of(call.span)
     refs: list[dict[str, Any]] = []
     if context.is_valid:
         refs.append(
@@ -71,14 +72,14 @@ def to_result(call: Invocation) -> ToolResult:
         summary=_summary(call),
     )
     if call.hook_context:
-        result.additional_context = call.hook_context  # type: ignore[attr-defined]
+        result.additional_context = call.hook_context
     if call.hook_state is not None:
         if call.hook_state.messages:
-            result.hook_messages = call.hook_state.messages  # type: ignore[attr-defined]
+            result.hook_messages = call.hook_state.messages
         if call.hook_state.stop is not None:
-            result.stop = call.hook_state.stop  # type: ignore[attr-defined]
+            result.stop = call.hook_state.stop
     if call.status is InvocationStatus.NEEDS_INPUT and call.outcome is Outcome.PENDING:
-        result.requires_action = {  # type: ignore[attr-defined]
+        result.requires_action = {
             "type": "tool_result",
             "invocation_id": call.id,
             "tool_id": call.spec.tool_id,
@@ -105,12 +106,12 @@ def to_result(call: Invocation) -> ToolResult:
     result.artifact_refs = mapped.artifact_refs
     result.is_error = result.is_error or mapped.is_error
     if call.persistence is not None:
-        result.persistence = call.persistence.to_json_object()  # type: ignore[attr-defined]
+        result.persistence = call.persistence.to_json_object()
         if call.persistence.persisted_ref is not None:
             result.resource_refs = [call.persistence.persisted_ref, *result.resource_refs]
     problems = [*mapped.schema_errors, *_output_problems(call, mapped.structured_content)]
     if problems:
-        result.schema_errors = problems  # type: ignore[attr-defined]
+        result.schema_errors = problems
         if result.error is None:
             # a fact for whoever reads the envelope; the tool ran, and its caller has the value
             told = f"the output does not fit the output schema: {', '.join(problems)}"
@@ -119,13 +120,13 @@ def to_result(call: Invocation) -> ToolResult:
 
 
 def _output_problems(call: Invocation, structured: Any) -> list[str]:
-    """Check the native output against the output schema: places and keywords, never values."""
+    """Check the native output against the output schema: places and what belongs there, never values."""
     check = call.spec.output_check
     if check is None or call.error is not None or (call.size or 0) > _MAX_CHECKED_BYTES:
         return []
     try:
         data = structured if structured is not None else to_json_value(call.value)
-        return [f"{pointer or '/'} fails {keyword!r}" for pointer, keyword in check.problems(data)]
+        return check.told(data)
     except Exception as error:
         return [f"/ {type(error).__name__}"]
 
@@ -160,6 +161,8 @@ def outcome_of(call: Invocation) -> GovernedOutcome:
         return ResultRequired(message, arguments=call.call_input(), **common)
     if call.result_status is ResultStatus.PENDING:
         request_id = call.request.request_id if call.request is not None else ""
+        if request_id:
+            message = f"{message} (request {request_id}; when it is answered, resume({call.id!r}) runs the call)"
         return ApprovalRequired(message, request_id=request_id, **common)
     outcome = _OUTCOMES.get(call.error.error_class, ToolDenied) if call.error is not None else ToolDenied
     return outcome(message, **common)

@@ -204,6 +204,14 @@ class UnknownTool(GovernedOutcome, LookupError):
     """No tool of that name or alias is on the surface."""
 
 
+class InstanceMissing(AgentToolError, TypeError):
+    """A method was to run without its instance, so that each argument would stand for the one before it; nothing ran.
+
+    Call it through the instance (``files.copy.tool.invoke(...)``), and resume its paused calls in the process that
+    asked, while that remembers the instance. An approval stays unused.
+    """
+
+
 class ToolFailed(AgentToolError):
     """What whoever ran a custom tool reports of its failure."""
 

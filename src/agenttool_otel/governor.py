@@ -3,31 +3,38 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import shutil
 import tempfile
-from collections import OrderedDict
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
-from typing import Any, Final, Unpack, cast
+from typing import Any, ParamSpec, TypeVar, Unpack, overload
 
 from opentelemetry.trace import INVALID_SPAN
 
 from agenttool_otel.approvals.service import Approvals
 from agenttool_otel.approvals.store import ApprovalStore
+from agenttool_otel.approvals.taking import Callback, taken
 from agenttool_otel.approvals.types import Approver, AsyncApprover
 from agenttool_otel.catalog import GovernOptions, Registry
 from agenttool_otel.completion import NOTHING, acomplete_call, ainterrupt_call, complete_call, interrupt_call
 from agenttool_otel.config import Settings
-from agenttool_otel.context import AgentContext, current_context
+from agenttool_otel.context import AgentContext
+from agenttool_otel.context_defaults import ContextDefaults
 from agenttool_otel.defaults import build_with, default_governor, is_default, replace_default
 from agenttool_otel.delivery import Delivery
-from agenttool_otel.errors import ConfigurationError, PersistenceError, PolicyError, PolicyLoadError
+from agenttool_otel.errors import ConfigurationError, PolicyError, PolicyLoadError
 from agenttool_otel.facts.environment import FactEnvironment
+from agenttool_otel.governed import Governed, GovernsNext
 from agenttool_otel.hooks import Hooks
 from agenttool_otel.invocation import Invocation
-from agenttool_otel.names import Attr, Behavior, Event, Label, ToolKind
+from agenttool_otel.names import Attr, EngineName, Event, Label
 from agenttool_otel.opening import Policy, open_engines
+from agenttool_otel.own_tools import OwnTool, permission_tools_of, read_result_of
 from agenttool_otel.pipeline import Pipeline
 from agenttool_otel.pipeline.required_action import RequiredAction
 from agenttool_otel.policy.bundle import default_bundle_path
@@ -37,17 +44,18 @@ from agenttool_otel.policy.preflight import Preflight
 from agenttool_otel.policy.refusing import RefusingEngine
 from agenttool_otel.policy.source import ReloadResult
 from agenttool_otel.policy.types import PolicyEngine
-from agenttool_otel.posture import PERMISSION_TOOLS, Posture, describe, permission_functions, write_posture
+from agenttool_otel.posture import Posture, describe
+from agenttool_otel.posture_files import write_posture
+from agenttool_otel.preflights import preflight_of
 from agenttool_otel.questions import Questions
 from agenttool_otel.recorder import Recorder
 from agenttool_otel.records import ToolResult
 from agenttool_otel.redaction import RedactionSettings, Redactor
 from agenttool_otel.results.errors import ErrorMapper, MappingTarget
 from agenttool_otel.results.persistence import ResultKeeper
-from agenttool_otel.results.read_result import MAX_PAGE, make_read_result
+from agenttool_otel.results.read_result import MAX_PAGE
 from agenttool_otel.results.stores.local import LocalBackend
 from agenttool_otel.results.stores.store import ResultStore
-from agenttool_otel.results.stores.types import PayloadStore
 from agenttool_otel.results.transform import Transform
 from agenttool_otel.resume import aresume_call, resume_call
 from agenttool_otel.sessions import Session, SessionBook
@@ -57,8 +65,9 @@ from agenttool_otel.tool import DEFAULT_TOOLS, GovernedTool
 __all__ = ["Governor", "aresume", "configure", "default_governor", "resume"]
 
 
-READ_RESULT_ID: Final = "agenttool.results.read_result"
-"""Tool id of the tool that pages through persisted results."""
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
 
 
 class Governor:
@@ -71,15 +80,15 @@ class Governor:
             ``{"agenttool": {"settings": {"preset": "strict"}}}``.
         extension: path of a bundle with rules of your own, joined to the stock bundle.
         settings: settings; read from the environment where not given.
-        approver: who is asked in place.
+        approver: who is asked in place: an approver, or a function of the request (see ``CallbackApprover``).
         approvals: the approval store or its URL.
         results: keeps large results; a local directory where not given.
         redactor: the redactor.
         telemetry: telemetry settings; made of ``settings`` where not given.
         hooks: the hook registry.
         errors: what your own exceptions are to the standard, by class or qualified name; see ``ErrorMapper.register``.
-        shadow_engines: engines whose decisions are recorded beside the real one.
-        shadow_packages: rule packages whose denials and asks are recorded and not acted on.
+        shadow_engines: at most one engine whose decisions are recorded beside the real ones.
+        shadow_packages: rule packages whose denials and asks are recorded and not acted on; instead of a shadow engine.
         options: further settings by name (see Settings); they win over the environment.
 
     Raises:
@@ -94,7 +103,7 @@ class Governor:
         policy_data: Mapping[str, Any] | None = None,
         extension: str | Path | None = None,
         settings: Settings | None = None,
-        approver: Approver | AsyncApprover | None = None,
+        approver: Approver | AsyncApprover | Callback | None = None,
         approvals: ApprovalStore | str | None = None,
         results: ResultKeeper | None = None,
         redactor: Redactor | None = None,
@@ -112,7 +121,7 @@ class Governor:
         self.sessions = SessionBook()
         self._cache = DecisionCache(self.settings.policy_cache) if self.settings.policy_cache else None
         engines, self._source = open_engines(
-            self.settings, policy, data=policy_data, extension=extension, on_reload=self._reloaded
+            self.settings, policy, data=policy_data, extension=extension, on_reload=self._reloaded, stated=options
         )
         self.decider = Decider(
             engines,
@@ -123,7 +132,7 @@ class Governor:
             shadow_packages=shadow_packages,
         )
         configured = bool(approvals or self.settings.approvals_url)
-        self.approvals = Approvals(approver, self._store_opener(approvals), configured=configured)
+        self.approvals = Approvals(taken(approver), self._store_opener(approvals), configured=configured)
         self.results = results or ResultKeeper(self._open_results, max_inline_chars=self.settings.max_inline_chars)
         self.errors = ErrorMapper(redact=self.clean)
         for exception, error in (errors or {}).items():
@@ -141,15 +150,27 @@ class Governor:
             known_tools=self._known_tools,
             approvals=self.approvals,
         )
+        self._private_results: weakref.finalize[[str, int], Governor] | None = None
         self._protected = self._protected_places()
-        self.telemetry.instruments.observe_cache(self._cache_counts)
-        self._read_result: Callable[..., dict[str, Any]] | None = None
-        self._permission_tools: tuple[Callable[..., dict[str, Any]], Callable[..., dict[str, Any]]] | None = None
-        self._effective: OrderedDict[int, tuple[AgentContext, AgentContext]] = OrderedDict()
+        if self._cache is not None:
+            self.telemetry.instruments.observe_cache(self, partial(_lookups, self._cache))
+        self._read_result: OwnTool | None = None
+        self._permission_tools: tuple[OwnTool, OwnTool] | None = None
+        self._defaults = ContextDefaults(self.settings)
 
     # --- governing ---------------------------------------------------------------------------------------------------
 
-    def govern(self, target: Any = None, /, **options: Unpack[GovernOptions]) -> Any:
+    @overload
+    def govern(self, target: Callable[P, R], /, **options: Unpack[GovernOptions]) -> Governed[P, R]: ...
+
+    @overload
+    def govern(self, target: T, /, **options: Unpack[GovernOptions]) -> T: ...
+
+    @overload
+    def govern(self, **options: Unpack[GovernOptions]) -> GovernsNext: ...
+
+    # mypy does not see that the third form gives no target, as it does for the function of the same forms
+    def govern(self, target: Any = None, /, **options: Unpack[GovernOptions]) -> Any:  # type: ignore[misc]
         """Put a tool under this Governor; see ``agenttool_otel.govern``.
 
         Args:
@@ -174,7 +195,7 @@ class Governor:
         """
         return self.registry.resolve(name) or (DEFAULT_TOOLS.resolve(name) if is_default(self) else None)
 
-    def read_result_tool(self, *, max_page: int = MAX_PAGE) -> Callable[..., dict[str, Any]]:
+    def read_result_tool(self, *, max_page: int = MAX_PAGE) -> OwnTool:
         """Return the governed tool ``read_result``, with which an agent pages through what was too large to show.
 
         It is decided like every other call; its own output is never persisted again, and a payload is shown to the
@@ -186,36 +207,9 @@ class Governor:
         Returns:
             The governed function ``read_result(reference, offset=0, limit=8192)``; the same one each time.
         """
-        if self._read_result is not None:
-            return self._read_result
-        function = make_read_result(
-            self._result_store, self._identity, max_page=max_page, deadline_s=self.results.deadline_s
-        )
-        governed = self.govern(
-            function,
-            tool_id=READ_RESULT_ID,
-            namespace="agenttool.results",
-            name="read_result",
-            search_hint="page through a large tool result",
-            read_only=True,
-            destructive=False,
-            open_world=True,  # what it shows may have come from anywhere, and provenance has to know
-            concurrency_safe=True,
-            risk_level="low",
-        )
-        governed.tool.spec.exempt = True
-        self._read_result = cast(Callable[..., dict[str, Any]], governed)
+        if self._read_result is None:
+            self._read_result = read_result_of(self, max_page)
         return self._read_result
-
-    def _result_store(self) -> PayloadStore:
-        store = self.results.store
-        if store is None:
-            raise PersistenceError("no store is configured")
-        return store
-
-    def _identity(self) -> dict[str, str]:
-        context = self.effective(current_context())
-        return {"tenant": context.tenant or "", "session_id": context.session_id or ""}
 
     def resume(self, invocation_id: str) -> ToolResult:
         """Continue a paused call; see ``agenttool_otel.resume``.
@@ -319,7 +313,7 @@ class Governor:
         return describe(self)
 
     def write_posture(self, folder: str | Path) -> list[Path]:
-        """Write the posture for agents that read files; see ``agenttool_otel.posture.write_posture``.
+        """Write the posture for agents that read files; see ``agenttool_otel.posture_files.write_posture``.
 
         Args:
             folder: where ``permission-posture.json``, ``permission-posture.md`` and ``managed-tools.json`` go.
@@ -332,7 +326,7 @@ class Governor:
         """
         return write_posture(self, folder)
 
-    def permission_tools(self) -> tuple[Callable[..., dict[str, Any]], Callable[..., dict[str, Any]]]:
+    def permission_tools(self) -> tuple[OwnTool, OwnTool]:
         """Return the governed tools ``permissions_check`` and ``permissions_describe``, for a model to call.
 
         They are decided and recorded like every call, but spend no budget: asking what one may do must not be dear.
@@ -342,26 +336,7 @@ class Governor:
             ones each time.
         """
         if self._permission_tools is None:
-            check, posture = (
-                self.govern(
-                    function,
-                    tool_id=tool_id,
-                    namespace="agenttool.permissions",
-                    tool_kind=ToolKind.POLICY_CHECK.value,
-                    search_hint="may I call this tool",
-                    read_only=True,
-                    destructive=False,
-                    open_world=False,
-                    concurrency_safe=True,
-                    risk_level="low",
-                    access_kinds=[],
-                    write_effects=[],
-                )
-                for tool_id, function in zip(PERMISSION_TOOLS, permission_functions(self), strict=True)
-            )
-            check.tool.spec.facts = None  # the arguments of a call that is only planned touch nothing
-            self.sessions.exempt.update(PERMISSION_TOOLS)
-            self._permission_tools = (check, posture)
+            self._permission_tools = permission_tools_of(self)
         return self._permission_tools
 
     def told(self, call: Invocation) -> Preflight:
@@ -370,19 +345,7 @@ class Governor:
         Args:
             call: the call, from ``Pipeline.preflight``.
         """
-        verdict = call.verdict
-        behavior = verdict.behavior if verdict is not None else Behavior.DENY
-        alternatives = verdict.alternatives if verdict is not None else ()
-        return Preflight(
-            tool_id=call.spec.tool_id,
-            behavior=behavior,
-            decision=call.decision_record(),
-            error=call.error,
-            alternatives=tuple(alternatives),
-            requires_confirmation=behavior is Behavior.ASK,
-            evaluation=dict(call.context.evaluation) if call.context.evaluation else None,
-            next_step=_next_step(call, behavior, alternatives),
-        )
+        return preflight_of(call)
 
     # --- what the pipeline and its doors need ------------------------------------------------------------------------
 
@@ -416,22 +379,7 @@ class Governor:
         Args:
             context: the context in force.
         """
-        settings = self.settings
-        if (context.roots or not settings.roots) and (context.actor or not (settings.actor or settings.roles)):
-            return context
-        known = self._effective.get(id(context))
-        if known is not None and known[0] is context:
-            return known[1]
-        filled = replace(
-            context,
-            roots=context.roots or settings.roots,
-            actor=context.actor or settings.actor,
-            roles=context.roles or (() if context.actor else settings.roles),
-        )
-        self._effective[id(context)] = (context, filled)
-        while len(self._effective) > 64:
-            self._effective.popitem(last=False)
-        return filled
+        return self._defaults.fill(context)
 
     def environment(self, context: AgentContext, session: Session) -> FactEnvironment:
         """Return what facts of a call depend on beside its arguments.
@@ -450,11 +398,13 @@ class Governor:
         )
 
     def close(self) -> None:
-        """Release engines, stores and connections."""
+        """Release engines, stores and connections, and remove the private directory of results, if there is one."""
         if self._source is not None:
             self._source.close()
         self.decider.close()
         self.approvals.close()
+        if self._private_results is not None:
+            self._private_results()
 
     def _protected_places(self) -> tuple[tuple[str, str], ...]:
         settings = self.settings
@@ -472,17 +422,15 @@ class Governor:
         attributes = {Label.RELOAD_RESULT: done, Attr.POLICY_REVISION: result.revision}
         telemetry.events.emit(INVALID_SPAN, Event.POLICY_RELOADED, attributes)
 
-    def _cache_counts(self) -> list[tuple[int, dict[str, str]]]:
-        if self._cache is None:
-            return []
-        stats = self._cache.stats()
-        counts = (("hit", stats.hits), ("miss", stats.misses), ("bypass", stats.uncacheable))
-        return [(count, {Label.CACHE_RESULT: result}) for result, count in counts]
-
     # --- opening -----------------------------------------------------------------------------------------------------
 
     def _open_results(self) -> ResultStore:
-        place = self.settings.results_dir or tempfile.mkdtemp(prefix="agenttool-results-")
+        place = self.settings.results_dir
+        if not place:
+            place = tempfile.mkdtemp(prefix="agenttool-results-")
+            # nobody but this Governor can resolve its references, so nothing of it is kept after it, also where
+            # nobody closes it; a forked child must not remove what is its parent's
+            self._private_results = weakref.finalize(self, _remove_private, place, os.getpid())
         return ResultStore(LocalBackend(place))
 
     def _store_opener(self, approvals: ApprovalStore | str | None) -> Callable[[], ApprovalStore]:
@@ -498,19 +446,15 @@ class Governor:
         return opened
 
 
-def _next_step(call: Invocation, behavior: Behavior, alternatives: Sequence[Mapping[str, Any]]) -> str:
-    if call.context.evaluation and behavior is not Behavior.ALLOW and call.context.evaluation.get("next_step"):
-        return str(call.context.evaluation["next_step"])
-    if call.error is not None and call.verdict is None:
-        return f"correct the arguments: {call.error.message}"
-    if behavior is Behavior.ALLOW:
-        return "call it"
-    if alternatives:
-        first = alternatives[0]
-        return f"call {first.get('tool')} instead: {first.get('reason', 'safer')}"
-    if behavior is Behavior.ASK:
-        return "call it and wait for the approval, or ask the user first"
-    return "do not call it with these arguments"
+def _remove_private(place: str, owner: int) -> None:
+    if os.getpid() == owner:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _lookups(cache: DecisionCache) -> list[tuple[int, dict[str, str]]]:
+    stats = cache.stats()
+    counts = (("hit", stats.hits), ("miss", stats.misses), ("bypass", stats.uncacheable))
+    return [(count, {Label.CACHE_RESULT: result}) for result, count in counts]
 
 
 def telemetry_settings(settings: Settings) -> TelemetrySettings:
@@ -529,7 +473,9 @@ def _from_environment() -> Governor:
         return Governor()
     except (PolicyError, ConfigurationError) as error:
         refusal = error if isinstance(error, PolicyError) else PolicyLoadError(str(error))
-        return Governor(policy=RefusingEngine(refusal))
+        # of settings that can't be used the ones about policy are left out: nothing is decided by them
+        usable = replace(Settings.load(), problems=(), policy_engine=EngineName.EMBEDDED.value)
+        return Governor(policy=RefusingEngine(refusal), settings=usable)
 
 
 build_with(_from_environment)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from opentelemetry.trace import INVALID_SPAN, Span
 
@@ -17,6 +17,7 @@ from agenttool_otel.facts.types import EMPTY_FACTS, Facts
 from agenttool_otel.names import (
     ErrorClass,
     InvocationStatus,
+    MutationSource,
     Outcome,
     PersistenceStrategy,
     RedactionState,
@@ -34,6 +35,14 @@ from agenttool_otel.records import (
 )
 from agenttool_otel.records.ids import new_id
 from agenttool_otel.records.permission_decision import DecisionReason, Obligations
+from agenttool_otel.telemetry.spans import context_of
+
+if TYPE_CHECKING:  # they are made further up, and only kept here
+    from agenttool_otel.echoes import Echoes
+    from agenttool_otel.pipeline.hooking import HookState
+    from agenttool_otel.results.persistence import Kept
+    from agenttool_otel.results.stream import StreamOutcome
+    from agenttool_otel.stream_tap import StreamTap
 
 __all__ = ["Invocation"]
 
@@ -79,18 +88,21 @@ class Invocation:
         preview: what a model gets, where that is less.
         kept: what was done to keep the result (``Kept`` or ``StreamOutcome``), if anything was.
         tap: what watches the items of a stream, where somebody needs them.
+        overheard: is told each item of a stream that the session has to remember the words of.
         echoes: the decision under which the call's own secrets were looked for, and their masks.
         redactions: what was redacted, as ``(target, kind, pointer, rule, count)``.
         size: size of the result in bytes, when known.
         attempts: how often the tool was run.
         resumed: continues after an ask.
         preflight: nobody will run it.
+        given: who changed the input last, and to what, where that reads as another permission input.
         validated: a framework has validated the arguments and given the normalised ones already.
     """
 
     # Most calls end without most of these being set, so the defaults live on the class; lists are made when first
     # asked for (``__getattr__``).
     validated: bool = False
+    given: tuple[MutationSource, dict[str, Any]] | None = None
     started_ns: int | None = None
     ended_ns: int | None = None
     model_input: dict[str, Any]
@@ -108,7 +120,7 @@ class Invocation:
     hints: list[HookHint]
     hook_context: list[dict[str, Any]]
     hook_records: list[HookRecord]
-    hook_state: Any = None
+    hook_state: HookState | None = None
     internal: dict[str, Any] | None = None
     mutations: list[InputMutation]
     status: InvocationStatus = InvocationStatus.PLANNED
@@ -130,9 +142,10 @@ class Invocation:
     abort_reason: str | None = None
     claim: Claim | None = None
     ticket: StoredCall | None = None
-    kept: Any = None
-    tap: Any = None
-    echoes: tuple[Verdict | None, Any] | None = None
+    kept: Kept | StreamOutcome | None = None
+    tap: StreamTap | None = None
+    echoes: tuple[Verdict | None, Echoes | None] | None = None
+    overheard: Callable[[Any], None] | None = None
 
     def __init__(
         self,
@@ -275,13 +288,13 @@ class Invocation:
 
     def call_input(self) -> dict[str, Any]:
         """Return what the executor gets, or got, as JSON data: without what no model may produce, nor plumbing."""
-        from agenttool_otel.records.values import to_json_value
+        from agenttool_otel.records.decided import decided_form
 
         parameters = self.spec.parameters
         # what nobody gave, a default, was decided as well; a framework's door binds what it injects too
         bound = self.bound if parameters is None else parameters.flatten(self.bound)
-        given = to_json_value({name: value for name, value in bound.items() if name in self.permission_input})
-        return {**self.permission_input, **(given if isinstance(given, dict) else {})}
+        given = {name: value for name, value in bound.items() if name in self.permission_input}
+        return {**self.permission_input, **decided_form(given, self.permission_input)}
 
     def record(self, *, inputs: bool = False) -> InvocationRecord:
         """Build the tool_invocation record.
@@ -308,7 +321,7 @@ class Invocation:
             shown["call_input" if inputs else "call_input_ref"] = given if inputs else digest(given)
         if self.mutations:
             shown["mutation_refs"] = [mutation.mutation_id for mutation in self.mutations]
-        context = self.span.get_span_context()
+        context = context_of(self.span)
         return InvocationRecord(
             invocation_id=self.id,
             tool_id=self.spec.tool_id,

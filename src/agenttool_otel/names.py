@@ -590,8 +590,8 @@ class PathClass(StrEnum):
 
     KEY = "key"
     CREDENTIAL = "credential"
-    POLICY = "policy"
     APPROVAL = "approval"
+    POLICY = "policy"
     VCS = "vcs"
     AGENT_CONFIG = "agent_config"
     SYSTEM = "system"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from agenttool_otel.config import Settings
 from agenttool_otel.errors import ConfigurationError
@@ -13,7 +13,8 @@ from agenttool_otel.names import EngineName
 from agenttool_otel.policy.bundle import Bundle, default_bundle_path
 from agenttool_otel.policy.embedded import EmbeddedEngine
 from agenttool_otel.policy.load import load_bundle
-from agenttool_otel.policy.overlay import overlay
+from agenttool_otel.policy.overlay import merged, overlay
+from agenttool_otel.policy.settings_check import check_settings
 from agenttool_otel.policy.source import BundleSource, ReloadResult
 from agenttool_otel.policy.types import PolicyEngine
 
@@ -21,6 +22,16 @@ __all__ = ["Policy", "open_engines"]
 
 Policy = str | Path | Bundle | PolicyEngine | Sequence[PolicyEngine]
 """What a Governor takes as its policy."""
+
+_ENGINES: Final = (EngineName.EMBEDDED.value, EngineName.OPA_SERVER.value, EngineName.OPA_INPROCESS.value)
+_LAID_BY_SETTINGS: Final = ("policy_preset", "policy_data")
+"""Settings that are data laid over a bundle, which only an engine that is opened here can have."""
+
+
+def _refuse_unused(engine: str, names: Sequence[str]) -> None:
+    """Refuse rules and data that nobody would read: a policy that silently lacks them is weaker than it looks."""
+    if names:
+        raise ConfigurationError(f"{', '.join(dict.fromkeys(names))} can't be used with {engine}")
 
 
 def open_engines(
@@ -30,6 +41,7 @@ def open_engines(
     data: Mapping[str, Any] | None,
     extension: str | Path | None,
     on_reload: Callable[[ReloadResult], None],
+    stated: Collection[str] = (),
 ) -> tuple[tuple[PolicyEngine, ...], BundleSource | None]:
     """Open the engines of a Governor.
 
@@ -39,24 +51,30 @@ def open_engines(
         data: data merged over the bundle's, from the root.
         extension: path of a bundle that joins it.
         on_reload: told about each new bundle, used or refused.
+        stated: names of the settings that code gave; what the environment says yields to a policy of the code.
 
     Returns:
         The chain of engines, and the source that is watched, if one is.
 
     Raises:
         PolicyLoadError: the policy can't be used.
-        ConfigurationError: a setting can't be used.
+        ConfigurationError: a setting can't be used, or would have no effect on this policy.
     """
-    if isinstance(policy, PolicyEngine):
-        return (policy,), None
-    if policy is not None and not isinstance(policy, (str, Path, Bundle)):
-        return tuple(policy), None
+    if settings.problems:
+        raise ConfigurationError("; ".join(settings.problems))
+    if settings.policy_engine not in _ENGINES:
+        raise ConfigurationError(f"policy_engine has to be one of {', '.join(_ENGINES)}")
+    laid = [name for name, value in (("policy_data", data), ("extension", extension)) if value is not None]
+    if isinstance(policy, PolicyEngine) or (policy is not None and not isinstance(policy, (str, Path, Bundle))):
+        _refuse_unused("an engine that was given in code", laid + [n for n in _LAID_BY_SETTINGS if n in stated])
+        return (policy,) if isinstance(policy, PolicyEngine) else tuple(policy), None
     if policy is None and settings.policy_engine == EngineName.OPA_SERVER:
+        _refuse_unused("an OPA server", laid + [name for name in _LAID_BY_SETTINGS if getattr(settings, name)])
         return (_opa_server(settings),), None
     place = _policy_data(settings, data), load_bundle(extension) if extension is not None else None
 
     def laid_over(bundle: Bundle) -> Bundle:
-        return overlay(bundle, data=place[0], extension=place[1])
+        return check_settings(overlay(bundle, data=place[0], extension=place[1]))
 
     source: BundleSource | None = None
     if isinstance(policy, Bundle):
@@ -112,7 +130,7 @@ def _policy_data(settings: Settings, given: Mapping[str, Any] | None) -> Mapping
         if not isinstance(document, dict):
             raise ConfigurationError("policy_data is not an object")
     if settings.policy_preset:
-        document.setdefault("agenttool", {}).setdefault("settings", {})["preset"] = settings.policy_preset
+        document = merged(document, {"agenttool": {"settings": {"preset": settings.policy_preset}}})
     if given is not None:
-        document = {**document, **given}
+        document = merged(document, given)
     return document or None

@@ -8,17 +8,13 @@ pending requests is all that it does beside deciding.
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import orjson
 from pydantic import Field
 
+from agenttool_otel.approvals.types import ApprovalRequest
 from agenttool_otel.context import AgentContext, current_context
 from agenttool_otel.drivers import run
 from agenttool_otel.errors import ApprovalError
@@ -39,10 +35,9 @@ __all__ = [
     "ToolPosture",
     "check_tool",
     "describe",
-    "managed_tools",
+    "described_tools",
     "permission_functions",
-    "posture_markdown",
-    "write_posture",
+    "without_secrets",
 ]
 
 PERMISSION_TOOLS: Final = ("agenttool.permissions.check", "agenttool.permissions.describe")
@@ -55,6 +50,8 @@ _PASSING: Final[tuple[dict[str, Any], ...]] = (
 """Verdicts of an evaluator that any gate should let pass; what a policy does with them is how a gate is found."""
 
 _MAX_PENDING: Final = 100
+_PAGE: Final = 1000
+_MAX_PAGES: Final = 50
 
 
 class ToolPosture(Record):
@@ -139,7 +136,7 @@ def describe(governor: Governor) -> Posture:
         governor: the Governor.
     """
     context = governor.effective(current_context())
-    tools = [_tool_posture(governor, tool, context) for tool in _tools(governor)]
+    tools = [_tool_posture(governor, tool, context) for tool in described_tools(governor)]
     pending, unreadable = _pending(governor, context)
     counters = governor.sessions.of(context).counters("")
     counters.pop("tool_calls", None)
@@ -216,15 +213,31 @@ def permission_functions(
 
     def permissions_describe() -> dict[str, Any]:
         """Tell what waits for an approval, which tools are always asked about or blocked, and what to do next."""
-        return _clean(governor, describe(governor).to_json_object())
+        return without_secrets(governor, describe(governor).to_json_object())
 
     return permissions_check, permissions_describe
+
+
+def without_secrets(governor: Governor, document: dict[str, Any]) -> dict[str, Any]:
+    """Return a document as it may leave the process.
+
+    Args:
+        governor: the Governor.
+        document: JSON data.
+    """
+    cleaned = governor.redactor.redact(document).value
+    return cleaned if isinstance(cleaned, dict) else {}
 
 
 # --- one tool --------------------------------------------------------------------------------------------------------
 
 
-def _tools(governor: Governor) -> list[GovernedTool]:
+def described_tools(governor: Governor) -> list[GovernedTool]:
+    """Return the tools that a posture describes, by id: all but the preflight tools themselves.
+
+    Args:
+        governor: the Governor.
+    """
     found = {tool.spec.tool_id: tool for tool in governor.tools if tool.spec.tool_id not in PERMISSION_TOOLS}
     return [found[tool_id] for tool_id in sorted(found)]
 
@@ -238,7 +251,7 @@ def _preflight(
 ) -> Preflight:
     call = Invocation(tool.spec, context, preflight=True)
     call.call_kwargs = dict(arguments)
-    return governor.told(run(call, governor.pipeline.preflight(call, tool.json_target()), governor))
+    return governor.told(run(call, governor.pipeline.preflight(call, tool.json_target(preflight=True)), governor))
 
 
 def _tool_posture(governor: Governor, tool: GovernedTool, context: AgentContext) -> ToolPosture:
@@ -292,17 +305,21 @@ _UNAVAILABLE: Final = frozenset({"blocked_tool", "setup_required", "schema_not_l
 
 def _pending(governor: Governor, context: AgentContext) -> tuple[list[JsonObject], bool]:
     """Return this session's open requests; another tenant's or session's are nobody else's business."""
+    mine: list[ApprovalRequest] = []
     try:
-        requests = governor.approvals.store.list(ApprovalStatus.PENDING, limit=1000)
+        for page in range(_MAX_PAGES):
+            found = governor.approvals.store.list(ApprovalStatus.PENDING, limit=_PAGE, offset=page * _PAGE)
+            mine += [
+                request
+                for request in found
+                if request.tenant == context.tenant
+                and request.session_id == context.session_id
+                and request.actor_id == context.actor
+            ]
+            if len(mine) >= _MAX_PENDING or len(found) < _PAGE:
+                break
     except ApprovalError:
         return [], True
-    mine = [
-        request
-        for request in requests
-        if request.tenant == context.tenant
-        and request.session_id == context.session_id
-        and request.actor_id == context.actor
-    ]
     return [
         {
             "request_id": request.request_id,
@@ -327,131 +344,3 @@ def _next_step(posture: Posture) -> str:
         said = (posture.evaluation or {}).get("next_step")
         return str(said) if said else "get a passing verdict of the evaluator before you call what waits for it"
     return "call permissions_check with the planned arguments before a call that may be asked about"
-
-
-# --- files for agents that read files ---------------------------------------------------------------------------------
-
-
-def managed_tools(governor: Governor) -> list[dict[str, Any]]:
-    """Return what openboa keeps in ``managed-tools.json``: each tool's contract, with its policy as it is now.
-
-    Args:
-        governor: the Governor.
-    """
-    context = governor.effective(current_context())
-    found = []
-    for tool in _tools(governor):
-        stands = _tool_posture(governor, tool, context)
-        interface = tool.spec.interface
-        found.append(
-            {
-                "name": stands.name,
-                "toolId": stands.tool_id,
-                "description": tool.spec.declaration.description,
-                "inputSchema": dict(tool.spec.check.schema),
-                "outputSchema": tool.spec.output_check.schema if tool.spec.output_check is not None else None,
-                "ownership": stands.ownership,
-                "permissionPolicy": stands.permission_policy,
-                "effects": stands.write_effects,
-                "readOnly": stands.read_only,
-                "destructive": stands.destructive,
-                "interruptBehavior": str(interface.interrupt_behavior),
-            }
-        )
-    return found
-
-
-def posture_markdown(posture: Posture) -> str:
-    """Write a posture as Markdown; nothing in it can end its cell or start markup of its own.
-
-    Args:
-        posture: the posture.
-    """
-    engines = ", ".join(f"{entry['name']} {entry['revision']}" for entry in posture.policy.get("engines", ()))
-    lines = [
-        "# Permission posture",
-        "",
-        f"Described at {posture.described_at.isoformat()} for {_cell(posture.actor or 'nobody in particular')}, "
-        f"session {_cell(posture.session_id or '-')}, mode {_cell(posture.mode)}.",
-        f"Policy: {_cell(engines or 'none')}, {_cell(str(posture.policy.get('mode', '')))}.",
-        "",
-        f"**Next step:** {_cell(posture.next_step)}",
-        "",
-        "## Pending confirmations",
-        "",
-    ]
-    if posture.pending_unreadable:
-        lines += ["The approval store can't be read.", ""]
-    lines += [
-        f"- {_cell(entry['tool'])} {_code(entry['arguments'])}: {_cell(entry['reason'])} "
-        f"(request {_cell(entry['request_id'])})"
-        + "".join(f"; instead: {_cell(str(a.get('tool')))} {_code(a.get('arguments'))}" for a in entry["alternatives"])
-        for entry in posture.pending
-    ] or ["None."]
-    if posture.evaluation is not None:
-        lines += ["", "## Evaluator", "", _code(posture.evaluation)]
-    lines += ["", "## Tools", "", "| Tool | Policy | Evaluator | Rule | Reason |", "|---|---|---|---|---|"]
-    for tool in posture.tools:
-        gate = "blocks" if tool.evaluator_blocked else "gated" if tool.evaluator_gated else "-"
-        cells = (tool.name, tool.permission_policy, gate, tool.rule or "-", tool.reason or "-")
-        lines.append("| " + " | ".join(_cell(cell) for cell in cells) + " |")
-    return "\n".join([*lines, ""])
-
-
-def write_posture(governor: Governor, folder: str | Path) -> list[Path]:
-    """Write ``permission-posture.json``, ``permission-posture.md`` and ``managed-tools.json``, each at one stroke.
-
-    Args:
-        governor: the Governor.
-        folder: where to; made if it is not there.
-
-    Returns:
-        The files.
-
-    Raises:
-        OSError: a file can't be written; what was there before is still whole.
-    """
-    place = Path(folder)
-    place.mkdir(parents=True, exist_ok=True)
-    posture = Posture.from_json_object(_clean(governor, describe(governor).to_json_object()))
-    tools = _clean(governor, {"tools": managed_tools(governor)})
-    return [
-        _write(place / "permission-posture.json", _json(posture.to_json_object())),
-        _write(place / "permission-posture.md", posture_markdown(posture).encode()),
-        _write(place / "managed-tools.json", _json(tools)),
-    ]
-
-
-def _clean(governor: Governor, document: dict[str, Any]) -> dict[str, Any]:
-    cleaned = governor.redactor.redact(document).value
-    return cleaned if isinstance(cleaned, dict) else {}
-
-
-def _json(document: Mapping[str, Any]) -> bytes:
-    return orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS, default=str) + b"\n"
-
-
-def _write(path: Path, content: bytes) -> Path:
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(name, path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(name)
-        raise
-    return path
-
-
-_MARKUP: Final = str.maketrans({char: f"\\{char}" for char in "\\`*_[]<>|#!~"})
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.split())[:500].translate(_MARKUP)
-
-
-def _code(value: Any) -> str:
-    return _cell(orjson.dumps(value, default=str).decode())

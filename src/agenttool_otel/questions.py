@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from agenttool_otel.approvals.types import ApprovalRequest
+from agenttool_otel.context import AgentContext
 from agenttool_otel.echoes import echoes_of
 from agenttool_otel.invocation import Invocation
 from agenttool_otel.policy.types import Verdict
@@ -64,8 +65,17 @@ class Questions:
             arguments_preview=preview.value if isinstance(preview.value, dict) else {"arguments": "[redacted]"},
             input_schema=spec.check.schema,
             alternatives=shown(verdict.alternatives),
-            suggested_updates=shown(verdict.suggested_updates),
-            approver_roles=list(verdict.extra.get("approver_roles", ())),
+            suggested_updates=shown([one for one in verdict.suggested_updates if _acceptable(one, context)]),
+            approver_roles=list(verdict.approver_roles),
             created_at=now,
             expires_at=now + timedelta(seconds=self._ttl),
         )
+
+
+def _acceptable(suggestion: Mapping[str, Any], context: AgentContext) -> bool:
+    """Tell whether a call has the scope of a grant: without a session, nothing can be remembered for it."""
+    if suggestion.get("type") != "grant":
+        return True
+    scope = suggestion.get("scope", "session")
+    named = {"session": context.session_id, "actor": context.actor, "tenant": context.tenant}
+    return scope not in named or bool(named[scope])

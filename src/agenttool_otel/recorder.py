@@ -245,7 +245,9 @@ class Recorder:
             pointers = (*pointers, *call.verdict.redact_input)
         text = self._captured(call, "arguments", call.observable_input, pointers)
         if self._capture_span:
-            call.span.set_attribute(GenAI.TOOL_CALL_ARGUMENTS, text)
+            self.telemetry.attribute(call.span, GenAI.TOOL_CALL_ARGUMENTS, text)
+            description = self._captured(call, "description", call.spec.declaration.description, ())
+            self.telemetry.attribute(call.span, GenAI.TOOL_DESCRIPTION, description)
         if self._capture_event:
             self.emit(call, Event.INVOCATION_STARTED, {GenAI.TOOL_CALL_ARGUMENTS: text})
 
@@ -295,6 +297,7 @@ class Recorder:
             call: the call.
             verdict: the verdict; not changed, it may be the cache's.
         """
+        verdict = self._cleaned_names(verdict)
         message = verdict.message
         if not message:
             return verdict
@@ -305,6 +308,15 @@ class Recorder:
             if echoes is not None:
                 text = self._clean_reason(echoes.text(message))
         return verdict if text == message else replace(verdict, message=text)
+
+    def _cleaned_names(self, verdict: Verdict) -> Verdict:
+        """Redact what names a verdict's rules and path: a policy may have put an argument there."""
+        refs = tuple(map(self._clean_reason, verdict.rule_refs))
+        ref = self._clean_reason(verdict.rule_ref) if verdict.rule_ref else ""
+        path = self._clean_reason(verdict.blocked_path) if verdict.blocked_path else verdict.blocked_path
+        if (refs, ref, path) == (verdict.rule_refs, verdict.rule_ref, verdict.blocked_path):
+            return verdict
+        return replace(verdict, rule_refs=refs, rule_ref=ref, blocked_path=path)
 
     def redacted(self, call: Invocation, target: str, redactions: Any, state: RedactionState) -> None:
         """Remember and tell what was redacted: kinds, pointers and counts, never a value.
@@ -363,7 +375,7 @@ class Recorder:
             shown = call.model_value if call.items is not None and call.kept is not None else call.delivered
             text = self._captured(call, "result", shown, pointers)
             if self._capture_span:
-                call.span.set_attribute(GenAI.TOOL_CALL_RESULT, text)
+                self.telemetry.attribute(call.span, GenAI.TOOL_CALL_RESULT, text)
             if self._capture_event:
                 attributes[GenAI.TOOL_CALL_RESULT] = text
         self.emit(call, Event.RESULT_CREATED, attributes)
@@ -417,12 +429,18 @@ class Recorder:
         """
         call.ended_ns = time.time_ns()
         duration = time.perf_counter() - call.t0
+        try:
+            self._end(call, duration)
+        except BaseException as error:
+            self.telemetry.losses.note("end", error)
+
+    def _end(self, call: Invocation, duration: float) -> None:
         error_class = call.error.error_class.value if call.error is not None else None
         telemetry = self.telemetry
         terminal = _TERMINAL_EVENTS.get(call.status)
         if terminal is not None:
             self.verbose(call, terminal)
-        if call.span.is_recording():
+        if telemetry.recording(call.span):
             telemetry.end(
                 call.span,
                 owned=call.owned,

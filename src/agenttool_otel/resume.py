@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opentelemetry.trace import Link, SpanContext, TraceFlags
 
+from agenttool_otel.binding import bind_again, bind_json
 from agenttool_otel.context import AgentContext, current_context
 from agenttool_otel.drivers import Steps, arun, run
 from agenttool_otel.envelope import to_result
@@ -17,7 +18,6 @@ from agenttool_otel.names import ApprovalStatus, ErrorClass
 from agenttool_otel.pipeline import Target
 from agenttool_otel.pipeline.paused import PausedCall
 from agenttool_otel.records import ToolResult
-from agenttool_otel.tool import bind_json
 
 if TYPE_CHECKING:
     from agenttool_otel.approvals.types import StoredCall
@@ -39,6 +39,7 @@ def resume_call(governor: Governor, invocation_id: str) -> ToolResult:
     Raises:
         ApprovalNotFound: no call of that id waits.
         UnknownTool: this process has no tool of that id.
+        InstanceMissing: it is a method whose instance this process does not know; the approval stays unused.
         TypeError: the tool is asynchronous.
     """
     going = _plan(governor, invocation_id, governor.approvals.waiting(invocation_id), asynchronous=False)
@@ -63,6 +64,7 @@ async def aresume_call(governor: Governor, invocation_id: str) -> ToolResult:
     Raises:
         ApprovalNotFound: no call of that id waits.
         UnknownTool: this process has no tool of that id.
+        InstanceMissing: it is a method whose instance this process does not know; the approval stays unused.
     """
     stored = await asyncio.to_thread(governor.approvals.waiting, invocation_id)
     going = _plan(governor, invocation_id, stored, asynchronous=True)
@@ -124,8 +126,8 @@ def _plan(governor: Governor, invocation_id: str, stored: StoredCall, *, asynchr
     else:
         target = _through_this_door(tool.json_target(), tool.spec.name, asynchronous)
         call.call_kwargs = dict(stored.original_arguments)
-    if target.bind is bind_json:  # it reads an object of arguments, not the call that it made of one
-        call.call_args, call.call_kwargs = (), dict(stored.original_arguments)
+    if paused is not None and target.bind is bind_json:  # they have been read already
+        target = replace(target, bind=bind_again)
     return _Going(call, governor.pipeline.run(call, target, asking_span(stored.context)), paused)
 
 

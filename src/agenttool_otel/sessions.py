@@ -43,19 +43,45 @@ class Session:
             "result_bytes": self.result_bytes,
         }
 
-    def ran(self, tool_id: str, size: int | None) -> None:
-        """Count one executed call.
+    def admit(self, tool_id: str) -> dict[str, int]:
+        """Count a call that is about to be decided, and return the counters as they were before it.
+
+        Both at once: of calls that a model makes in parallel each sees the ones before it, so that together they can't
+        spend more than is left. A call that is not let through is given back.
+
+        Args:
+            tool_id: the tool.
+        """
+        with self._lock:
+            seen = self.counters(tool_id)
+            if tool_id not in self._exempt:
+                self.calls += 1
+                self._tools[tool_id] = seen["tool_calls"] + 1
+        return seen
+
+    def give_back(self, tool_id: str) -> None:
+        """Take back the count of a call that does not run.
+
+        Args:
+            tool_id: the tool.
+        """
+        if tool_id in self._exempt:
+            return
+        with self._lock:
+            self.calls -= 1
+            self._tools[tool_id] -= 1
+
+    def returned(self, tool_id: str, size: int | None) -> None:
+        """Count the bytes of a result.
 
         Args:
             tool_id: the tool.
             size: bytes of its result, when known.
         """
-        if tool_id in self._exempt:
+        if not size or tool_id in self._exempt:
             return
         with self._lock:
-            self.calls += 1
-            self._tools[tool_id] = self._tools.get(tool_id, 0) + 1
-            self.result_bytes += size or 0
+            self.result_bytes += size
 
     def asked(self) -> None:
         """Count one ask."""
@@ -116,7 +142,7 @@ class SessionBook:
 
     def __init__(self, limit: int = 10_000) -> None:
         self.exempt: set[str] = set()
-        self._sessions: OrderedDict[str, Session] = OrderedDict()
+        self._sessions: OrderedDict[tuple[str, str, str], Session] = OrderedDict()
         self._limit = limit
         self._lock = threading.Lock()
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 from agenttool_otel.invocation import Invocation
 from agenttool_otel.names import AbortReason, InvocationStatus
 from agenttool_otel.results.items import ItemCleaner
+from agenttool_otel.results.readable import is_measured
 from agenttool_otel.results.size import measure
 from agenttool_otel.results.stream import StreamCollector, StreamOutcome
 
@@ -131,6 +132,8 @@ class StreamTap:
 
     def _limited(self, item: Any) -> Any:
         cost = len(item) if type(item) is str else _size(item)
+        if cost is not None and not is_measured(item, cost):
+            cost = None
         if self._left is not None and cost is not None and cost <= self._left and not self._withheld:
             self._left -= cost
             return item

@@ -41,14 +41,17 @@ class _Scope:
 class _Tally:
     """Counts the items and, where it is known without work, the bytes of a stream."""
 
-    __slots__ = ("items", "size")
+    __slots__ = ("_overheard", "items", "size")
 
-    def __init__(self) -> None:
+    def __init__(self, call: Invocation) -> None:
+        self._overheard = call.overheard
         self.items = 0
         self.size: int | None = 0
 
     def add(self, item: Any) -> None:
         self.items += 1
+        if self._overheard is not None:
+            self._overheard(item)
         if self.size is not None:
             try:
                 size = size_of(item)
@@ -76,7 +79,7 @@ def stream(call: Invocation, steps: Steps, services: Services, outer: Context) -
         otel_context.detach(token)
     if effect is None:
         raise call.exception or outcome_of(call)
-    scope, tally = _Scope(call, outer), _Tally()
+    scope, tally = _Scope(call, outer), _Tally(call)
     body: Any = None
     sent: Any = None
     thrown: BaseException | None = None
@@ -123,7 +126,7 @@ async def astream(call: Invocation, steps: Steps, services: Services, outer: Con
         otel_context.detach(token)
     if effect is None:
         raise call.exception or outcome_of(call)
-    scope, tally = _Scope(call, outer), _Tally()
+    scope, tally = _Scope(call, outer), _Tally(call)
     sent: Any = None
     thrown: BaseException | None = None
     try:

@@ -1,7 +1,7 @@
 """Public helpers for the tests of programs that use this package: capture what calls leave, and state decisions.
 
-``capture()`` gives a Governor that records into memory; ``StaticEngine`` answers with the decisions that a test wants,
-without Rego. Needs opentelemetry-sdk.
+``capture()`` gives a Governor that records into memory; it alone needs opentelemetry-sdk (the ``cli`` extra has it).
+``StaticEngine`` answers with the decisions that a test wants, without Rego.
 """
 
 from __future__ import annotations
@@ -9,14 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
-
-from opentelemetry.sdk.metrics import MeterProvider
-from opentelemetry.sdk.metrics.export import InMemoryMetricReader
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from opentelemetry.sdk.trace.sampling import Sampler
+from typing import TYPE_CHECKING, Any
 
 from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest
 from agenttool_otel.errors import PolicyEvaluationError
@@ -25,6 +18,12 @@ from agenttool_otel.names import Behavior, EntryPoint, FailClosedCause
 from agenttool_otel.policy.types import EngineAnswer, EngineCapabilities, PolicyInput
 from agenttool_otel.records import ToolEvent
 from agenttool_otel.telemetry import TelemetrySettings
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+    from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+    from opentelemetry.sdk.trace.sampling import Sampler
 
 __all__ = ["Capture", "FixedApprover", "StaticEngine", "capture", "decision"]
 
@@ -180,6 +179,12 @@ def capture(*, sampler: Sampler | None = None, **options: Any) -> Iterator[Captu
         options: arguments of Governor, and the fields of TelemetrySettings ``capture``, ``events``, ``verbose`` and
             ``span_mode``.
     """
+    from opentelemetry.sdk.metrics import MeterProvider
+    from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
     exporter, reader = InMemorySpanExporter(), InMemoryMetricReader()
     events: list[ToolEvent] = []
     tracer = TracerProvider(sampler=sampler) if sampler is not None else TracerProvider()

@@ -7,14 +7,15 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from agenttool_otel.binding import bind_json, rebind_python
 from agenttool_otel.catalog import Registry, ToolSpec
 from agenttool_otel.context import current_context, current_native_call
 from agenttool_otel.defaults import default_governor
 from agenttool_otel.drivers import arun, run
 from agenttool_otel.envelope import to_result
+from agenttool_otel.errors import InstanceMissing
 from agenttool_otel.invocation import Invocation
 from agenttool_otel.pipeline import Target
-from agenttool_otel.pipeline.inputs import differs
 from agenttool_otel.policy.preflight import Preflight
 from agenttool_otel.records import (
     ExecutionProfile,
@@ -23,112 +24,14 @@ from agenttool_otel.records import (
     ToolInterface,
     ToolResult,
 )
-from agenttool_otel.records.values import snapshot, to_json_value
 
 if TYPE_CHECKING:
     from agenttool_otel.governor import Governor
 
-__all__ = ["DEFAULT_TOOLS", "GovernedTool", "bind_json", "bind_python", "rebind_python", "shape_of"]
+__all__ = ["DEFAULT_TOOLS", "GovernedTool", "shape_of"]
 
 DEFAULT_TOOLS: Registry[GovernedTool] = Registry()
 """The tools that the default Governor is in charge of, whichever Governor that is when they are called."""
-
-_IMMUTABLE = frozenset({str, int, float, bool, bytes, type(None), complex})
-
-
-def bind_python(call: Invocation) -> None:
-    """Bind the arguments of a Python call: ``model_input`` is their JSON form, ``bound`` a copy of what will run.
-
-    Args:
-        call: the call with ``call_args`` and ``call_kwargs``.
-
-    Raises:
-        TypeError: the arguments don't fit the signature.
-    """
-    parameters = call.spec.parameters
-    if parameters is None:
-        raise TypeError("this tool takes no positional call")
-    bound = parameters.bind(call.call_args, call.call_kwargs)
-    flat = parameters.flatten(bound)
-    call.model_input = to_json_value(flat)  # type: ignore[assignment]
-    call.bound = bound
-    for value in bound.values():
-        if type(value) not in _IMMUTABLE:
-            # what runs is what was decided, even if the caller changes its list in the meantime
-            internal = parameters.internal
-            call.bound = {name: v if name in internal else snapshot(v) for name, v in bound.items()}
-            call.call_args, call.call_kwargs = parameters.unbind(call.bound)
-            return
-
-
-def bind_json(call: Invocation) -> None:
-    """Bind a model's JSON arguments: internal ones are refused, the others become what the annotations ask for.
-
-    Args:
-        call: the call, whose ``call_kwargs`` are the JSON arguments.
-
-    Raises:
-        ValueError: an argument is internal, or can't be read as its annotation.
-    """
-    spec = call.spec
-    parameters = spec.parameters
-    arguments = to_json_value(call.call_kwargs)
-    if not isinstance(arguments, dict):
-        raise ValueError("arguments are not an object")
-    call.model_input = arguments
-    if parameters is None:
-        call.bound = snapshot(arguments)
-        return
-    if not parameters.internal.isdisjoint(arguments):
-        raise ValueError("an internal argument was given")
-    call.bound = {}
-    if not spec.check.is_valid(arguments):
-        return  # the pipeline says what is wrong
-    call.bound = {name: parameters.coerce(name, value) for name, value in parameters.spread(arguments).items()}
-    call.call_args, call.call_kwargs = parameters.unbind(call.bound)
-
-
-def bind_again(call: Invocation) -> None:
-    """Bind the JSON arguments that another process permitted a call with; what can't be read as before stays JSON.
-
-    Args:
-        call: the call, with its inputs.
-    """
-    parameters, given = call.spec.parameters, call.permission_input
-    try:
-        call.bound = (
-            snapshot(given)
-            if parameters is None
-            else {name: parameters.coerce(name, value) for name, value in parameters.spread(given).items()}
-        )
-    except (TypeError, ValueError):
-        call.bound = {}
-
-
-def rebind_python(call: Invocation, before: dict[str, Any], after: dict[str, Any]) -> None:
-    """Put a changed JSON input into the Python arguments: what did not change stays the object it was.
-
-    Args:
-        call: the call.
-        before: permission input before the change.
-        after: permission input after it.
-
-    Raises:
-        ValueError: a changed value can't be read as its annotation.
-    """
-    parameters = call.spec.parameters
-    if parameters is None:
-        call.bound = call.call_kwargs = snapshot(after)
-        return
-    bound = dict(call.bound)
-    for name in parameters.flatten(bound):
-        if name not in after:
-            bound.pop(name, None)
-    for name, value in parameters.spread(after).items():
-        if name not in before or differs(before[name], value):
-            bound[name] = parameters.coerce(name, value)
-    call.bound = bound
-    call.call_args, call.call_kwargs = parameters.unbind(bound)
 
 
 class GovernedTool:
@@ -213,6 +116,7 @@ class GovernedTool:
 
         Raises:
             TypeError: the tool is asynchronous.
+            InstanceMissing: it is a method, taken from the class instead of from an instance.
         """
         if self.is_async:
             raise TypeError(f"{self.spec.name} is asynchronous: use ainvoke")
@@ -229,6 +133,9 @@ class GovernedTool:
 
         Returns:
             The tool_result.
+
+        Raises:
+            InstanceMissing: it is a method, taken from the class instead of from an instance.
         """
         call = self.plan({**(arguments or {}), **named})
         governor, target = self.governor, self.json_target()
@@ -248,7 +155,7 @@ class GovernedTool:
         """
         governor = self.governor
         call = self.plan({**(arguments or {}), **named}, preflight=True)
-        return governor.told(run(call, governor.pipeline.preflight(call, self.json_target()), governor))
+        return governor.told(run(call, governor.pipeline.preflight(call, self.json_target(preflight=True)), governor))
 
     async def acheck(self, arguments: Mapping[str, Any] | None = None, /, **named: Any) -> Preflight:
         """The same without blocking the event loop.
@@ -259,7 +166,9 @@ class GovernedTool:
         """
         governor = self.governor
         call = self.plan({**(arguments or {}), **named}, preflight=True)
-        return governor.told(await arun(call, governor.pipeline.preflight(call, self.json_target()), governor))
+        return governor.told(
+            await arun(call, governor.pipeline.preflight(call, self.json_target(preflight=True)), governor)
+        )
 
     # --- what the wrappers and the framework doors use ---------------------------------------------------------------
 
@@ -279,8 +188,18 @@ class GovernedTool:
         call.call_kwargs = dict(arguments)
         return call
 
-    def json_target(self) -> Target:
-        """Return what a JSON call of this tool runs."""
+    def json_target(self, *, preflight: bool = False) -> Target:
+        """Return what a JSON call of this tool runs.
+
+        Args:
+            preflight: nobody will run it, so that a method needs no instance.
+
+        Raises:
+            InstanceMissing: it is a method without its instance.
+        """
+        parameters = self.spec.parameters
+        if parameters is not None and parameters.receiver and not preflight and not inspect.ismethod(self.function):
+            raise InstanceMissing(f"{self.spec.name} is a method: it can't run without its instance")
         return Target(self.function, bind_json, rebind_python, is_async=self.is_async, collects=self.streams)
 
     def __repr__(self) -> str:

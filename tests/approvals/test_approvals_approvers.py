@@ -19,6 +19,7 @@ from approval_helpers import ARGS, a_request, no, yes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agenttool_otel import ConfigurationError, Governor
 from agenttool_otel.approvals.approvers import (
     CallbackApprover,
     ConsoleApprover,
@@ -30,6 +31,7 @@ from agenttool_otel.approvals.display import arguments_text, describe_arguments,
 from agenttool_otel.approvals.store import ApprovalStore
 from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest, Approver, AskLimit, AsyncApprover
 from agenttool_otel.errors import ApprovalConflict
+from agenttool_otel.testing import FixedApprover, StaticEngine, capture
 
 REQUEST = a_request()
 
@@ -378,3 +380,21 @@ def test_an_edit_of_an_unredacted_preview_is_what_was_typed(value: dict[str, Any
 def test_an_edit_that_is_no_plain_json_object_is_refused(text: str) -> None:
     with pytest.raises(ApprovalConflict):
         parse_edit(text)
+
+
+def test_a_function_is_an_approver() -> None:
+    asked: list[str] = []
+
+    def agree(request: ApprovalRequest) -> bool:
+        asked.append(request.tool_name)
+        return True
+
+    with capture(policy=StaticEngine("ask"), approver=agree) as captured:
+        assert captured.governor.govern(lambda: "ran", name="f")() == "ran"
+    assert asked == ["f"]
+
+
+@pytest.mark.parametrize("approver", [42, "me", FixedApprover, [lambda request: True]])
+def test_what_could_never_be_asked_is_no_approver(approver: Any) -> None:
+    with pytest.raises(ConfigurationError, match="approver"):
+        Governor(policy=StaticEngine("ask"), approver=approver)

@@ -65,6 +65,36 @@ def test_a_request_is_shown_by_its_id_or_its_invocations(store: ApprovalStore) -
     assert run("show", "appr_none").exit_code == EXIT_CODES["not_found"]
 
 
+def test_a_request_is_found_by_the_start_of_its_id_unless_that_is_ambiguous(store: ApprovalStore) -> None:
+    one, two = (store.create(a_request(), ARGS) for _ in range(2))
+    same = next(n for n in range(len(one.request_id)) if one.request_id[n] != two.request_id[n])
+    start = one.request_id[: max(8, same + 1)]
+    assert json.loads(run("show", start, "--json").output)["request_id"] == one.request_id
+    assert run("show", one.request_id[:4]).exit_code == EXIT_CODES["not_found"]
+    shared = one.request_id[:8]
+    assert run("show", shared).exit_code == (
+        EXIT_CODES["usage"] if two.request_id.startswith(shared) else EXIT_CODES["ok"]
+    )
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["list"], ["show", "appr_none"], ["approve", "appr_none", "-y"], ["verify"], ["grants"], ["revoke", "gr_none"]],
+)
+def test_a_store_that_is_not_there_is_told_and_not_made(path: Path, command: list[str]) -> None:
+    done = run(*command)
+    assert done.exit_code == EXIT_CODES["store_error"]
+    assert "no approval store" in done.output
+    assert list(path.parent.iterdir()) == []
+
+
+def test_an_id_is_never_broken_over_lines(store: ApprovalStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    request = store.create(a_request(message="a reason " * 20), ARGS)
+    for columns in ("80", ""):  # a narrow window, and a pipe
+        monkeypatch.setenv("COLUMNS", columns)
+        assert request.request_id in run("list").output
+
+
 def test_a_request_is_approved_and_rejected(store: ApprovalStore) -> None:
     one, two = (store.create(a_request(), ARGS) for _ in range(2))
     assert run("approve", one.request_id, *AS_ADA).exit_code == 0

@@ -211,6 +211,16 @@ def test_pickle_and_copies_of_governed_callables_stay_governed() -> None:
     assert again.tool.interface.is_read_only is True
 
 
+def test_a_tool_of_a_certain_governor_is_copied_but_not_pickled() -> None:
+    with capture(policy=StaticEngine("deny")) as captured:
+        governed = captured.governor.govern(place)
+        with pytest.raises(ConfigurationError, match="govern it again where it is loaded"):
+            pickle.dumps(governed)
+        for again in (copy.copy(governed), copy.deepcopy([governed])[0]):
+            with pytest.raises(ToolDenied):
+                again(Point(x=1, y=2), Path("a"))
+
+
 def test_governing_twice_is_refused_unless_nothing_is_added() -> None:
     governed = govern(place)
     assert govern(governed) is governed
@@ -392,3 +402,41 @@ def test_a_large_result_is_kept_outside_and_previewed_for_the_model() -> None:
         assert captured.span.attributes["agenttool.result.persistence"] == "preview_and_persist"
         assert captured.span.attributes["agenttool.result.size_bytes"] == len(text)
         assert "tool.result.persisted" in [e.name for e in captured.span.events]
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_call_whose_time_is_over_is_not_run_again_at_either_door(is_async: bool) -> None:
+    import time
+
+    from agenttool_otel import ToolTimeout
+
+    attempts: list[int] = []
+
+    def slow() -> None:
+        attempts.append(1)
+        time.sleep(0.5)
+
+    async def aslow() -> None:
+        attempts.append(1)
+        await asyncio.sleep(0.5)
+
+    with capture(policy=StaticEngine("allow")) as captured:
+        retry = {"max_attempts": 3, "initial_delay_ms": 1, "retry_on": ["timeout"]}
+        governed = captured.governor.govern(aslow if is_async else slow, timeout_ms=50, retry=retry)
+        with pytest.raises(ToolTimeout):
+            asyncio.run(governed()) if is_async else governed()
+        assert attempts == [1]
+
+
+def test_a_timeout_that_an_async_tool_raises_itself_is_tried_again() -> None:
+    attempts: list[int] = []
+
+    async def flaky() -> str:
+        attempts.append(1)
+        if len(attempts) < 2:
+            raise TimeoutError("the server")
+        return "up"
+
+    with capture(policy=StaticEngine("allow")) as captured:
+        retry = {"max_attempts": 3, "initial_delay_ms": 1}
+        assert asyncio.run(captured.governor.govern(flaky, timeout_ms=60_000, retry=retry)()) == "up"

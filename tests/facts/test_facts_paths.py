@@ -381,14 +381,15 @@ def test_resolution_agrees_with_the_operating_system(
     text = "/".join(parts)
     fact = fact_of(text, env)
     if fact["rejected"] == "loop":
-        with pytest.raises(OSError):
-            os.stat(base / text)
-    elif fact["exists"]:
-        assert fact["resolved"] == os.path.realpath(f"{base}/{text}")
-        status = os.stat(f"{base}/{text}")
+        assert any(_refused(f"{base}/{reading}") for reading in (text, os.path.normpath(text)))
+        return
+    assert fact["resolved"] == os.path.realpath(f"{base}/{text}")
+    assert fact["exists"] == os.path.exists(fact["resolved"])
+    if fact["exists"]:
+        status = os.stat(fact["resolved"])
         assert fact["identity"] == f"{status.st_dev}:{status.st_ino}"
         real = fact["resolved"]
-        assert fact["inside"] == (
+        assert fact["inside"] <= (
             (real == str(base) or real.startswith(f"{base}/"))
             and fact["escapes"] is False
             and fact["roots"] != []
@@ -396,6 +397,51 @@ def test_resolution_agrees_with_the_operating_system(
         )
     else:
         assert not os.path.exists(f"{base}/{text}")
+
+
+def _refused(text: str) -> bool:
+    try:
+        os.stat(text)
+    except OSError:
+        return True
+    return False
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["l", "m", "a/l", "a/b/l"]),
+            st.sampled_from(["a/b", "../out", "../../out", ".env", "gone", "../.env", "b", "..", "gone/../.env"]),
+        ),
+        max_size=4,
+    ),
+    st.lists(st.sampled_from(["a", "b", "l", "m", "..", "..", "ghost", "file", ".env"]), min_size=1, max_size=6),
+)
+def test_a_path_is_inside_only_where_every_reader_stays_inside(
+    tmp_path_factory: pytest.TempPathFactory, links: list[tuple[str, str]], parts: list[str]
+) -> None:
+    # Path.resolve() and realpath go on behind a name that is not there; abspath and normpath never look at links.
+    base = Path(os.path.realpath(tmp_path_factory.mktemp("readers", numbered=True)))
+    project = base / "proj"
+    (project / "a" / "b").mkdir(parents=True)
+    (base / "out").mkdir()
+    for place in (project / ".env", project / "file", project / "a" / "file", base / "out" / "file"):
+        place.write_text("x")
+    for name, target in links:
+        if not os.path.lexists(project / name):
+            (project / name).symlink_to(target)
+    env = FactEnvironment(roots=(str(project),), cwd=str(project))
+    text = "/".join(parts)
+    fact = fact_of(text, env)
+    whole = f"{project}/{text}"
+    readers = {os.path.realpath(whole), os.path.realpath(os.path.normpath(whole)), str(Path(whole).resolve())}
+    if fact["inside"]:
+        assert all(f"{real}/".startswith(f"{project}/") for real in readers), fact
+    if fact["certain"]:
+        assert len(readers) == 1, fact
+    if fact["inside"] and fact["rejected"] is None and any(real.endswith("/.env") for real in readers):
+        assert fact["sensitive"] == "credential", fact
 
 
 @pytest.mark.parametrize(
@@ -437,3 +483,85 @@ def test_a_megabyte_of_anything_takes_less_than_a_tenth_of_a_second(piece: str) 
 @given(st.text(alphabet=string.ascii_letters + string.digits + ".-", max_size=20))
 def test_texts_without_case_or_look_alikes_have_one_skeleton(text: str) -> None:
     assert skeleton(text) == skeleton(text.upper()) == skeleton(text.lower())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ghost/../link",
+        "no/such/../../link",
+        "ghost/.././link",
+        "dangling/../link",
+        "folder/../link",
+        "folder/../ghost/../link",
+        "x/../y/../link",
+    ],
+)
+def test_parent_references_behind_a_missing_name_or_a_link_do_not_hide_where_the_path_leads(
+    tmp_path: Path, text: str
+) -> None:
+    project = tmp_path / "proj"
+    (project / "sub" / "a" / "b").mkdir(parents=True)
+    (tmp_path / "outside").write_text("x")
+    (project / "link").symlink_to(tmp_path / "outside")
+    (project / "folder").symlink_to("sub/a/b")
+    (project / "dangling").symlink_to("sub/none")
+    env = FactEnvironment(roots=(str(project),), cwd=str(project))
+    fact = fact_of(text, env)
+    assert (fact["inside"], fact["escapes"]) == (False, True)
+    (project / "link").unlink()
+    (project / ".env").write_text("x")
+    (project / "link").symlink_to(".env")
+    assert fact_of(text, env)["sensitive"] == "credential"
+
+
+def test_a_path_that_readers_take_for_two_files_inside_is_not_certain(tmp_path: Path) -> None:
+    (tmp_path / "sub" / "a").mkdir(parents=True)
+    (tmp_path / "folder").symlink_to("sub/a")
+    (tmp_path / "notes").write_text("x")
+    (tmp_path / "sub" / "notes").write_text("x")
+    env = FactEnvironment(roots=(str(tmp_path),), cwd=str(tmp_path))
+    assert fact_of("folder/../notes", env)["certain"] is False
+    assert fact_of("sub/../notes", env)["certain"] is True
+    assert fact_of("ghost/../notes", env)["certain"] is True
+
+
+@pytest.mark.parametrize("text", ["out/x", "sub/../out/x"])
+def test_leaving_a_root_that_was_given_by_a_links_name_is_an_escape(tmp_path: Path, text: str) -> None:
+    project = tmp_path / "proj"
+    (project / "sub").mkdir(parents=True)
+    (tmp_path / "outside").mkdir()
+    (project / "out").symlink_to(tmp_path / "outside")
+    (tmp_path / "root_link").symlink_to(project)
+    for start in (project, tmp_path / "root_link"):
+        env = FactEnvironment(roots=(str(tmp_path / "root_link"),), cwd=str(start))
+        fact = fact_of(text, env)
+        assert (fact["inside"], fact["escapes"]) == (False, True)
+        assert fact_of("sub/x", env)["inside"] is True
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("\u0153uvre.txt", "\u0110or\u0111e.md", "b\u00f8ger.txt", "ma\u0142e.txt", "K\u0131rm\u0131z\u0131.txt"),
+        *("\u00c6gir.md", "\uff08\u6700\u7ec8\u7248\uff09.docx", "\uff01.md", "\uff1a7\u6708.txt", "x\u00b2.txt"),
+        *("\u00bd.md", "\u21165.txt", "a\u2122.md", "\u00b5m.txt", "\ufb01n.txt", "wait\u2026.md", "a\u2011b.txt"),
+        *("a\u00a0b.txt", "10.30.00\u202fAM.png", "\u2764\ufe0f.md", "1\ufe0f\u20e3.md"),
+        *("\U0001f469\u200d\U0001f469\u200d\U0001f467.png", "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645.txt"),
+    ],
+)
+def test_names_as_people_write_them_are_not_confusable(text: str) -> None:
+    fact = fact_of(text)
+    assert (fact["confusable"], fact["rejected"], fact["windows"]) == (False, None, [])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("p\u0430ypal.txt", "a\u200bb", "a\u202eb", "\uff0eenv", "\uff0e\uff0e/x", "a\uff0fb", "a\u2215b", "\u2025/x"),
+        *("\uff5e/x", "a\u200db", "a\ufe0fb", "\uff04HOME", "\u2100x", "pa\u0131\u0430", "\ufe52env", "a\u2024b"),
+        *("\u0441onfig", "\u200c\u0645", "x\u2044y"),
+    ],
+)
+def test_letters_that_mislead_a_reader_or_a_program_are_confusable(text: str) -> None:
+    assert fact_of(text)["confusable"] is True

@@ -45,9 +45,9 @@ def test_no_command_of_the_corpus_that_changes_something_is_called_read_only(sha
     assert bad == []
 
 
-def test_nine_of_ten_reading_commands_of_the_corpus_are_proven(shared: list[dict[str, str]]) -> None:
+def test_seven_of_eight_reading_commands_of_the_corpus_are_proven(shared: list[dict[str, str]]) -> None:
     rows = [row for row in shared if row["expected"] == "read_only"]
-    assert sum(fact(row["input"])["read_only"] for row in rows) >= 0.9 * len(rows)
+    assert sum(fact(row["input"])["read_only"] for row in rows) >= 0.875 * len(rows)
 
 
 def test_reading_credentials_is_never_a_plain_read(shared: list[dict[str, str]]) -> None:
@@ -161,6 +161,27 @@ def test_a_list_of_words_is_read_as_words() -> None:
         ("sed -i s/a/b/ f", False, True, True),
         ("cat < /dev/tcp/h/80", True, False, False),
         ("eval 'rm x'", False, True, True),
+        ("PATH=./bin ls", False, True, False),
+        ("LD_PRELOAD=./evil.so ls", False, True, False),
+        ("LD_LIBRARY_PATH=. cat f", False, True, False),
+        ("env -i LD_PRELOAD=./x ls", False, True, False),
+        ("fc -s", False, True, False),
+        ("nm --plugin ./x.so f", False, True, False),
+        ("objdump --plugin ./x.so f", False, True, False),
+        ("rename 's/x/system(1)/e' a", False, True, True),
+        ("install -s --strip-program=./x a b", False, True, False),
+        ("patch -p1", False, True, False),
+        ("psql -c 'select 1'", True, True, False),
+        ("mysql -e 'select 1'", True, True, False),
+        ("file -z a.gz", False, True, False),
+        ("diff -l a b", False, True, False),
+        ("arch -x86_64 rm x", False, True, False),
+        ("mail -s x y", True, True, False),
+        ("gawk 'BEGIN{s=\"/inet/tcp/0/h/80\"; print 1 |& s}'", True, True, False),
+        ("awk 'BEGIN{\"/inet/tcp/0/h/80\" |& getline}'", True, True, False),
+        ("lsof -i", True, False, False),
+        ("who --lookup", True, False, False),
+        ("last -d", True, False, False),
         ("timeout 5 sudo sh -c 'dd if=a of=b'", False, True, True),
     ],
 )

@@ -30,6 +30,7 @@ ZONE = {
     "six.attacker.example": ["64:ff9b::a9fe:a9fe"],
     "mapped.attacker.example": ["::ffff:10.0.0.1"],
     "zone.attacker.example": ["fe80::1%eth0"],
+    "my_host.docs.python.org": ["151.101.64.223"],
     "fine.example.org": ["151.101.1.69"],
     "google.com.br": ["142.250.79.3"],
     "xn--mnchen-3ya.de": ["62.216.220.1"],

@@ -12,9 +12,10 @@ import pytest
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import ToolMessage
 from langchain_core.runnables import RunnableLambda
-from langchain_core.tools import BaseTool, InjectedToolCallId, Tool, ToolException, tool
+from langchain_core.tools import BaseTool, InjectedToolCallId, StructuredTool, Tool, ToolException, tool
 
-from agenttool_otel import ApprovalAnswer, ApprovalRequired, ToolDenied
+from agenttool_otel import ApprovalAnswer, ApprovalRequired, ConfigurationError, ToolDenied
+from agenttool_otel.names import ApprovalStatus
 from agenttool_otel.testing import FixedApprover, StaticEngine, capture, decision
 
 
@@ -97,6 +98,16 @@ def test_a_pickled_tool_comes_back_governed() -> None:
     again = pickle.loads(pickle.dumps(govern_default(made)))
     assert type(again).agenttool.spec.name == "loud"
     assert again.name == "loud"
+
+
+def test_a_tool_of_a_certain_governor_is_copied_but_not_pickled() -> None:
+    with capture(policy=StaticEngine("deny")) as captured:
+        governed = captured.governor.govern(Tool(name="loud", func=str.upper, description="Shout."))
+        with pytest.raises(ConfigurationError, match="govern it again where it is loaded"):
+            pickle.dumps(governed)
+        for again in (copy.copy(governed), copy.deepcopy(governed), governed.model_copy()):
+            with pytest.raises(ToolDenied):
+                again.invoke("a")
 
 
 def govern_default(made: BaseTool) -> BaseTool:
@@ -228,3 +239,25 @@ def test_a_governed_object_leaves_the_given_one_alone() -> None:
     with capture(policy=StaticEngine("deny")) as captured:
         captured.governor.govern(shout)
         assert shout.invoke({"text": "a"}) == "A"
+
+
+@pytest.mark.parametrize("name", ["text", "input"])
+def test_an_approved_call_that_its_process_forgot_is_refused_and_its_approval_is_kept(name: str) -> None:
+    def act(**given: str) -> str:
+        raise AssertionError("ran")
+
+    schema = {"type": "object", "properties": {name: {"type": "string"}}}
+    made = StructuredTool(name="act", description="Act.", args_schema=schema, func=act)
+    with capture(policy=StaticEngine("ask")) as captured:
+        governor = captured.governor
+        governed = governor.govern(made)
+        with pytest.raises(ApprovalRequired) as asked:
+            governed.invoke({name: "a"})
+        store, request_id = governor.approvals.store, asked.value.request_id
+        store.answer(request_id, ApprovalAnswer(True, answered_by="user:bob"))
+        governor.pipeline.paused.take(asked.value.invocation_id)
+        result = governor.resume(asked.value.invocation_id)
+        assert result.is_error
+        assert "process that asked" in result.error.message
+        assert store.get(request_id).status is ApprovalStatus.APPROVED
+        assert type(governed).agenttool.check({name: "a"}).behavior == "ask"

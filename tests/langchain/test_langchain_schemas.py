@@ -10,8 +10,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, InjectedToolArg, InjectedToolCallId, StructuredTool, Tool, tool
 from pydantic.errors import PydanticInvalidForJsonSchema
 
-from agenttool_otel import Governor, govern
-from agenttool_otel.testing import StaticEngine
+from agenttool_otel import govern
 
 lc_runtime = pytest.importorskip("langchain.tools")
 ToolRuntime = lc_runtime.ToolRuntime
@@ -136,13 +135,3 @@ def test_the_declaration_shows_a_model_no_injected_argument() -> None:
         for handle in (type(govern(tool(**options)(function))).agenttool, govern(function).tool):  # type: ignore[attr-defined]
             schema = handle.declaration.input_contract.model_input_schema
             assert set(schema["properties"]) == {"query"}, name
-
-
-def test_facts_can_stand_in_the_tools_own_metadata() -> None:
-    made = tool(plain)
-    made.metadata = {"agenttool": {"read_only": True, "access_kinds": ["network"]}}
-    governed = Governor(policy=StaticEngine("allow")).govern(made, risk_level="high")
-    handle = type(governed).agenttool
-    assert handle.interface.is_read_only is True
-    assert handle.permission_profile.access_kinds == ["network"]
-    assert handle.permission_profile.risk_level == "high"

@@ -215,6 +215,51 @@ denials contains rule if some rule in data.agenttool.rules.paths.deny
         blocked = decider.decide(make_document({"tool.destructive": True}))
         assert (blocked.behavior, blocked.rule_ref) == (Behavior.DENY, "paths")
 
+    def test_a_second_opinion_that_nobody_would_record_is_refused(self) -> None:
+        engine = EmbeddedEngine(bundle_from_files(self.PACKAGES, origin="t"))
+        for packages, shadows in (((), 2), (["agenttool.rules.network"], 1)):
+            others = [Scripted(said("deny")) for _ in range(shadows)]
+            with pytest.raises(ConfigurationError, match="one shadow decision"):
+                Decider([engine], shadow_packages=packages, shadow_engines=others)
+
+    async def test_shadowed_packages_of_a_chain_are_asked_as_a_chain(self) -> None:
+        class Passing(Scripted):
+            def shadowing(self, packages: Any) -> Passing:
+                return self
+
+        engine = EmbeddedEngine(bundle_from_files(self.PACKAGES, origin="t"))
+        decider = Decider([Passing(said("passthrough")), engine], shadow_packages=["agenttool.rules.network"])
+        document = make_document({"tool.open_world": True})
+        for verdict in (decider.decide(document), await decider.adecide(document)):
+            assert verdict.behavior is Behavior.ALLOW
+            assert verdict.shadow is not None
+            assert (verdict.shadow.behavior, verdict.shadow.rule_ref) == (Behavior.DENY, "network")
+
+    async def test_a_shadow_engine_gets_the_time_that_is_left(self) -> None:
+        given: list[float] = []
+
+        class Watched(Scripted):
+            def evaluate(self, entry_point: str, document: Any, *, timeout: float) -> EngineAnswer:
+                given.append(timeout)
+                return super().evaluate(entry_point, document, timeout=timeout)
+
+            async def aevaluate(self, entry_point: str, document: Any, *, timeout: float) -> EngineAnswer:
+                return self.evaluate(entry_point, document, timeout=timeout)
+
+        class Slow(Scripted):
+            def evaluate(self, entry_point: str, document: Any, *, timeout: float) -> EngineAnswer:
+                time.sleep(0.2)
+                return super().evaluate(entry_point, document, timeout=timeout)
+
+            async def aevaluate(self, entry_point: str, document: Any, *, timeout: float) -> EngineAnswer:
+                return self.evaluate(entry_point, document, timeout=timeout)
+
+        decider = Decider([Slow(said("allow"))], shadow_engines=[Watched(said("deny"))], timeout=1.0)
+        decider.decide(make_document())
+        await decider.adecide(make_document())
+        assert len(given) == 2
+        assert max(given) <= 0.8
+
     def test_it_follows_a_reload(self) -> None:
         engine = EmbeddedEngine(bundle_from_files(self.PACKAGES, origin="t"))
         decider = Decider([engine], shadow_packages=["agenttool.rules.network"])

@@ -73,3 +73,25 @@ def test_errors_and_swaps_are_those_of_the_embedded_engine() -> None:
         engine.evaluate(DECISION, make_document({"input": {"text": big}}), timeout=20)
     assert engine.evaluate(DECISION, make_document({"input": {"text": big[:1000]}}), timeout=20).value == big[:1000]
     engine.close()
+
+
+def test_it_works_in_a_process_with_very_many_open_files() -> None:
+    resource = pytest.importorskip("resource", reason="limits of descriptors are a matter of POSIX")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 4096
+    if hard != resource.RLIM_INFINITY and hard < wanted:
+        pytest.skip(f"this system allows {hard} descriptors only")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    opened: list[int] = []
+    try:
+        while not opened or opened[-1] < 1100:
+            opened.append(os.open(os.devnull, os.O_RDONLY))
+        engine = IsolatedEngine(bundle('decision := {"behavior": "allow"}'))
+        try:
+            assert Decider([engine], timeout=10).decide(make_document()).behavior is Behavior.ALLOW
+        finally:
+            engine.close()
+    finally:
+        for descriptor in opened:
+            os.close(descriptor)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

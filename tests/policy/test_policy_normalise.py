@@ -11,7 +11,7 @@ from policy_inputs import JSON
 
 from agenttool_otel.errors import PolicyError, PolicyEvaluationError, PolicyTimeout, PolicyUnavailable
 from agenttool_otel.names import Behavior, DecisionSource, FailClosedCause, ReasonType
-from agenttool_otel.policy.combine import no_decision, strictest
+from agenttool_otel.policy.combine import STRICTNESS, no_decision
 from agenttool_otel.policy.normalise import deny_for, normalise, normalise_obligations, normalise_visible
 from agenttool_otel.policy.types import EngineAnswer, Verdict
 
@@ -152,26 +152,29 @@ class TestFailure:
 class TestCombination:
     """deny > ask > allow; passthrough is no opinion; nobody decides: deny."""
 
-    @given(st.lists(st.sampled_from(list(Behavior)), max_size=5))
-    def test_the_strictest_opinion_wins(self, behaviors: list[Behavior]) -> None:
-        winner = strictest([Verdict(behavior=item) for item in behaviors]).behavior
-        opinions = [item for item in behaviors if item is not Behavior.PASSTHROUGH]
-        expected = next((item for item in (Behavior.DENY, Behavior.ASK, Behavior.ALLOW) if item in opinions), None)
-        assert winner is (expected or Behavior.DENY)
-
-    def test_obligations_of_every_opinion_are_kept(self) -> None:
-        winner = strictest(
-            [
-                Verdict(behavior=Behavior.ALLOW, redact_result=("/a",), max_inline_chars=5, persistence="ref_only"),
-                Verdict(behavior=Behavior.ASK, redact_result=("/b",), max_inline_chars=9, persistence="inline"),
-            ]
-        )
-        assert winner.behavior is Behavior.ASK
-        assert set(winner.redact_result) == {"/a", "/b"}
-        assert (winner.max_inline_chars, winner.persistence) == (5, "ref_only")
+    def test_a_denial_is_stricter_than_a_question_and_that_than_a_permission(self) -> None:
+        order = sorted(Behavior, key=STRICTNESS.__getitem__)
+        assert order == [Behavior.PASSTHROUGH, Behavior.ALLOW, Behavior.ASK, Behavior.DENY]
 
     def test_nobody_decided_is_a_deny(self) -> None:
         verdict = no_decision()
         assert (verdict.behavior, verdict.source) == (Behavior.DENY, DecisionSource.DEFAULT)
         assert verdict.fail_closed is FailClosedCause.NO_DECISION
-        assert strictest([]).behavior is Behavior.DENY
+
+
+@pytest.mark.parametrize(
+    "member",
+    ["obligation", "Obligations", "redact_result", "redact-result", "redactions", "max_inline_char", "approver_role"],
+)
+def test_a_member_that_looks_like_one_that_binds_is_malformed(member: str) -> None:
+    with pytest.raises(PolicyEvaluationError, match="looks like one that binds"):
+        normalise(EngineAnswer({"behavior": "allow", member: []}, "r"), engine="test")
+
+
+def test_other_members_are_kept() -> None:
+    document = {"behavior": "allow", "note": 1, "reason_code": "x", "ticket": None}
+    assert normalise(EngineAnswer(document, "r"), engine="test").extra == {
+        "note": 1,
+        "reason_code": "x",
+        "ticket": None,
+    }

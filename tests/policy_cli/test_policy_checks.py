@@ -194,3 +194,54 @@ def test_the_stock_bundle_itself_passes() -> None:
     assert status == 0
     failed = [check for check in report["checks"] if check["status"] == "failed"]
     assert failed == []
+
+
+@pytest.mark.usefixtures("no_opa")
+@pytest.mark.parametrize("wrong", ["denny", "allows", "asks"])
+def test_a_set_that_no_decision_asks_is_told_with_what_was_meant(project: Path, wrong: str) -> None:
+    text = rule_file("\tinput.tool.name").replace("deny contains", f"{wrong} contains")
+    write(project, {FILE: text})
+    report = run_json("check", project, "--json")[1]
+    check = _check(report, "reads")
+    assert check["status"] == "warned"
+    [problem] = check["problems"]
+    assert problem["file"] == FILE
+    assert f"data.agenttool.custom.more.{wrong} is asked by no decision (did you mean" in problem["message"]
+    assert run("check", project, "--strict").exit_code == 1
+
+
+@pytest.mark.usefixtures("no_opa")
+def test_data_that_is_not_there_is_told_with_what_is(project: Path) -> None:
+    body = "\tinput.session.counters.calls > data.agenttool.custom.more.limitt\n\thelper"
+    write(
+        project,
+        {
+            FILE: rule_file(body) + "\nhelper if data.agenttool.settings.budgets.session.calls\n",
+            "agenttool/custom/more/data.json": '{"limit": 3}',
+        },
+    )
+    check = _check(run_json("check", project, "--json")[1], "reads")
+    [problem] = check["problems"]
+    assert "data.agenttool.custom.more.limitt is neither a rule nor in a data file" in problem["message"]
+    assert "did you mean 'limit'?" in problem["message"]
+    assert problem["line"] == 11
+
+
+@pytest.mark.usefixtures("no_opa")
+def test_what_is_refused_on_purpose_is_told_so(project: Path) -> None:
+    write(project, {FILE: rule_file('\thttp.send({"method": "get", "url": "x"}).status_code == 200')})
+    assert "refused on purpose" in run("check", project).output
+
+
+@pytest.mark.usefixtures("no_opa")
+def test_misspelt_settings_fail_the_check(project: Path) -> None:
+    write(project, {"agenttool/settings/data.json": '{"preset": "strikt"}'})
+    status, report = run_json("check", project, "--json")
+    assert status == 1
+    assert "did you mean 'strict'?" in _check(report, "settings")["problems"][0]["message"]
+
+
+@pytest.mark.usefixtures("no_opa")
+def test_the_project_of_init_has_nothing_unread(project: Path) -> None:
+    report = run_json("check", project, "--json")[1]
+    assert (_check(report, "reads")["status"], _check(report, "settings")["status"]) == ("passed", "passed")

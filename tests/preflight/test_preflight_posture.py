@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 from agenttool_otel import ApprovalRequired, Governor, ToolDenied, agent_context
 from agenttool_otel.errors import ApprovalStoreError
 from agenttool_otel.names import ApprovalStatus
-from agenttool_otel.posture import posture_markdown
+from agenttool_otel.posture_files import posture_markdown
 from agenttool_otel.probes import bold_arguments, plain_arguments
 from agenttool_otel.testing import Capture, StaticEngine, capture, decision
 
@@ -184,6 +184,18 @@ def test_a_store_that_cannot_be_read_is_told_and_stops_nothing(stock: Capture, m
     assert posture.pending_unreadable
     assert posture.tools
     assert "can't be read" in posture_markdown(posture)
+    assert "None." not in posture_markdown(posture), "nobody knows that"
+
+
+def test_a_pending_call_is_found_behind_a_thousand_of_others(stock: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    tools = tools_of(stock.governor)
+    monkeypatch.setattr("agenttool_otel.posture._PAGE", 3)
+    for number in range(8):
+        with agent_context(session_id=f"other-{number}"), pytest.raises(ApprovalRequired):
+            tools["mystery"](1)
+    with pytest.raises(ApprovalRequired):
+        tools["mystery"](1)
+    assert len(stock.governor.describe().pending) == 1
 
 
 def test_a_broken_policy_blocks_every_tool_in_the_posture_too() -> None:
@@ -317,7 +329,19 @@ def test_the_posture_is_written_for_agents_that_read_files(stock: Capture, tmp_p
     tools = tools_of(stock.governor)
     with pytest.raises(ApprovalRequired):
         tools["mystery"](1)
-    files = stock.governor.write_posture(tmp_path / "runtime")
+    asked: list[str] = []
+    told = Governor.told
+
+    def counting(self: Governor, call: Any) -> Any:
+        asked.append(call.spec.name)
+        return told(self, call)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Governor, "told", counting)
+        stock.governor.describe()
+        once = len(asked)
+        files = stock.governor.write_posture(tmp_path / "runtime")
+    assert len(asked) == 2 * once, "each tool is described once for all files"
     assert sorted(file.name for file in files) == [
         "managed-tools.json",
         "permission-posture.json",

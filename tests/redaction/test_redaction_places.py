@@ -149,3 +149,51 @@ def test_every_engine_finds_the_same_places() -> None:
         for template in (item for group in groups.values() for item in group):
             text = template.format(_password(source) if groups is PASSWORDS else _hexadecimal(source))
             assert other.redact_text(text).value == default_redactor().redact_text(text).value, json.dumps(text)
+
+
+PERSONAL = [
+    ("BSN: {}", "714003700", "national_id"),
+    ("burgerservicenummer {}", "111222333", "national_id"),
+    ("Numer PESEL: {}", "84071706568", "national_id"),
+    ("Steuer-Identifikationsnummer: {}", "39 456 157 083", "national_id"),
+    ("Steuer-ID {}", "86095742719", "national_id"),
+    ("T.C. Kimlik No: {}", "63960377292", "national_id"),
+    ("NHS number {}", "943 476 5919", "national_id"),
+    ("SIN: {}", "046 454 286", "national_id"),
+    ("TFN {}", "123 456 782", "national_id"),
+    ("Tél. du client : {}", "06 33 76 96 24", "phone"),
+    ("Handynummer: {}", "0171 2345901", "phone"),
+    ("Móvil: {}", "0612-334-498", "phone"),
+]
+CODES = [
+    ("Tu código de acceso de un solo uso es {} (válido 5 minutos).", "673185"),
+    ("G-{} ist dein Bestätigungscode. Gib ihn nicht weiter.", "559246"),
+    ("Votre code de connexion à usage unique : {}", "833437"),
+    ("Doğrulama kodunuz: {}. Kimseyle paylaşmayın.", "978065"),
+    ("Il codice di verifica è {}", "402918"),
+    ("{} is your Example login code", "90417"),
+    ("Backup codes:\n1. 6613 6550\n2. {}\n3. 9803 7319\n", "9833 7833"),
+    ("Recovery codes\n\n- {}\n- k3jf-92ms1\n".replace("\n\n", "\n"), "a1b2c-33d4e"),
+    ("BitLocker Recovery Key:\n    {}", "969774-116787-655674-830510-484127-459580-558510-727956"),
+    ("Scan the QR code or enter this setup key: {}", "xph2 gewi tgbo xdbw tnjq bepk dyrl d5na"),
+    ("root:{}:19890:0:99999:7:::", "$6$1GeZkgE6v9BZ$W.L1mmMMvk6SFhfylNirMoUPOe9zDGrnStcYaNz2TfNZ4ieoGKnXrhYbm8vUa7e"),
+]
+
+
+@pytest.mark.parametrize(("text", "number", "kind"), PERSONAL)
+def test_a_personal_number_goes_behind_its_label(text: str, number: str, kind: str) -> None:
+    redacted = default_redactor().redact(text.format(number))
+    assert number not in redacted.value
+    assert {item.kind for item in redacted.redactions} == {kind}
+    assert default_redactor().redact(f"row {number} of the table").value == f"row {number} of the table"
+
+
+@pytest.mark.parametrize(("text", "number", "kind"), [row for row in PERSONAL if row[2] == "national_id"])
+def test_a_labelled_number_whose_check_digit_is_wrong_stays(text: str, number: str, kind: str) -> None:
+    wrong = text.format(number[:-1] + str((int(number[-1]) + 1) % 10))
+    assert default_redactor().redact(wrong).value == wrong
+
+
+@pytest.mark.parametrize(("text", "code"), CODES)
+def test_a_code_for_one_use_goes(text: str, code: str) -> None:
+    assert code not in default_redactor().redact(text.replace("{}", code)).value

@@ -24,7 +24,7 @@ from agenttool_otel.results.persistence import ResultKeeper
 from agenttool_otel.results.stores.cipher import Cipher
 from agenttool_otel.results.stores.local import LocalBackend
 from agenttool_otel.results.stores.store import ResultStore
-from agenttool_otel.results.strategy import StrategyChoice
+from agenttool_otel.results.strategy import Demand, StrategyChoice
 from agenttool_otel.names import PersistenceStrategy
 from agenttool_otel.results.stream import StreamCollector
 from agenttool_otel.results.transform import Transform
@@ -74,7 +74,7 @@ if kind == "stream":
     done = collector.finish()
     failure, total = done.failure, done.total_bytes
 else:
-    choice = keeper.choose(value, strategy="preview_and_persist")
+    choice = keeper.choose(value, Demand(obliged_strategy="preview_and_persist"))
     done = keeper.keep(value, choice, invocation_id="i", transform=transform)
     failure, total = done.failure, done.ref.size_bytes if done.ref else 0
 print(json.dumps({"extra": status("VmHWM:") - before, "failure": failure, "total": total}))

@@ -28,7 +28,7 @@ from agenttool_otel.results.stores.local import LocalBackend
 from agenttool_otel.results.stores.object_store import ObjectStoreBackend
 from agenttool_otel.results.stores.store import URI_PREFIX, ResultStore, StoreLimits
 from agenttool_otel.results.stores.types import PayloadExpired, PayloadNotFound, PayloadStore, QuotaExceeded
-from agenttool_otel.results.strategy import StrategyChoice, choose_strategy
+from agenttool_otel.results.strategy import Demand, StrategyChoice, choose_strategy
 from agenttool_otel.results.stream import StreamCollector
 from agenttool_otel.results.transform import CleanText, RedactionFailed, Transform
 
@@ -107,9 +107,16 @@ CASES = [
 ]
 
 
+def chosen(facts):
+    wanted = {name: fact for name, fact in facts.items() if name not in ("size", "has_store")}
+    return choose_strategy(
+        Demand(**wanted), size=facts["size"], default_limit=100, has_store=facts.get("has_store", True)
+    )
+
+
 @pytest.mark.parametrize(("facts", "expected"), CASES)
 def test_the_strategy_follows_from_contract_size_sensitivity_and_obligation(facts, expected):
-    assert choose_strategy(default_limit=100, **facts).strategy is expected
+    assert chosen(facts).strategy is expected
 
 
 @given(
@@ -125,7 +132,7 @@ def test_the_strategy_follows_from_contract_size_sensitivity_and_obligation(fact
     redact=st.booleans(),
 )
 def test_what_must_not_be_stored_never_is_and_a_policy_limit_always_holds(**facts):
-    choice = choose_strategy(default_limit=100, **facts)
+    choice = chosen(facts)
     forbidden = (
         facts["sensitivity"] == "secret"
         or facts["exempt"]
@@ -208,7 +215,7 @@ def test_a_file_is_streamed_and_a_pipe_or_a_missing_file_is_no_trap(local, tmp_p
     path = tmp_path / "big.log"
     path.write_text(LONG)
     found = keeper(local)
-    choice = found.choose(path, strategy="preview_and_persist")
+    choice = found.choose(path, Demand(obliged_strategy="preview_and_persist"))
     kept = found.keep(path, choice, invocation_id="i")
     assert b"".join(local.open(kept.ref.uri)) == LONG.encode()
     os.mkfifo(tmp_path / "pipe")
@@ -241,10 +248,10 @@ def test_two_results_of_one_call_and_two_calls_with_one_content(store):
 
 def test_ref_only_shows_nothing_and_drop_keeps_nothing(local):
     found = keeper(local)
-    shown = found.keep(LONG, found.choose(LONG, strategy="ref_only"), invocation_id="i")
+    shown = found.keep(LONG, found.choose(LONG, Demand(obliged_strategy="ref_only")), invocation_id="i")
     assert shown.ref is not None
     assert "match" not in shown.preview
-    dropped = found.keep("small", found.choose("small", strategy="drop_with_reason"), invocation_id="i")
+    dropped = found.keep("small", found.choose("small", Demand(obliged_strategy="drop_with_reason")), invocation_id="i")
     assert dropped.ref is None
     assert "small" not in dropped.preview
     assert dropped.decision.reason == "policy_obligation"
@@ -252,7 +259,7 @@ def test_ref_only_shows_nothing_and_drop_keeps_nothing(local):
 
 def test_never_persist_leaves_no_byte_behind(local):
     found = keeper(local)
-    kept = found.keep(LONG, found.choose(LONG, strategy="never_persist"), invocation_id="i")
+    kept = found.keep(LONG, found.choose(LONG, Demand(obliged_strategy="never_persist")), invocation_id="i")
     assert kept.ref is None
     assert kept.failure is None
     assert kept.decision.strategy is S.NEVER_PERSIST
@@ -677,7 +684,7 @@ def test_a_page_is_never_larger_than_the_bound_so_it_is_never_persisted_again(lo
     ref = local.put_stream([b"x" * 500_000], "text/plain")
     page = make_read_result(local, dict)(ref.uri, 0, 10**9)
     assert len(page["text"]) <= 32_768 + 3
-    assert keeper(local).choose(page, exempt=True) is None
+    assert keeper(local).choose(page, Demand(exempt=True)) is None
 
 
 def test_somebody_elses_result_does_not_exist(local):
@@ -696,9 +703,11 @@ def test_a_small_value_keeps_its_type_unless_redaction_finds_something(local):
     pandas = pytest.importorskip("pandas")
     found = keeper(local)
     for value in (pandas.DataFrame({"a": [1]}), {"when": datetime(2026, 1, 1, tzinfo=UTC)}, (1, 2)):
-        choice = found.choose(value, strategy="redact")
+        choice = found.choose(value, Demand(obliged_strategy="redact"))
         assert found.keep(value, choice, invocation_id="i", transform=CLEAN).preview is value
-    changed = found.keep({"k": CANARY}, found.choose({}, strategy="redact"), invocation_id="i", transform=CLEAN)
+    changed = found.keep(
+        {"k": CANARY}, found.choose({}, Demand(obliged_strategy="redact")), invocation_id="i", transform=CLEAN
+    )
     assert changed.preview == {"k": "[gone]"}
     assert changed.decision.redaction_state is RedactionState.REDACTED
 

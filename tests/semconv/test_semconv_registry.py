@@ -95,8 +95,9 @@ def test_instruments_have_the_registered_kind_and_unit(registry: semconv.Registr
     from agenttool_otel.telemetry.instruments import Instruments
 
     reader = InMemoryMetricReader()
-    instruments = Instruments(MeterProvider([reader]).get_meter(INSTRUMENTATION_NAME))
-    instruments.observe_cache(lambda: [(1, {})])
+    provider = MeterProvider([reader])
+    instruments = Instruments(provider.get_meter(INSTRUMENTATION_NAME), provider)
+    instruments.observe_cache(reader, lambda: [(1, {})])
     for slot in Instruments.__slots__:
         if slot.startswith("_"):
             continue

@@ -93,6 +93,15 @@ def test_filters_keep_traces_with_a_call_that_meets_all_of_them(file: str, optio
     assert runner.invoke(app, [file, *options]).exit_code == (0 if found else 1)
 
 
+def test_a_filter_shows_the_calls_that_meet_it_and_what_leads_to_them(file: str) -> None:
+    denied = runner.invoke(app, [file, "--behavior", "deny"]).output
+    whole = runner.invoke(app, [file, "--behavior", "deny", "--whole"]).output
+    assert "deny" in denied
+    assert "✓" not in denied
+    assert "✓" in whole
+    assert len(denied.splitlines()) < len(whole.splitlines())
+
+
 @pytest.mark.parametrize("text", ["", "no json", "[1]", '{"a": 1}\nno json', "[" * 100_000])
 def test_a_file_that_is_no_trace_is_refused_without_a_traceback(tmp_path: Path, text: str) -> None:
     path = tmp_path / "x.json"
@@ -209,3 +218,23 @@ def test_options_that_would_change_the_request_are_refused(option: list[str]) ->
     with server({}) as (url, asked):
         assert runner.invoke(app, [url, *option]).exit_code == 2
     assert asked == []
+
+
+def test_a_demo_can_be_saved_and_drawn_again(tmp_path: Path) -> None:
+    from agenttool_otel.cli.main import app as whole
+
+    path = tmp_path / "trace.json"
+    assert runner.invoke(whole, ["demo", "--save", str(path)]).exit_code == 0
+    drawn = runner.invoke(app, [str(path)])
+    assert drawn.exit_code == 0
+    assert "execute_tool" in drawn.output
+    [first, *_] = json.loads(path.read_text("utf-8"))["resourceSpans"][0]["scopeSpans"][0]["spans"]
+    assert len(bytes.fromhex(first["traceId"])) == 16  # as OTLP's JSON form has it
+
+
+def test_what_the_console_exporter_prints_is_refused_with_what_is_wanted(tmp_path: Path) -> None:
+    path = tmp_path / "console.txt"
+    path.write_text('{\n    "name": "execute_tool f"\n}\n{\n    "name": "g"\n}\n', "utf-8")
+    result = runner.invoke(app, [str(path)])
+    assert result.exit_code == 2
+    assert "demo --save" in result.output

@@ -76,3 +76,48 @@ identified if {
 		is_string(alias)
 	}
 }
+
+# METADATA
+# title: Texts among the arguments
+# description: |
+#   Of the first four levels; whoever makes the call's facts looks deeper. Written out, because engines differ in
+#   how they walk a document.
+texts contains value if {
+	holds_values(input.input)
+	some value in input.input
+	is_string(value)
+}
+
+texts contains value if {
+	some value in second_level
+	is_string(value)
+}
+
+texts contains value if {
+	some value in third_level
+	is_string(value)
+}
+
+texts contains value if {
+	some outer in third_level
+	holds_values(outer)
+	some value in outer
+	is_string(value)
+}
+
+second_level contains value if {
+	holds_values(input.input)
+	some outer in input.input
+	holds_values(outer)
+	some value in outer
+}
+
+third_level contains value if {
+	some outer in second_level
+	holds_values(outer)
+	some value in outer
+}
+
+holds_values(value) if is_array(value)
+
+holds_values(value) if is_object(value)

@@ -45,3 +45,12 @@ test_a_tool_has_names_of_the_right_types if {
 		data.agenttool.lib.identified with input as document
 	} == set()
 }
+
+test_the_texts_of_a_call_are_found_four_levels_deep if {
+	document := f.changed({"input": {"path": "a", "b": ["c", {"d": "e", "f": [{"g": "h"}, "i", 7]}], "j": null, "k": 7}})
+	data.agenttool.lib.texts == {"a", "c", "e", "i"} with input as document
+	data.agenttool.lib.texts == set() with input as json.patch(
+		document,
+		[{"op": "replace", "path": "/input", "value": 7}],
+	)
+}

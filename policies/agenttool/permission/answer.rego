@@ -15,6 +15,7 @@ plain_answer(behavior, reason) := {
 	"blocked_path": null,
 	"alternatives": [],
 	"obligations": data.agenttool.redaction.obligations,
+	"approver_roles": [],
 	"expires_at": null,
 }
 
@@ -37,6 +38,7 @@ answer(behavior, findings) := document if {
 		"blocked_path": blocked_path(findings),
 		"alternatives": alternatives(behavior),
 		"obligations": data.agenttool.redaction.combined(data.agenttool.config.effective, data.agenttool.redaction.obligations, contributors),
+		"approver_roles": approver_roles(behavior),
 		"expires_at": expires_at(behavior),
 	}
 }
@@ -80,6 +82,13 @@ updated_input(behavior) := update if {
 	count(updates) == 1
 	some update in updates
 } else := null
+
+# METADATA
+# title: Who may answer
+# description: Roles of which an approver needs one; without any, everybody who is identified may answer.
+approver_roles(behavior) := data.agenttool.rules.approval.needed_roles if {
+	behavior == "ask"
+} else := []
 
 # METADATA
 # title: What an approver may accept besides the call itself

@@ -19,6 +19,7 @@ facts_clear(c) if {
 	input.facts.shell == []
 	input.facts.sql == []
 	input.facts.provenance == {}
+	data.agenttool.rules.network.told
 	data.agenttool.rules.paths.clear(c)
 } else if {
 	data.agenttool.rules.paths.clear(c)

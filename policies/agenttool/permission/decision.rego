@@ -118,7 +118,7 @@ reachable(c) if c.approval.non_interactive == "ask"
 
 unusable := {
 	"rule": "agenttool.permission.configuration",
-	"message": "the policy's configuration is not usable",
+	"message": "the policy's configuration is not usable: see preset, modes and presets of data.agenttool.settings",
 	"type": "policy",
 }
 

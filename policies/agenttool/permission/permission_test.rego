@@ -24,6 +24,7 @@ test_a_clear_call_is_allowed_with_a_whole_document if {
 		"blocked_path": null,
 		"alternatives": [],
 		"obligations": nothing,
+		"approver_roles": [],
 		"expires_at": null,
 	} with input as f.base
 }
@@ -62,6 +63,22 @@ test_a_clear_call_with_obligations_carries_them[index] if {
 	answer.obligations.redact_result == ["*"]
 }
 
+test_a_question_says_who_may_answer if {
+	document := f.changed({"permission_profile": {"risk_level": "high"}})
+	roles := {"approval": {"approver_roles": {"high": ["lead"]}}}
+	decision.behavior == "ask" with input as document with data.agenttool.settings as roles
+	decision.approver_roles == ["lead"] with input as document with data.agenttool.settings as roles
+	decision.approver_roles == [] with input as document
+}
+
+test_a_yes_without_the_role_leaves_the_question_and_the_role if {
+	answered := {"request_id": "r", "status": "approved", "answered_by": "p", "roles": ["intern"], "granted": false}
+	document := object.union(f.base, {"permission_profile": {"risk_level": "high"}, "approval": answered})
+	roles := {"approval": {"approver_roles": {"high": ["lead"]}}}
+	decision.behavior == "ask" with input as document with data.agenttool.settings as roles
+	decision.approver_roles == ["lead"] with input as document with data.agenttool.settings as roles
+}
+
 test_a_sensitive_place_is_denied_with_its_path if {
 	document := f.with_path({"sensitive": "credential", "inside": false, "lexical": "/etc/shadow"})
 	decision == {
@@ -77,6 +94,7 @@ test_a_sensitive_place_is_denied_with_its_path if {
 		"blocked_path": "/etc/shadow",
 		"alternatives": [],
 		"obligations": nothing,
+		"approver_roles": [],
 		"expires_at": null,
 	} with input as document
 }

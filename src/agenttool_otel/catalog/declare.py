@@ -12,9 +12,11 @@ from typing import Any
 
 from agenttool_otel.catalog.docstring import read_docstring
 from agenttool_otel.catalog.options import GovernOptions
-from agenttool_otel.catalog.parameters import Parameters, read_parameters
+from agenttool_otel.catalog.parameters import Parameters
 from agenttool_otel.catalog.schema import SchemaCheck
+from agenttool_otel.catalog.signature import read_parameters
 from agenttool_otel.catalog.spec import Safety, ToolSpec
+from agenttool_otel.catalog.vocabulary import check_fields, check_stated
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.facts.plan import plan_facts
 from agenttool_otel.names import (
@@ -139,10 +141,8 @@ def declare(
     Raises:
         ConfigurationError: a stated fact is not usable.
     """
-    unknown = options.keys() - GovernOptions.__annotations__.keys()
-    if unknown:
-        raise ConfigurationError(f"govern does not know {sorted(unknown)}")
     try:
+        check_stated(options)
         return _declare(
             options, name, namespace, description, parameters, schema, is_async, streams, output_schema, mappings
         )
@@ -170,6 +170,7 @@ def _declare(
     kind = str(options.get("tool_kind", ToolKind.FUNCTION))
     model_schema = dict(options.get("model_input_schema", schema))
     internal = sorted({*options.get("internal_only_fields", ()), *(parameters.internal if parameters else ())})
+    check_fields(options, model_schema, internal)
     model_schema = _without(model_schema, internal)
     out_schema = options.get("output_schema", output_schema)
     access = [str(kind_) for kind_ in options.get("access_kinds", ())]
@@ -276,6 +277,7 @@ def _declare(
         write_effects=tuple(effects),
         access_kinds=tuple(access),
         read_only=safety.read_only is True,
+        tool_kind=kind,
     )
     policy_profile = permission.model_dump(
         mode="json",

@@ -3,14 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
-__all__ = ["Classifier", "GovernOptions"]
+__all__ = ["Classifier", "GovernOptions", "RetryOptions"]
 
 Classifier = bool | str | Callable[[Mapping[str, Any]], bool]
 """A safety fact that may depend on the input: ``True``/``False``, the name of a classifier that the standard's examples
 use (``classifier:command_read_only``, ``classifier:command_destructive``, ``same_as:is_read_only``), or a function of
 the arguments. Whatever a classifier can't say is the dangerous answer."""
+
+
+class RetryOptions(TypedDict, total=False):
+    """When a failed attempt is followed by another one, within the same decision.
+
+    Attributes:
+        max_attempts: runs in all, the first one included; 3 where not given.
+        initial_delay_ms: before the second attempt; 200 where not given.
+        max_delay_ms: longest wait; 30,000 where not given.
+        multiplier: growth of the delay; 2 where not given.
+        jitter: share of the delay that is random; 0.5 where not given.
+        retry_on: error classes; timeout, rate_limited and dependency_unavailable where not given.
+    """
+
+    max_attempts: int
+    initial_delay_ms: float
+    max_delay_ms: float
+    multiplier: float
+    jitter: float
+    retry_on: Sequence[str]
 
 
 class GovernOptions(TypedDict, total=False):
@@ -24,8 +44,8 @@ class GovernOptions(TypedDict, total=False):
         title: name for people.
         description: guidance for models; the docstring where not given.
         search_hint: three to ten words for discovery.
-        lifecycle: lifecycle state.
-        tool_kind: execution kind of the declaration.
+        lifecycle: draft, available, disabled, requires_setup, deferred, deprecated or retired.
+        tool_kind: what kind of tool it is, for example function, file_operation, shell_command, web_search, mcp_tool.
         ownership: managed, mcp or custom (openboa).
         capability_refs: capability keys.
         annotations: untrusted hints.
@@ -36,17 +56,19 @@ class GovernOptions(TypedDict, total=False):
         concurrency_safe: may run beside other calls. Unknown counts as no.
         requires_user_interaction: needs a person while it runs.
         risk_level: low, medium, high or critical.
-        access_kinds: what it touches.
-        write_effects: what it changes.
-        network_scope: how far it reaches.
-        tenant_scope: single or cross.
+        access_kinds: what it touches: file_read, file_write, network, browser, credential, payment, external_send,
+            code_execution; the stock policy asks about any other word.
+        write_effects: what it changes: none, local_draft, local_persistent, remote_mutation, irreversible.
+        network_scope: how far it reaches: none, loopback, internal or internet.
+        tenant_scope: single, cross, or the one tenant that it belongs to.
         credential_refs: names of credentials that it uses.
         sandbox_profile: sandbox that it runs in.
         approval_required: a person has to agree to each call.
         approval_reason: what to tell that person.
         prompt_avoidable: the prompt may be left out where nobody can answer.
         rule_matching_fields: arguments that rules match on.
-        data_sensitivity: public, internal or confidential.
+        data_sensitivity: none, public, low, internal, confidential, restricted, secret or credential; results of the
+            last three are never written to a store.
         retention_hint: how long results should be kept.
         redaction_required: results are redacted before anyone sees them.
         path_args: arguments that are paths (names or JSON pointers).
@@ -63,11 +85,12 @@ class GovernOptions(TypedDict, total=False):
         mutation_policy: who may replace the input: allow, hooks_only, approval_only or forbid.
         content_types: content classes of the result.
         max_inline_chars: characters of a result that may enter a prompt.
-        persistence: persistence strategy, where the choice by size should not be used.
+        persistence: strategy, where the choice by size should not be used: inline, preview_and_persist, ref_only,
+            redact, drop_with_reason or never_persist.
         validate: function of the arguments that raises ValueError for values the schema can't refuse.
         execution_kind: how it is run.
         timeout_ms: limit of one attempt, in milliseconds.
-        retry: ``max_attempts``, ``initial_delay_ms``, ``max_delay_ms``, ``multiplier``, ``retry_on``.
+        retry: ``max_attempts``, ``initial_delay_ms``, ``max_delay_ms``, ``multiplier``, ``jitter``, ``retry_on``.
         supports_progress: emits progress.
         supports_cancel: can be cancelled.
         interrupt_behavior: cancel or block.
@@ -81,9 +104,9 @@ class GovernOptions(TypedDict, total=False):
     title: str
     description: str
     search_hint: str
-    lifecycle: str
+    lifecycle: Literal["draft", "available", "disabled", "requires_setup", "deferred", "deprecated", "retired"]
     tool_kind: str
-    ownership: str
+    ownership: Literal["managed", "mcp", "custom"]
     capability_refs: Sequence[str]
     annotations: Mapping[str, Any]
     external_mappings: Sequence[Mapping[str, Any]]
@@ -92,7 +115,7 @@ class GovernOptions(TypedDict, total=False):
     open_world: Classifier
     concurrency_safe: Classifier
     requires_user_interaction: bool
-    risk_level: str
+    risk_level: Literal["low", "medium", "high", "critical"]
     access_kinds: Sequence[str]
     write_effects: Sequence[str]
     network_scope: str
@@ -117,15 +140,15 @@ class GovernOptions(TypedDict, total=False):
     output_schema: Mapping[str, Any]
     strict: bool
     examples: Sequence[Mapping[str, Any]]
-    mutation_policy: str
+    mutation_policy: Literal["allow", "hooks_only", "approval_only", "forbid"]
     content_types: Sequence[str]
     max_inline_chars: int
-    persistence: str
+    persistence: Literal["inline", "preview_and_persist", "ref_only", "redact", "drop_with_reason", "never_persist"]
     validate: Callable[[Mapping[str, Any]], None]
     execution_kind: str
     timeout_ms: int
-    retry: Mapping[str, Any]
+    retry: RetryOptions
     supports_progress: bool
     supports_cancel: bool
-    interrupt_behavior: str
+    interrupt_behavior: Literal["cancel", "block"]
     resource_locks: Sequence[str]

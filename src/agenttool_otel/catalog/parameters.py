@@ -1,42 +1,40 @@
-"""A callable's parameters, read once: binding, the model-facing schema, and the way back to a call.
+"""A callable's parameters as data: from a call to arguments by name, to what a model sees of them, and back to a call.
 
 Binding is on the path of every call, so it is done with plain dictionaries; ``inspect.Signature.bind`` serves only the
-rare shapes and the error messages.
+rare shapes and the error messages. The way back gives exactly what was bound: an argument never comes to stand for
+another one, because what stands for it was decided (``signature.py`` reads a callable into this form).
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Any, Final
 
-from pydantic import ConfigDict, Field, PydanticSchemaGenerationError, PydanticUserError, TypeAdapter, create_model
-from pydantic.errors import PydanticInvalidForJsonSchema
+from pydantic import TypeAdapter
 
-__all__ = ["Argument", "Parameters", "read_parameters"]
+from agenttool_otel.records.values import NotCopyable, snapshot
 
-_EMPTY: Any = inspect.Parameter.empty
-_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-_SIMPLE = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+__all__ = ["EMPTY", "Argument", "Parameters"]
 
-# Types that a framework injects and no model may produce, by qualified name so that nothing is imported.
-_INJECTED = frozenset(
-    {
-        "InjectedToolArg",
-        "InjectedToolCallId",
-        "InjectedState",
-        "InjectedStore",
-        "ToolRuntime",
-        "RunnableConfig",
-        "CallbackManagerForToolRun",
-        "AsyncCallbackManagerForToolRun",
-        "RunContextWrapper",
-        "ToolContext",
-        "RunContext",
-        "CancellationToken",
-    }
-)
+EMPTY: Final[Any] = inspect.Parameter.empty
+"""Stands for a default that there is not."""
+
+_VAR_POSITIONAL: Final = inspect.Parameter.VAR_POSITIONAL
+_VAR_KEYWORD: Final = inspect.Parameter.VAR_KEYWORD
+_POSITIONAL_ONLY: Final = inspect.Parameter.POSITIONAL_ONLY
+_POSITIONAL: Final = (_POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+_BY_POSITION: Final = (_POSITIONAL_ONLY, _VAR_POSITIONAL)
+_SIMPLE: Final = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+
+
+def _can_change(default: Any) -> bool:
+    """Tell whether a default is of those that are shown by their content and copied."""
+    try:
+        return snapshot(default) is not default
+    except NotCopyable:
+        return True  # the call that leaves it out is refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +66,10 @@ class Parameters:
         signature: the signature without ``self``.
         internal: names that are not model-facing.
         defaults: JSON-able defaults of model-facing parameters.
+        receiver: whether the callable's first parameter, ``self`` or ``cls``, was left out: without its instance it
+            must not be called, because each argument would come to stand for the one before it.
+        function: the callable, whose defaults may be changed after they were read.
+        rest: name of the ``**kwargs`` parameter, or ``None``.
     """
 
     arguments: dict[str, Argument]
@@ -75,17 +77,37 @@ class Parameters:
     signature: inspect.Signature
     internal: frozenset[str]
     defaults: dict[str, Any]
-    _positional: tuple[str, ...] = field(default=(), repr=False)
-    _required: frozenset[str] = field(default=frozenset(), repr=False)
-    _keywords: frozenset[str] = field(default=frozenset(), repr=False)
-    _simple: bool = field(default=False, repr=False)
+    receiver: bool = False
+    function: Any = field(default=None, repr=False)
+    rest: str | None = field(default=None, init=False)
+    _positional: tuple[str, ...] = field(default=(), init=False, repr=False)
+    _required: frozenset[str] = field(default=frozenset(), init=False, repr=False)
+    _keywords: frozenset[str] = field(default=frozenset(), init=False, repr=False)
+    _positional_only: frozenset[str] = field(default=frozenset(), init=False, repr=False)
+    _simple: bool = field(default=False, init=False, repr=False)
+    _changeable: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+    _shown: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+    _defaults: Any = field(default=None, init=False, repr=False)
+    _keyword_defaults: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         values = self.arguments.values()
         self._simple = all(argument.kind in _SIMPLE for argument in values)
         self._positional = tuple(a.name for a in values if a.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD)
-        self._required = frozenset(a.name for a in values if a.default is _EMPTY)
+        self._positional_only = frozenset(a.name for a in values if a.kind in _BY_POSITION)
+        self._required = frozenset(a.name for a in values if a.default is EMPTY)
         self._keywords = frozenset(self.arguments)
+        self.rest = next((a.name for a in values if a.kind is _VAR_KEYWORD), None)
+        self._shown = {
+            a.name: a.default
+            for a in values
+            if a.default is not EMPTY and not a.internal and a.kind not in (_VAR_POSITIONAL, _VAR_KEYWORD)
+        }
+        self._changeable = {name: default for name, default in self._shown.items() if _can_change(default)}
+        self.function = self.function if inspect.isfunction(self.function) else None
+        if self.function is not None:
+            self._defaults = self.function.__defaults__
+            self._keyword_defaults = dict(self.function.__kwdefaults__ or {})
 
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Return the given arguments by name; defaults are not filled in.
@@ -107,29 +129,89 @@ class Parameters:
                 return bound
         return dict(self.signature.bind(*args, **kwargs).arguments)
 
+    def fill(self, bound: dict[str, Any]) -> list[str]:
+        """Add the defaults that may have changed since they were read, so that what is shown of them is what runs.
+
+        A default that can't change is left to the callable, which fills in the very object that was read.
+
+        Args:
+            bound: arguments by name; changed in place. What was added is to be copied like what was given.
+
+        Returns:
+            The names that were added.
+        """
+        defaults = self._shown if self._replaced() else self._changeable
+        if not defaults:
+            return []
+        added = [name for name in defaults if name not in bound]
+        for name in added:
+            bound[name] = defaults[name]
+        return added
+
+    def _replaced(self) -> bool:
+        """Tell whether somebody gave the callable other defaults after they were read."""
+        function = self.function
+        if function is None:
+            return False
+        if function.__defaults__ is not self._defaults:
+            return True
+        if not self._keyword_defaults:
+            return bool(function.__kwdefaults__)
+        now = function.__kwdefaults__ or {}
+        return any(now.get(name, EMPTY) is not default for name, default in self._keyword_defaults.items())
+
     def unbind(self, bound: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Turn arguments by name back into what a call takes; the inverse of ``bind``.
 
+        What can only be given by position moves up when something before it is left out. So what was left out is then
+        filled with its default, which is what was decided.
+
         Args:
             bound: arguments by name.
+
+        Raises:
+            TypeError: an argument without a default is missing before one that can only be given by position.
         """
         args: list[Any] = []
         kwargs: dict[str, Any] = {}
-        positional_ok = True
+        skipped: list[Argument] = []
         for name, argument in self.arguments.items():
+            kind = argument.kind
             if name not in bound:
-                positional_ok = False
+                if kind in _POSITIONAL:
+                    skipped.append(argument)
                 continue
             value = bound[name]
-            if argument.kind is inspect.Parameter.VAR_POSITIONAL:
-                args.extend(value)
-            elif argument.kind is inspect.Parameter.VAR_KEYWORD:
+            if kind is _VAR_KEYWORD:
                 kwargs.update(value)
-            elif positional_ok and argument.kind in _POSITIONAL:
+            elif kind is _VAR_POSITIONAL:
+                if value:
+                    self._fill(args, kwargs, skipped)
+                    args.extend(value)
+            elif skipped and kind is _POSITIONAL_ONLY:
+                self._fill(args, kwargs, skipped)
+                args.append(value)
+            elif kind in _POSITIONAL and not skipped:
                 args.append(value)
             else:
                 kwargs[name] = value
         return tuple(args), kwargs
+
+    def _fill(self, args: list[Any], kwargs: dict[str, Any], skipped: list[Argument]) -> None:
+        """Give everything before this place by position."""
+        if not skipped:
+            return
+        missing = {argument.name: argument for argument in skipped}
+        for name in [n for n, a in self.arguments.items() if a.kind in _POSITIONAL][len(args) :]:
+            if name in kwargs:
+                args.append(kwargs.pop(name))
+            elif name not in missing:
+                break  # the place itself
+            elif missing[name].default is EMPTY:
+                raise TypeError(f"missing a required argument: {name!r}")
+            else:
+                args.append(missing[name].default)
+        skipped.clear()
 
     def spread(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Put a model's argument object into the form of ``bind``: unknown keys go to ``**kwargs`` where there is one.
@@ -137,10 +219,11 @@ class Parameters:
         Args:
             arguments: JSON arguments by name, already validated.
         """
-        rest = next((a.name for a in self.arguments.values() if a.kind is inspect.Parameter.VAR_KEYWORD), None)
+        rest = self.rest
         bound = {name: value for name, value in arguments.items() if name in self.arguments and name != rest}
         if rest is not None:
-            extra = {name: value for name, value in arguments.items() if name not in self.arguments}
+            # a key that happens to have the name of ``**kwargs`` itself is one more of them
+            extra = {name: value for name, value in arguments.items() if name not in self.arguments or name == rest}
             if extra:
                 bound[rest] = extra
         return bound
@@ -150,16 +233,22 @@ class Parameters:
 
         Args:
             bound: arguments by name.
+
+        Raises:
+            ValueError: a keyword of ``**kwargs`` has the name of a parameter that is given by position, so that one
+                name would stand for two arguments and one of them would be hidden.
         """
         if self._simple and not self.internal:
             return dict(bound)
         flat: dict[str, Any] = {}
         for name, value in bound.items():
             argument = self.arguments.get(name)
-            if argument is not None and argument.kind is inspect.Parameter.VAR_KEYWORD:
+            if argument is not None and argument.kind is _VAR_KEYWORD:
+                if not self._positional_only.isdisjoint(value):
+                    raise ValueError("a keyword has the name of a parameter that is given by position")
                 flat.update(value)
             elif name not in self.internal:
-                flat[name] = list(value) if argument and argument.kind is inspect.Parameter.VAR_POSITIONAL else value
+                flat[name] = list(value) if argument and argument.kind is _VAR_POSITIONAL else value
         return flat
 
     def coerce(self, name: str, value: Any) -> Any:
@@ -194,151 +283,3 @@ class Parameters:
         except Exception:
             return False
         return True
-
-
-def read_parameters(
-    function: Callable[..., Any],
-    *,
-    drop_first: bool = False,
-    internal_only: Sequence[str] = (),
-    descriptions: Mapping[str, str] | None = None,
-    strict: bool = True,
-) -> Parameters:
-    """Read a callable's parameters once, at decoration.
-
-    Args:
-        function: the callable.
-        drop_first: leave out ``self`` or ``cls``.
-        internal_only: names that no model may produce.
-        descriptions: parameter descriptions by name.
-        strict: refuse arguments outside the schema.
-    """
-    signature = inspect.signature(function)
-    parameters = list(signature.parameters.values())
-    if drop_first and parameters:
-        parameters = parameters[1:]
-    signature = signature.replace(parameters=parameters)
-    hints = _hints(function)
-    arguments: dict[str, Argument] = {}
-    fields: dict[str, Any] = {}
-    open_ended = False
-    for parameter in parameters:
-        annotation = hints.get(parameter.name, parameter.annotation)
-        if isinstance(annotation, str):
-            annotation = Any  # a forward reference that can't be resolved: any value, decided all the same
-        if annotation is _EMPTY:
-            annotation = Any
-        internal = parameter.name in internal_only or parameter.name.startswith("_") or _is_injected(annotation)
-        adapter = None
-        if not internal:
-            adapter, internal = _adapter(_declared_type(parameter, annotation))
-        arguments[parameter.name] = Argument(parameter.name, parameter.kind, _default(parameter), internal, adapter)
-        if internal:
-            continue
-        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
-            open_ended = True
-            continue
-        fields[parameter.name] = _field(parameter, annotation, adapter, (descriptions or {}).get(parameter.name))
-    schema = _schema(fields, strict=strict and not open_ended)
-    defaults = {
-        name: spec["default"]
-        for name, spec in schema.get("properties", {}).items()
-        if isinstance(spec, dict) and "default" in spec
-    }
-    internal_names = frozenset(a.name for a in arguments.values() if a.internal)
-    return Parameters(arguments, schema, signature, internal_names, defaults)
-
-
-def _hints(function: Callable[..., Any]) -> dict[str, Any]:
-    target: Any = function
-    while hasattr(target, "func") and hasattr(target, "keywords"):  # functools.partial
-        target = target.func
-    if not inspect.isroutine(target) and not inspect.isclass(target) and callable(target):
-        target = type(target).__call__
-    try:
-        return get_type_hints(target, include_extras=True)
-    except Exception:
-        return dict(getattr(target, "__annotations__", {}) or {})
-
-
-def _is_injected(annotation: Any) -> bool:
-    if get_origin(annotation) is Annotated:
-        base, *extras = get_args(annotation)
-        return _is_injected(base) or any(_injected_name(extra) for extra in extras)
-    if _injected_name(annotation):
-        return True
-    return any(_is_injected(part) for part in get_args(annotation) if part is not annotation)
-
-
-def _injected_name(thing: Any) -> bool:
-    cls = thing if isinstance(thing, type) else get_origin(thing) or type(thing)
-    if not isinstance(cls, type):
-        return False
-    return any(base.__name__ in _INJECTED for base in cls.__mro__)
-
-
-def _declared_type(parameter: inspect.Parameter, annotation: Any) -> Any:
-    if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
-        return list[annotation]
-    if parameter.kind is inspect.Parameter.VAR_KEYWORD:
-        return dict[str, annotation]
-    return annotation
-
-
-def _adapter(annotation: Any) -> tuple[TypeAdapter[Any] | None, bool]:
-    """Return pydantic's reader of a type, and whether the type is beyond JSON Schema."""
-    if annotation is Any:
-        return None, False
-    try:
-        adapter: TypeAdapter[Any] = TypeAdapter(annotation)
-        adapter.json_schema()
-    except (PydanticSchemaGenerationError, PydanticInvalidForJsonSchema, PydanticUserError):
-        return None, True
-    except Exception:
-        return None, False
-    return adapter, False
-
-
-def _default(parameter: inspect.Parameter) -> Any:
-    if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
-        return ()
-    if parameter.kind is inspect.Parameter.VAR_KEYWORD:
-        return {}
-    return parameter.default
-
-
-def _field(
-    parameter: inspect.Parameter, annotation: Any, adapter: TypeAdapter[Any] | None, description: str | None
-) -> Any:
-    declared = _declared_type(parameter, annotation)
-    default = _default(parameter)
-    if default is None and adapter is not None:
-        try:
-            adapter.validate_python(None)
-        except ValueError:
-            declared = declared | None  # "x: int = None" means an optional int
-    # the alias carries the real name: "schema" or "json" as a field would shadow BaseModel's own attributes
-    options: dict[str, Any] = {"alias": parameter.name}
-    if description:
-        options["description"] = description
-    if default is _EMPTY:
-        return (declared, Field(**options))
-    return (declared, Field(default=default, **options))
-
-
-def _schema(fields: dict[str, Any], *, strict: bool) -> dict[str, Any]:
-    extra = "forbid" if strict else "allow"
-    config = ConfigDict(extra=extra, arbitrary_types_allowed=True)  # type: ignore[typeddict-item]
-    model_fields = {f"field_{index}": spec for index, spec in enumerate(fields.values())}
-    try:
-        model = create_model("Arguments", __config__=config, **model_fields)
-        schema = model.model_json_schema(by_alias=True)
-    except Exception:
-        schema = {"type": "object", "properties": {name: {} for name in fields}}
-        if strict:
-            schema["additionalProperties"] = False
-    schema.pop("title", None)
-    for spec in schema.get("properties", {}).values():
-        if isinstance(spec, dict):
-            spec.pop("title", None)
-    return schema

@@ -7,6 +7,7 @@ from typing import Any
 
 import jsonschema_rs
 
+from agenttool_otel.catalog.schema_words import told
 from agenttool_otel.errors import ConfigurationError
 
 __all__ = ["SchemaCheck"]
@@ -47,3 +48,12 @@ class SchemaCheck:
             if len(found) >= limit:
                 break
         return found
+
+    def told(self, instance: Any, *, limit: int = 8) -> list[str]:
+        """Say what is wrong in words, for whoever has to correct it; no value of the instance is in them.
+
+        Args:
+            instance: JSON data.
+            limit: how many problems to name.
+        """
+        return [told(error) for error, _ in zip(self._validator.iter_errors(instance), range(limit), strict=False)]

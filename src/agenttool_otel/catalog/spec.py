@@ -10,6 +10,7 @@ from agenttool_otel.catalog.options import Classifier
 from agenttool_otel.catalog.parameters import Parameters
 from agenttool_otel.catalog.schema import SchemaCheck
 from agenttool_otel.records import ExecutionProfile, PermissionProfile, ToolDeclaration, ToolInterface
+from agenttool_otel.records.values import snapshot
 
 if TYPE_CHECKING:
     from agenttool_otel.facts.plan import FactPlan
@@ -141,7 +142,7 @@ def _classify(
             case _:
                 return unknown
     try:
-        answer = fact(arguments)
+        answer = fact(snapshot(arguments))  # what it does to its argument is not what is decided
     except Exception:
         return unknown
     return answer if isinstance(answer, bool) else unknown

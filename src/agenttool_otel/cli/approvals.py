@@ -19,10 +19,12 @@ from rich.table import Table
 from rich.text import Text
 
 from agenttool_otel.approvals.console import edit_in_editor, local_identity, request_panel
+from agenttool_otel.approvals.database import parse_url
 from agenttool_otel.approvals.display import merge_edit, parse_edit, remaining, visible
 from agenttool_otel.approvals.store import ApprovalStore
 from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest
 from agenttool_otel.approvals.web.server import ApprovalsServer
+from agenttool_otel.cli.consoles import out
 from agenttool_otel.cli.endings import open_endings
 from agenttool_otel.errors import (
     ApprovalConflict,
@@ -64,14 +66,14 @@ Url = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-RequestId = Annotated[str, typer.Argument(metavar="REQUEST", help="Request id, or the invocation's id.")]
+RequestId = Annotated[str, typer.Argument(metavar="REQUEST", help="Id of the request or invocation, or its start.")]
 Who = Annotated[str, typer.Option("--as", help="Who answers; the login name by default.", show_default=False)]
 Roles = Annotated[list[str] | None, typer.Option("--role", help="A role of whoever answers; may be repeated.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Don't ask; needed without a terminal.")]
 
 
-def _out() -> Console:
-    return Console()
+_MIN_PREFIX: Final = 8
+_MAX_SEARCHED: Final = 1000
 
 
 def _fail(message: str, code: str) -> typer.Exit:
@@ -80,11 +82,19 @@ def _fail(message: str, code: str) -> typer.Exit:
 
 
 @contextlib.contextmanager
-def _store(url: str) -> Iterator[ApprovalStore]:
-    """Open the store of one command, and turn its errors into a line and an exit code."""
+def _store(url: str, *, create: bool = False) -> Iterator[ApprovalStore]:
+    """Open the store of one command, and turn its errors into a line and an exit code.
+
+    Only a command that waits for requests to come may make the file: for all others a missing one is a slip.
+    """
     try:
         if not url:
             raise _fail(f"No approval store: give --url, or set {Env.APPROVALS_URL}.", "usage")
+        parsed = parse_url(url)
+        if not create and parsed.get_backend_name() == "sqlite":
+            name = parsed.database or ""
+            if not name or name == ":memory:" or not (name.startswith("file:") or Path(name).exists()):
+                raise _fail(f"There is no approval store {visible(name)}.", "store_error")
         store = ApprovalStore(url)
         try:
             yield store
@@ -106,10 +116,21 @@ def _find(store: ApprovalStore, ref: str) -> ApprovalRequest:
     try:
         return store.get(ref)
     except ApprovalNotFound:
-        found = store.by_invocation(ref)
+        found = store.by_invocation(ref) or _by_prefix(store, ref)
         if found is None:
             raise
         return found
+
+
+def _by_prefix(store: ApprovalStore, ref: str) -> ApprovalRequest | None:
+    """The one request whose id, or whose invocation's, begins so; a store too large to be sure wants the whole id."""
+    if len(ref) < _MIN_PREFIX:
+        return None
+    known = store.list(None, limit=_MAX_SEARCHED)
+    found = [one for one in known if one.request_id.startswith(ref) or one.invocation_id.startswith(ref)]
+    if len(found) > 1 or (found and len(known) >= _MAX_SEARCHED):
+        raise _fail(f"More than one request may begin with {visible(ref)}: give the whole id.", "usage")
+    return found[0] if found else None
 
 
 def _print_json(value: Any) -> None:
@@ -136,12 +157,12 @@ def list_requests(
         now = store.now()
         table = Table(title="Approval requests", title_justify="left", show_edge=False, pad_edge=False)
         for heading in ("Request", "Tool", "For", "State", "Reason", "Expires in"):
-            table.add_column(heading, overflow="fold")
+            table.add_column(heading, overflow="fold", no_wrap=heading == "Request")  # an id is for copying
         for one in found:
             left = remaining(one, now) if one.status is ApprovalStatus.PENDING else ""
             cells = (one.request_id, one.tool_name, one.actor_id, one.status.value, one.message, left)
             table.add_row(*(Text(visible(cell)) for cell in cells))
-        console = _out()
+        console = out()
         console.print(table if found else Text("Nothing there.", style="dim"))
 
 
@@ -153,7 +174,7 @@ def show(request: RequestId, url: Url = "", as_json: AsJson = False) -> None:
         if as_json:
             _print_json(found.to_json_object())
         else:
-            _out().print(request_panel(found))
+            out().print(request_panel(found))
 
 
 @app.command()
@@ -241,7 +262,7 @@ def _answered(request: ApprovalRequest, as_json: bool) -> None:
     if as_json:
         _print_json(request.to_json_object())
     else:
-        _out().print(Text(f"{request.request_id}: {request.status.value} by {visible(request.answered_by or '')}"))
+        out().print(Text(f"{request.request_id}: {request.status.value} by {visible(request.answered_by or '')}"))
 
 
 @app.command()
@@ -257,10 +278,10 @@ def watch(
     For one request the exit code tells: 0 approved, 4 rejected or closed, 5 expired, 6 still pending at the end.
     """
     deadline = time.monotonic() + timeout if timeout else None
-    with _store(url) as store:
+    with _store(url, create=not request) as store:
         if request:
             _wait_for(store, request, deadline, interval, as_json)
-        console = _out()
+        console = out()
         seen = store.position()
         with contextlib.suppress(KeyboardInterrupt), open_endings(store) as endings:
             while deadline is None or time.monotonic() < deadline:
@@ -287,7 +308,7 @@ def _wait_for(store: ApprovalStore, ref: str, deadline: float | None, interval: 
     if as_json:
         _print_json(found.to_json_object())
     else:
-        _out().print(Text(f"{found.request_id}: {found.status.value}"))
+        out().print(Text(f"{found.request_id}: {found.status.value}"))
     codes = {
         ApprovalStatus.PENDING: "timeout",
         ApprovalStatus.APPROVED: "ok",
@@ -309,7 +330,7 @@ def serve(
     ] = "",
 ) -> None:
     """Serve the approvals page on this machine, until interrupted."""
-    with _store(url) as store, open_endings(store) as endings, endings.watching():
+    with _store(url, create=True) as store, open_endings(store) as endings, endings.watching():
         try:
             server = ApprovalsServer(
                 store,
@@ -348,9 +369,9 @@ def verify(url: Url = "", as_json: AsJson = False) -> None:
                 }
             )
         elif report.ok:
-            _out().print(Text(f"{report.entries} entries, unbroken; head {report.head}"))
+            out().print(Text(f"{report.entries} entries, unbroken; head {report.head}"))
         else:
-            _out().print(Text(f"broken at entry {report.broken_at}: {report.problem}", style="red"))
+            out().print(Text(f"broken at entry {report.broken_at}: {report.problem}", style="red"))
         if not report.ok:
             raise typer.Exit(EXIT_CODES["store_error"])
 
@@ -372,7 +393,7 @@ def grants(url: Url = "", as_json: AsJson = False) -> None:
             until = one.expires_at.isoformat(timespec="seconds")
             cells = (one.grant_id, one.tool_id, one.scope, whom or "", one.granted_by, until)
             table.add_row(*(Text(visible(cell)) for cell in cells))
-        _out().print(table if found else Text("Nothing there.", style="dim"))
+        out().print(table if found else Text("Nothing there.", style="dim"))
 
 
 @app.command()
@@ -382,4 +403,4 @@ def revoke(
     """Withdraw a remembered approval."""
     with _store(url) as store:
         store.revoke(grant, revoked_by=who or local_identity())
-        _out().print(Text(f"{visible(grant)}: revoked"))
+        out().print(Text(f"{visible(grant)}: revoked"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -28,6 +29,10 @@ app.add_typer(trace)
 @app.command()
 def demo(
     interactive: Annotated[bool, typer.Option("--interactive", "-i", help="Answer the questions yourself.")] = False,
+    save: Annotated[
+        Path | None,
+        typer.Option("--save", dir_okay=False, help="Write the trace to this file, for agenttool trace."),
+    ] = None,
 ) -> None:
     """Watch a scripted agent's tool calls being decided and traced; needs no key, no server and no network."""
     from rich.console import Console
@@ -37,5 +42,5 @@ def demo(
     console = Console()
     if not console.is_terminal:
         console = Console(width=120)
-    if not run_demo(console, interactive=interactive):
+    if not run_demo(console, interactive=interactive, save=save):
         raise typer.Exit(1)

@@ -19,10 +19,12 @@ from rich.markdown import Markdown
 from rich.table import Table
 from rich.text import Text
 
+from agenttool_otel.cli.consoles import out
 from agenttool_otel.context import agent_context
 from agenttool_otel.errors import AgentToolError
 from agenttool_otel.governor import Governor, default_governor
-from agenttool_otel.posture import check_tool, posture_markdown
+from agenttool_otel.posture import check_tool
+from agenttool_otel.posture_files import posture_markdown
 
 __all__ = ["EXIT_CODES", "app"]
 
@@ -97,7 +99,7 @@ def describe(
     if as_json:
         _print_json(posture.to_json_object())
     else:
-        Console().print(Markdown(posture_markdown(posture)))
+        out().print(Markdown(posture_markdown(posture)))
 
 
 @app.command()
@@ -181,7 +183,7 @@ def _show(told: dict[str, Any]) -> None:
         shown = json.dumps(alternative.get("arguments"), ensure_ascii=True)
         table.add_row("instead", Text(f"{alternative.get('tool')} {shown}: {alternative.get('reason', '')}"))
     table.add_row("next step", Text(str(told["next_step"])))
-    Console().print(table)
+    out().print(table)
 
 
 def _print_json(value: Any) -> None:

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from agenttool_otel.cli.consoles import out
 from agenttool_otel.cli.rendering import render_summary, render_tree
 from agenttool_otel.cli.spans import SpanView, TraceFormatError
 from agenttool_otel.cli.story import clean, why
@@ -28,20 +29,21 @@ def trace(
         str, typer.Option("--why", metavar="SPAN", help="Tell the story of one call: span id or invocation id.")
     ] = "",
     service: Annotated[str, typer.Option(help="Service to search in.")] = "",
-    session: Annotated[str, typer.Option(help="Only traces with calls of this session.")] = "",
-    tool: Annotated[str, typer.Option(help="Only traces with calls of this tool.")] = "",
-    rule: Annotated[str, typer.Option(help="Only traces with calls that this rule decided.")] = "",
-    behavior: Annotated[Behavior | None, typer.Option(help="Only traces with calls so decided.")] = None,
-    approval: Annotated[str, typer.Option(help="Only traces with calls behind this approval request.")] = "",
+    session: Annotated[str, typer.Option(help="Only calls of this session.")] = "",
+    tool: Annotated[str, typer.Option(help="Only calls of this tool.")] = "",
+    rule: Annotated[str, typer.Option(help="Only calls that this rule decided.")] = "",
+    behavior: Annotated[Behavior | None, typer.Option(help="Only calls so decided.")] = None,
+    approval: Annotated[str, typer.Option(help="Only calls behind this approval request.")] = "",
     hours: Annotated[float, typer.Option(min=0.01, help="How far back to search.")] = 24.0,
     limit: Annotated[int, typer.Option(min=1, max=1500, help="Most traces to fetch.")] = 20,
     backend: Annotated[Backend, typer.Option(help="API that the URL speaks.")] = "auto",
     header: Annotated[list[str] | None, typer.Option(help="HTTP header, NAME:VALUE; may be repeated.")] = None,
     events: Annotated[bool, typer.Option("--events", help="List each span's events.")] = False,
+    whole: Annotated[bool, typer.Option("--whole", help="Show the other calls of the traces found, too.")] = False,
     summary: Annotated[bool, typer.Option("--summary", help="Count calls per tool instead of drawing trees.")] = False,
 ) -> None:
     """Show traces of governed tool calls: decisions, waits, sizes, redactions."""
-    console, errors = Console(), Console(stderr=True)
+    console, errors = out(), Console(stderr=True)
     tags = {
         Attr.SESSION_ID: session,
         GenAI.TOOL_NAME: tool,
@@ -52,7 +54,7 @@ def trace(
     tags = {name: value for name, value in tags.items() if value}
     question = Question(trace_id.lower(), service, tags, hours, limit, _headers(header or []))
     try:
-        spans = _selected(_spans(source, question, backend), question)
+        spans = _selected(_spans(source, question, backend), question, whole=whole or bool(story))
     except (TraceUnavailable, TraceFormatError) as error:
         errors.print(clean(error), style="red", markup=False, highlight=False)
         raise typer.Exit(2) from error
@@ -86,8 +88,8 @@ def _spans(source: str, question: Question, backend: Backend) -> list[SpanView]:
     return read_file(Path(source))
 
 
-def _selected(spans: list[SpanView], question: Question) -> list[SpanView]:
-    """Whole traces that hold a wanted call: servers have filtered already, files have not."""
+def _selected(spans: list[SpanView], question: Question, *, whole: bool) -> list[SpanView]:
+    """What meets the filters and what leads to it, or the whole traces; a server has filtered traces, never calls."""
 
     def wanted(span: SpanView) -> bool:
         if question.trace_id and span.trace_id != question.trace_id.zfill(32):
@@ -96,8 +98,18 @@ def _selected(spans: list[SpanView], question: Question) -> list[SpanView]:
             return False
         return all(str(span.get(name)) == value for name, value in question.tags.items())
 
-    traces = {span.trace_id for span in spans if wanted(span)}
-    return [span for span in spans if span.trace_id in traces]
+    found = [span for span in spans if wanted(span)]
+    if whole or not question.tags:
+        traces = {span.trace_id for span in found}
+        return [span for span in spans if span.trace_id in traces]
+    by_id = {(span.trace_id, span.span_id): span for span in spans}
+    kept: set[tuple[str, str]] = set()
+    for span in found:
+        above: SpanView | None = span
+        while above is not None and (above.trace_id, above.span_id) not in kept:
+            kept.add((above.trace_id, above.span_id))
+            above = by_id.get((above.trace_id, above.parent_id or ""))
+    return [span for span in spans if (span.trace_id, span.span_id) in kept]
 
 
 def _one(spans: list[SpanView], wanted: str, errors: Console) -> SpanView:

@@ -86,7 +86,10 @@ def _parsed_line(number: int, line: str) -> Any:
     try:
         return _parsed(line)
     except json.JSONDecodeError as error:
-        raise TraceFormatError(f"line {number} is not JSON") from error
+        raise TraceFormatError(
+            f"line {number} is not JSON: an OTLP file is wanted, as agenttool demo --save or a Collector's file"
+            " exporter writes it; what the console exporter prints is none"
+        ) from error
 
 
 def read_url(url: str, question: Question, backend: Backend = "auto") -> list[SpanView]:

@@ -12,7 +12,16 @@ from typing import Any, Final
 from agenttool_otel.facts.lettering import load_data
 from agenttool_otel.names import AccessKind, PathAccess, WriteEffect
 
-__all__ = ["FactKind", "is_content", "kind_of_format", "kind_of_name", "path_access", "snake", "speaks_of_sql"]
+__all__ = [
+    "FactKind",
+    "is_content",
+    "kind_of_format",
+    "kind_of_name",
+    "names_content",
+    "path_access",
+    "snake",
+    "speaks_of_sql",
+]
 
 
 class FactKind(StrEnum):
@@ -41,6 +50,7 @@ class _Names:
     sql_hints: frozenset[str]
     write_names: frozenset[str]
     read_names: frozenset[str]
+    content_names: frozenset[str]
 
 
 @cache
@@ -56,6 +66,7 @@ def _names() -> _Names:
         sql_hints=frozenset(data["sql_hints"]),
         write_names=frozenset(data["write_names"]),
         read_names=frozenset(data["read_names"]),
+        content_names=frozenset(data["content_names"]),
     )
 
 
@@ -93,6 +104,17 @@ def kind_of_name(name: str, *, sql: bool) -> FactKind | None:
     if sql and folded in names.sql_with_hints:
         return FactKind.SQL
     return next((kind for suffix, kind in names.suffixes if folded.endswith(suffix)), None)
+
+
+@lru_cache(maxsize=4096)
+def names_content(name: str) -> bool:
+    """Return whether an argument's name says that its text is content and names nothing: ``body``, ``new_text``.
+
+    Args:
+        name: as in the schema.
+    """
+    words = snake(name).split("_")
+    return words[-1] in _names().content_names
 
 
 def speaks_of_sql(schema: Mapping[str, Any]) -> bool:

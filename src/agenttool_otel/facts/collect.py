@@ -42,6 +42,11 @@ class Collector:
         self.facts: Facts = {"paths": [], "urls": [], "shell": [], "sql": [], "provenance": {}}
 
     @property
+    def env(self) -> FactEnvironment:
+        """The call's surroundings."""
+        return self._env
+
+    @property
     def full(self) -> bool:
         """Whether no more values are looked at."""
         return self._count >= MAX_FACTS

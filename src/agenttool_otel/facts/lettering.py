@@ -7,12 +7,23 @@ outside ASCII comes by.
 from __future__ import annotations
 
 import json
+import re
 import unicodedata
 from functools import cache
 from importlib import resources
 from typing import Any, Final
 
-__all__ = ["escape_surrogates_in", "has_invisible", "load_data", "look_alike_table", "skeleton", "strip_invisible"]
+__all__ = [
+    "escape_surrogates_in",
+    "has_escaped_surrogate",
+    "has_invisible",
+    "has_misleading_invisible",
+    "is_national",
+    "load_data",
+    "look_alike_table",
+    "skeleton",
+    "strip_invisible",
+]
 
 _IGNORABLE: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0\u180b\u180c\u180d\u180f")
 """Letters and marks that show nothing, although their category does not tell."""
@@ -49,6 +60,52 @@ def has_invisible(text: str) -> bool:
     return not text.isascii() and any(_is_invisible(character) for character in set(text) if character > "\x7f")
 
 
+def has_misleading_invisible(text: str) -> bool:
+    """Return whether a text has invisible characters where honest writing has none.
+
+    Emoji are put together with joiners and variation selectors, and the scripts that join letters need joiners and
+    non-joiners between them.
+
+    Args:
+        text: any text.
+    """
+    if not has_invisible(text):
+        return False
+    return any(_is_invisible(c) and not _is_at_home(text, index) for index, c in enumerate(text) if c > "\x7f")
+
+
+def _is_at_home(text: str, index: int) -> bool:
+    character = text[index]
+    before, after = text[max(0, index - 1) : index], text[index + 1 : index + 2]
+    if character in "\ufe0e\ufe0f":
+        return _is_symbol(before) or after == "\u20e3"
+    if character in "\u200c\u200d":
+        if _joins(before) and _joins(after):
+            return True
+        return character == "\u200d" and _is_symbol(after) and (_is_symbol(before) or before == "\ufe0f")
+    return False
+
+
+def _is_symbol(character: str) -> bool:
+    """Return whether something may be a part of an emoji, skin tones included."""
+    return character > "\u2000" and (
+        unicodedata.category(character) in ("So", "Sm") or "\U0001f3fb" <= character <= "\U0001f3ff"
+    )
+
+
+def _joins(character: str) -> bool:
+    """Return whether a letter belongs to a script that joins letters: Arabic and its kin, those of India, Khmer."""
+    return any(first <= character <= last for first, last in _JOINING) and unicodedata.category(character)[0] in "LM"
+
+
+_JOINING: Final = (("\u0600", "\u08ff"), ("\u0900", "\u0dff"), ("\u1000", "\u109f"), ("\u1780", "\u17ff"))
+
+
+def is_national(character: str) -> bool:
+    """Return whether a letter belongs to a Latin alphabet in use, such as the Polish or Danish one."""
+    return "\u00c0" <= character <= "\u017f" and character not in "\u00d7\u00f7\u0138\u0149\u017f"
+
+
 def strip_invisible(text: str) -> str:
     """Return the text without the characters that ``has_invisible`` finds."""
     if text.isascii():
@@ -80,6 +137,21 @@ _ASCII_FOLD: Final = str.maketrans({"0": "o", "1": "l", "i": "l", "5": "s", "|":
 _STROKES: Final = str.maketrans(
     {"ł": "l", "Ł": "l", "ø": "o", "Ø": "o", "đ": "d", "ħ": "h", "ŧ": "t", "ı": "i", "ß": "b"}
 )
+
+
+_ESCAPED: Final = re.compile(r"\\ud[89a-f][0-9a-f]{2}")
+
+
+def has_escaped_surrogate(text: str) -> bool:
+    """Return whether a text has, or may have had, a lone surrogate.
+
+    A call's arguments are made JSON before they are decided on, and JSON has no lone surrogates: there they are written
+    as six letters. What the tool gets is not that text, so nothing that is said of it holds for the call.
+
+    Args:
+        text: an argument as a policy sees it.
+    """
+    return "\\" in text and _ESCAPED.search(text) is not None
 
 
 def escape_surrogates_in(text: str) -> str:

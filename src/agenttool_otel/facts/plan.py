@@ -1,19 +1,21 @@
 """Which arguments of a tool are paths, URLs, commands and SQL: settled once, at decoration, and used at every call.
 
 What the declaration says counts most, then the schema's formats, then the arguments' names; a fact from a guess says
-``inferred``. Lists and nested values are followed, and so is data whose keys no schema lists.
+``inferred``. Lists and nested values are followed, and so is data whose keys no schema lists. In tools that touch files
+or the network, what is left is looked at when it is called (``guesses.py``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from agenttool_otel.errors import ConfigurationError
-from agenttool_otel.facts.argument_names import FactKind, kind_of_name, speaks_of_sql
+from agenttool_otel.facts.argument_names import FactKind, kind_of_name, names_content, speaks_of_sql
 from agenttool_otel.facts.collect import MAX_DEPTH, Collector
 from agenttool_otel.facts.environment import FactEnvironment
+from agenttool_otel.facts.guesses import kind_of_value
 from agenttool_otel.facts.schema_nodes import (
     ABSENT,
     FREE,
@@ -53,12 +55,13 @@ class PlannedArgument:
 class FactPlan:
     """How the arguments of one tool become facts; made by ``plan_facts``, immutable, safe to share."""
 
-    __slots__ = ("_declared", "_effects", "_root", "_sending")
+    __slots__ = ("_declared", "_effects", "_probing", "_root", "_sending")
 
     def __init__(self, declared: tuple[PlannedArgument, ...], root: Node | None, effects: Effects) -> None:
         self._declared = declared
         self._root = root
         self._effects = effects
+        self._probing = effects.files or effects.network
         self._sending = effects.sending
 
     def __repr__(self) -> str:
@@ -152,6 +155,8 @@ class FactPlan:
             return
         if node.kind is not None:
             collector.add(node.kind, value, pointer, node.access, inferred=True)
+        elif node.probe and isinstance(value, str):
+            self._probe(value, pointer, node.access, collector)
         fitting = [variant for variant in node.variants if accepts(variant, value)]
         for variant in fitting or node.variants:
             self._walk(variant, value, pointer, collector, depth + 1)
@@ -162,8 +167,8 @@ class FactPlan:
                 below = node.prefix[index] if index < len(node.prefix) else node.items
                 if below is not None:
                     self._walk(below, child, f"{pointer}/{index}", collector, depth + 1)
-                elif node.free and (isinstance(child, Mapping) or _is_list(child)):
-                    self._walk(FREE, child, f"{pointer}/{index}", collector, depth + 1)
+                elif node.free and (isinstance(child, Mapping) or _is_list(child) or node.probe):
+                    self._walk(_PROBED if node.probe else FREE, child, f"{pointer}/{index}", collector, depth + 1)
                 if collector.full:
                     return
 
@@ -186,9 +191,23 @@ class FactPlan:
             if node.free:
                 self._walk(self._named(str(key)), below, place, collector, depth + 1)
 
+    def _probe(self, value: str, pointer: str, access: PathAccess, collector: Collector) -> None:
+        """Take a text for what it looks like."""
+        text = str.__str__(value)
+        guess = kind_of_value(text, files=self._effects.files, network=self._effects.network, env=collector.env)
+        if guess is not None:
+            collector.add(guess[0], guess[1], pointer, access, inferred=True)
+
     def _named(self, name: str) -> Node:
         kind = kind_of_name(name, sql=self._effects.sql)
-        return FREE if kind is None else Node(kind=kind, access=self._effects.access(name), nullable=True, free=True)
+        if kind is None:
+            probed = self._probing and not names_content(name)
+            return Node(access=self._effects.access(name), free=True, probe=True) if probed else FREE
+        return Node(kind=kind, access=self._effects.access(name), nullable=True, free=True)
+
+
+_PROBED: Final = Node(free=True, probe=True)
+"""Data whose keys nobody listed, in a tool that touches files or the network."""
 
 
 def _is_list(value: Any) -> bool:
@@ -205,6 +224,7 @@ def plan_facts(
     write_effects: Sequence[str] = (),
     access_kinds: Sequence[str] = (),
     read_only: bool = False,
+    tool_kind: str = "",
 ) -> FactPlan | None:
     """Return the plan for a tool, or ``None`` when it has no argument that a fact could be about.
 
@@ -220,6 +240,7 @@ def plan_facts(
         write_effects: of the declaration; with a write or send effect, provenance covers all arguments.
         access_kinds: of the declaration.
         read_only: of the declaration.
+        tool_kind: of the declaration.
 
     Raises:
         ConfigurationError: a declared name is not in the schema, so the facts of the real argument would be missing.
@@ -229,6 +250,7 @@ def plan_facts(
         tuple(map(str, access_kinds)),
         read_only,
         bool(sql_args) or speaks_of_sql(schema),
+        tool_kind,
     )
     declared = tuple(
         _declared(name, kind, schema, effects)

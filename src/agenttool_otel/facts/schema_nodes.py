@@ -7,8 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from agenttool_otel.facts.argument_names import FactKind, is_content, kind_of_format, kind_of_name, path_access
-from agenttool_otel.names import AccessKind, PathAccess, WriteEffect
+from agenttool_otel.facts.argument_names import (
+    FactKind,
+    is_content,
+    kind_of_format,
+    kind_of_name,
+    names_content,
+    path_access,
+)
+from agenttool_otel.names import AccessKind, PathAccess, ToolKind, WriteEffect
 
 __all__ = ["ABSENT", "FREE", "Effects", "Node", "accepts", "compile_schema", "is_nullable", "is_useful"]
 
@@ -25,6 +32,8 @@ _SENDING: Final = frozenset(
         AccessKind.CODE_EXECUTION,
     }
 )
+_FILES: Final = frozenset({AccessKind.FILE_READ, AccessKind.FILE_WRITE})
+_NETWORK: Final = frozenset({AccessKind.NETWORK, AccessKind.BROWSER})
 _MAX_SCHEMA_NODES: Final = 5_000
 
 
@@ -44,6 +53,7 @@ class Node:
         others: of keys that are not in ``properties``.
         variants: further nodes for the same value.
         free: keys of any name may come; the names are looked at when called.
+        probe: nothing is known of the texts here but their look, which is looked at when called.
     """
 
     kind: FactKind | None = None
@@ -57,6 +67,7 @@ class Node:
     others: Node | None = None
     variants: list[Node] = field(default_factory=list)
     free: bool = False
+    probe: bool = False
 
     def children(self) -> list[Node]:
         """Return all nodes below."""
@@ -73,18 +84,30 @@ class Effects:
         access_kinds: of the declaration.
         read_only: of the declaration.
         sql: whether SQL is about, so that ``query`` is no search.
+        tool_kind: of the declaration.
     """
 
     write_effects: tuple[str, ...]
     access_kinds: tuple[str, ...]
     read_only: bool
     sql: bool
+    tool_kind: str = ""
 
     def access(self, name: str) -> PathAccess:
         """Return what is done with a path argument of this name."""
         return path_access(
             name, write_effects=self.write_effects, access_kinds=self.access_kinds, read_only=self.read_only
         )
+
+    @property
+    def files(self) -> bool:
+        """Whether the tool touches files."""
+        return self.tool_kind == ToolKind.FILE_OPERATION or not _FILES.isdisjoint(self.access_kinds)
+
+    @property
+    def network(self) -> bool:
+        """Whether the tool connects to hosts that its arguments may name."""
+        return not _NETWORK.isdisjoint(self.access_kinds)
 
     @property
     def sending(self) -> bool:
@@ -116,7 +139,7 @@ def is_useful(root: Node) -> bool:
     stack, seen = [root], {id(root)}
     while stack:
         node = stack.pop()
-        if node.kind is not None or node.free:
+        if node.kind is not None or node.free or node.probe:
             return True
         for child in node.children():
             if id(child) not in seen:
@@ -200,6 +223,7 @@ class _Compiler:
         if node.kind is not None:
             # The list as a whole goes to the collector, which follows it.
             return
+        node.probe = self._probes(schema, name)
         properties = schema.get("properties")
         for key, child in (properties if isinstance(properties, Mapping) else {}).items():
             node.properties[str(key)] = self.node(child, str(key))
@@ -224,6 +248,14 @@ class _Compiler:
         if not name or is_content(schema) or not _may_be_text(schema):
             return None
         return kind_of_name(name, sql=self._effects.sql)
+
+    def _probes(self, schema: Mapping[str, Any], name: str) -> bool:
+        if not (self._effects.files or self._effects.network):
+            return False
+        # A closed set was written by the developer; content is looked through by nobody here.
+        if "enum" in schema or "const" in schema or is_content(schema) or names_content(name):
+            return False
+        return bool(name) and _may_be_text(schema)
 
     def _resolve(self, reference: Any) -> Mapping[str, Any] | None:
         if not isinstance(reference, str) or not reference.startswith("#"):

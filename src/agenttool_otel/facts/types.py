@@ -33,18 +33,18 @@ class PathFact(TypedDict):
     lexical: str  # absolute and normalised, without touching the file system
     resolved: str | None  # with symlinks followed; None when that could not be done
     roots: list[str]  # the roots that the resolved path lies in
-    inside: bool  # lexical and resolved path both lie in a root
-    escapes: bool  # lexical path is inside, resolved path is not
+    inside: bool  # the lexical path and every reading of the path lie in a root
+    escapes: bool  # the text names a place inside, and some reading of the path leads out
     exists: bool | None
     symlink: bool  # some component is a symbolic link
     hard_links: int | None  # link count of a regular file, when detectable
     parent_refs: bool  # has a ".." component
     home: bool  # starts with "~"
     variables: bool  # has $VAR, ${VAR} or %VAR%
-    encoded: bool  # percent-encoded separators or dots
-    confusable: bool  # invisible, full-width or otherwise look-alike characters
+    encoded: bool  # encoded separators, dots, controls or invisible characters
+    confusable: bool  # misleading invisible or look-alike characters, full-width dots and separators
     windows: list[str]  # forms: drive, unc, device, stream, reserved_name, short_name, trailing, backslash
-    sensitive: str | None  # key, credential, policy, approval, vcs, agent_config, system, dotfile
+    sensitive: str | None  # key, credential, approval, policy, vcs, agent_config, system, dotfile
     rejected: str | None  # why this is no usable path: nul, control, empty, too_long, not_text ...
     identity: str | None  # "device:inode" that the check saw; for a file to be made, that of its nearest directory
     certain: bool  # False when the text means different files to different readers, or could not be resolved

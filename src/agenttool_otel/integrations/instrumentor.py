@@ -1,16 +1,20 @@
 """``opentelemetry-instrument python app.py``: the tools of a program that never heard of this package are governed.
 
-Each framework is patched at the one method that every call of its tools passes. A tool object is put under governance
-at its first call, in place; if that fails, the call is refused, never let through.
+Each framework is patched at the methods that lead to a tool's body, and at the body. A tool object is put under
+governance at its first call, in place; if that fails, the call is refused, never let through. So is every call of a
+method by which a tool class replaces one of the framework's own: what it does can't be decided. And so is every call
+where the instrumentation itself can't be set up: the launcher only logs what an instrumentor raises, and lets the
+program run.
 """
 
 from __future__ import annotations
 
+import inspect
 import logging
 import threading
 import weakref
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, cast
 
 import wrapt
 from opentelemetry.instrumentation.instrumentor import BaseInstrumentor  # type: ignore[attr-defined, unused-ignore]
@@ -18,10 +22,12 @@ from opentelemetry.instrumentation.instrumentor import BaseInstrumentor  # type:
 from agenttool_otel.catalog import GovernOptions
 from agenttool_otel.config import Settings
 from agenttool_otel.defaults import default_governor
-from agenttool_otel.errors import AgentToolError, ToolDenied
-from agenttool_otel.integrations.facts import options_for, read_facts
+from agenttool_otel.errors import AgentToolError, ConfigurationError, PolicyLoadError, ToolDenied
+from agenttool_otel.governor import Governor
+from agenttool_otel.integrations.facts import Trusts, facts_in_metadata, options_for, read_facts
+from agenttool_otel.policy.refusing import RefusingEngine
 
-__all__ = ["AgentToolInstrumentor"]
+__all__ = ["AgentToolInstrumentor", "is_instrumented", "require_instrumented"]
 
 _logger = logging.getLogger("agenttool_otel.instrumentor")
 
@@ -30,10 +36,15 @@ class AgentToolInstrumentor(BaseInstrumentor):  # type: ignore[misc, unused-igno
     """Governs every LangChain tool of the process.
 
     ``instrument(facts={...})`` states facts of tools by name or glob; without code, the JSON file that
-    ``AGENTTOOL_TOOLS`` names does. Settings come from the environment (see Settings).
+    ``AGENTTOOL_TOOLS`` names does. ``instrument(trust_metadata=...)`` takes a function that tells of a tool object
+    whether what its metadata states counts too; no tool's does otherwise. Settings come from the environment (see
+    Settings).
     """
 
     _facts: Mapping[str, GovernOptions]
+    _trusts: Trusts | None
+    _failure: Exception | None = None
+    _refusing: Governor | None = None
 
     def instrumentation_dependencies(self) -> Collection[str]:
         """Return the packages without which there is nothing to instrument."""
@@ -42,13 +53,53 @@ class AgentToolInstrumentor(BaseInstrumentor):  # type: ignore[misc, unused-igno
     def _instrument(self, **kwargs: Any) -> None:
         from langchain_core.tools import BaseTool
 
-        facts = kwargs.get("facts")
-        self._facts = facts if facts is not None else read_facts(Settings.load().tools_file)
         self._swapped: list[tuple[weakref.ref[Any], type]] = []
+        self._patched: list[tuple[weakref.ref[type], str, Any, Any]] = []
         self._lock = threading.Lock()
-        default_governor()  # a broken policy is told at start, and refuses every call from then on
-        wrapt.wrap_function_wrapper(BaseTool, "run", self._before_run)
-        wrapt.wrap_function_wrapper(BaseTool, "arun", self._before_run)
+        self._facts, self._failure, self._refusing = {}, None, None
+        self._trusts = kwargs.get("trust_metadata")
+        # first of all: an error after this refuses every call, an error before it would let every call through
+        wrapt.wrap_function_wrapper(BaseTool, "run", self._before)
+        wrapt.wrap_function_wrapper(BaseTool, "arun", self._before)
+        self._watch(BaseTool)
+        try:
+            facts = kwargs.get("facts")
+            self._facts = facts if facts is not None else read_facts(Settings.load().tools_file)
+            default_governor()  # a broken policy is told at start, and refuses every call from then on
+        except Exception as error:
+            _logger.error("every call of a tool is refused: %s", _told(error))
+            self._failure = error
+
+    def _watch(self, base: Any) -> None:
+        """Patch the tool classes that there are, and those that will be."""
+        original = base.__dict__["__init_subclass__"]
+
+        def init_subclass(cls: type, /, **kwargs: Any) -> None:
+            original.__func__(cls, **kwargs)
+            self._patch(cls)
+
+        self._init_subclass = original
+        base.__init_subclass__ = classmethod(init_subclass)
+        waiting = list(base.__subclasses__())
+        while waiting:
+            cls = waiting.pop()
+            waiting += cls.__subclasses__()
+            self._patch(cls)
+
+    def _patch(self, cls: type) -> None:
+        from agenttool_otel.integrations.langchain_doors import BODIES, DOORS, from_langchain
+
+        if "agenttool" in cls.__dict__:
+            return  # a governed class
+        names = dict.fromkeys(BODIES, self._before)
+        if not from_langchain(cls):
+            names |= dict.fromkeys(DOORS, self._refuse)
+        for name, wrapper in names.items():
+            original = cls.__dict__.get(name)
+            if inspect.isfunction(original):
+                patched = wrapt.FunctionWrapper(original, wrapper)
+                setattr(cls, name, patched)
+                self._patched.append((weakref.ref(cls), name, original, patched))
 
     def _uninstrument(self, **kwargs: Any) -> None:
         from langchain_core.tools import BaseTool
@@ -56,14 +107,20 @@ class AgentToolInstrumentor(BaseInstrumentor):  # type: ignore[misc, unused-igno
 
         unwrap(BaseTool, "run")
         unwrap(BaseTool, "arun")
+        BaseTool.__init_subclass__ = self._init_subclass  # type: ignore[method-assign]
         with self._lock:
             for ref, original in self._swapped:
                 tool = ref()
                 if tool is not None:
                     object.__setattr__(tool, "__class__", original)
             self._swapped.clear()
+            for owner, name, method, patched in self._patched:
+                cls = owner()
+                if cls is not None and cls.__dict__.get(name) is patched:
+                    setattr(cls, name, method)
+            self._patched.clear()
 
-    def _before_run(self, wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+    def _before(self, wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
         from agenttool_otel.integrations.langchain import govern_in_place, is_governed
 
         if is_governed(instance):
@@ -72,10 +129,73 @@ class AgentToolInstrumentor(BaseInstrumentor):  # type: ignore[misc, unused-igno
             if not is_governed(instance):
                 original = type(instance)
                 try:
-                    govern_in_place(instance, None, options_for(self._facts, instance.name))
-                except AgentToolError as error:
-                    _logger.error("the tool %r can't be governed, so it is refused: %s", instance.name, error)
-                    raise ToolDenied(f"the tool {instance.name!r} can't be governed: {error}") from error
+                    if self._failure is not None:
+                        raise self._failure
+                    govern_in_place(instance, None, self._options(instance))
+                except Exception as error:
+                    self._put_under_refusal(instance, error)
                 self._swapped.append((weakref.ref(instance), original))
         # the governed class's own method comes first now, and ends in the wrapped one again
         return getattr(instance, wrapped.__name__)(*args, **kwargs)
+
+    def _refuse(self, wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+        from agenttool_otel.integrations.langchain_doors import refuse_own_doors
+
+        name = getattr(instance, "name", "")
+        try:
+            refuse_own_doors(type(instance))
+        except AgentToolError as error:
+            _logger.error("the tool %r can't be governed, so it is refused: %s", name, error)
+            raise ToolDenied(f"the tool {name!r} can't be governed: {error}") from error
+        return wrapped(*args, **kwargs)
+
+    def _options(self, tool: Any) -> GovernOptions:
+        options = options_for(self._facts, tool.name)
+        if self._trusts is None or not self._trusts(tool):
+            return options
+        return cast(GovernOptions, {**facts_in_metadata(tool), **options})
+
+    def _put_under_refusal(self, tool: Any, error: Exception) -> None:
+        """Put a tool under a Governor that refuses each of its calls, in a span that says why.
+
+        Raises:
+            ToolDenied: not even that was possible.
+        """
+        from agenttool_otel.integrations.langchain import govern_in_place
+
+        told = f"the tool {tool.name!r} can't be governed: {_told(error)}"
+        _logger.error("%s; its calls are refused", told)
+        try:
+            refusal = RefusingEngine(PolicyLoadError(told))
+            if self._failure is not None and self._refusing is None:
+                self._refusing = Governor(policy=refusal)
+            govern_in_place(tool, self._refusing or Governor(policy=refusal), GovernOptions())
+        except Exception:
+            raise ToolDenied(told) from error
+
+
+def _told(error: Exception) -> str:
+    """What this package says of an error; another library's text may hold anything."""
+    return str(error) if isinstance(error, AgentToolError) else type(error).__name__
+
+
+def is_instrumented() -> bool:
+    """Tell whether ``opentelemetry-instrument`` (or ``instrument()``) put the tools of this process under governance.
+
+    A launcher that fails before it reaches this instrumentor (an exporter of an unknown name is enough) only logs that,
+    and starts the program all the same.
+    """
+    return bool(AgentToolInstrumentor().is_instrumented_by_opentelemetry)
+
+
+def require_instrumented() -> None:
+    """Stop a program that should have been instrumented and is not; call it before the first tool is used.
+
+    Raises:
+        ConfigurationError: the tools of this process are not governed.
+    """
+    if not is_instrumented():
+        raise ConfigurationError(
+            "the tools of this process are not governed: start it with opentelemetry-instrument, and look at what that "
+            "logged at its start"
+        )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Generator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -23,11 +24,15 @@ from agenttool_otel.names import (
     GenAI,
     InvocationStatus,
     Outcome,
+    PolicyMode,
     ResultStatus,
 )
+from agenttool_otel.pipeline.attempts import Arguments, unchanged_arguments
 from agenttool_otel.pipeline.endings import Endings
 from agenttool_otel.pipeline.hooking import HookRunner
+from agenttool_otel.pipeline.overheard import Overheard, overhear
 from agenttool_otel.pipeline.target import Target
+from agenttool_otel.policy.types import expired
 from agenttool_otel.recorder import Recorder
 from agenttool_otel.results.control_flow import cancellation, control_flow, jump
 from agenttool_otel.results.errors import ErrorMapper
@@ -82,6 +87,10 @@ class Body:
         timeout = execution.timeout_ms / 1000 if execution.timeout_ms else None
         function = self._function(call, target)
         effect = Execute(function, call.call_args, call.call_kwargs, target.is_async, timeout)
+        if target.streams and _from_outside(call):
+            call.overheard = Overheard(call, session)
+        retries = execution.supports_retries and not target.streams
+        again = unchanged_arguments(call) if retries else None
         call.outcome = Outcome.EXECUTED
         call.started_ns = time.time_ns()
         call.enter(InvocationStatus.RUNNING)
@@ -89,8 +98,8 @@ class Body:
             self._recorder.verbose(call, Event.INVOCATION_STARTED)
         attempt: Attempt = yield effect
         call.attempts = 1
-        if execution.supports_retries and attempt.exception is not None and not target.streams:
-            attempt = yield from self._retry(call, effect, attempt)
+        if again is not None and attempt.exception is not None:
+            attempt = yield from self._retry(call, effect, again, attempt)
         yield from self._conclude(call, target, session, attempt)
 
     def complete(self, call: Invocation, session: Session, attempt: Attempt) -> Generator[Any, Any, None]:
@@ -112,25 +121,34 @@ class Body:
         try:
             if call.tap is not None:
                 yield RunBlocking(partial(self._end_stream, call, attempt))
-            self._settle(call, target, attempt)
-            session.ran(call.spec.declaration.tool_id, call.size)
-            if call.ran and call.context.session_id and call.spec.safety.open_world is not False:
-                session.saw(call.spec.declaration.tool_id, attempt.value, open_world=True)
+            _kept_in(self._settle, call, target, attempt)
+            session.returned(call.spec.declaration.tool_id, call.size)
+            if _from_outside(call):
+                if attempt.exception is not None:
+                    overhear(call, session, attempt.exception)
+                elif call.ran:
+                    _kept_in(session.saw, call.spec.declaration.tool_id, attempt.value, open_world=True)
             if self._hooks is not None:
                 yield from self._hooks.after(call)
-            if call.tap is not None and self._delivery.streamed(call, self._recorder):
+            if call.tap is not None and _kept_in(self._delivery.streamed, call, self._recorder):
                 pass
             elif call.ran and not target.streams:
-                store = self._delivery.prepare(call, self._recorder)
+                store = _kept_in(self._delivery.prepare, call, self._recorder)
                 if store is not None:
                     yield RunBlocking(store)
             if self._hooks is not None:
                 yield from self._hooks.persisted(call)
-            self._recorder.result(call)
+            _kept_in(self._recorder.result, call)
         except Exception as bug:
             self._recorder.telemetry.losses.note("result", bug)
             if call.ran and self._delivery.obliged(call):
                 self._delivery.withhold(call)
+        except GeneratorExit:
+            raise
+        except BaseException:  # a cancellation, while a hook or a store had its time: what was claimed has run
+            if call.claim is not None:
+                yield FinishClaim(call.claim, call.result_status)
+            raise
         if call.claim is not None:
             yield FinishClaim(call.claim, call.result_status)
 
@@ -152,9 +170,12 @@ class Body:
             reason = AbortReason.TIMEOUT
         elif attempt.exception is not None and cancellation(attempt.exception) is not None:
             reason = AbortReason.USER_INTERRUPTION
-        call.kept = call.tap.finish(abort_reason=reason, failed=attempt.exception is not None)
+        if call.tap is not None:
+            call.kept = call.tap.finish(abort_reason=reason, failed=attempt.exception is not None)
 
-    def _retry(self, call: Invocation, effect: Execute, attempt: Attempt) -> Generator[Any, Any, Attempt]:
+    def _retry(
+        self, call: Invocation, effect: Execute, again: Arguments, attempt: Attempt
+    ) -> Generator[Any, Any, Attempt]:
         """Run again what may be run again, within the decision it had, and let each attempt be seen."""
         policy = RetryPolicy.from_profile(call.spec.execution)
         while attempt.exception is not None:
@@ -172,8 +193,11 @@ class Body:
             }
             self._recorder.emit(call, Event.INVOCATION_RETRIED, attributes)
             yield Sleep(delay)
+            if call.verdict is not None and call.verdict.mode is not PolicyMode.SHADOW and expired(call.verdict):
+                break
             call.attempts += 1
-            attempt = yield effect
+            args, kwargs = again()
+            attempt = yield replace(effect, args=args, kwargs=kwargs)
         return attempt
 
     def _settle(self, call: Invocation, target: Target, attempt: Attempt) -> None:
@@ -226,6 +250,28 @@ class Body:
             call.result_status = ResultStatus.TIMED_OUT if timed_out else ResultStatus.FAILED
             call.enter(InvocationStatus.TIMED_OUT if timed_out else InvocationStatus.FAILED)
             self._recorder.exception(call)
+
+
+def _kept_in(step: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Take one step after the body, in which methods of the result's own class may be called.
+
+    What such a method raises must not be what the caller gets in place of the tool's outcome, not even where it says
+    that the program ends; only somebody at the keyboard says so for real.
+
+    Raises:
+        RuntimeError: it raised what is no Exception.
+    """
+    try:
+        return step(*args, **kwargs)
+    except (Exception, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        raise RuntimeError(f"a method of the result raised {type(error).__name__}") from error
+
+
+def _from_outside(call: Invocation) -> bool:
+    """Tell whether what the call gives may have been written by anybody, and somebody will ask where it came from."""
+    return bool(call.context.session_id) and call.spec.safety.open_world is not False
 
 
 def _silent(text: str) -> str:

@@ -16,8 +16,8 @@ from agenttool_otel.context import AgentContext
 from agenttool_otel.errors import ApprovalStoreError
 from agenttool_otel.invocation import Invocation
 from agenttool_otel.names import InvocationStatus, RedactionState
+from agenttool_otel.pipeline.document import stored_context
 from agenttool_otel.pipeline.hooking import HookState
-from agenttool_otel.pipeline.permission import stored_context
 from agenttool_otel.policy.types import Verdict
 from agenttool_otel.records import HookRecord, InputMutation
 

@@ -228,6 +228,10 @@ class Endings:
             call: the call, whose own secrets the message may quote.
         """
         try:
-            return self.redact(str(error), call) or type(error).__name__
+            text = str(error)
+        except BaseException:  # other people's __str__, which may raise anything
+            return type(error).__name__
+        try:
+            return self.redact(text, call) or type(error).__name__
         except Exception:
             return type(error).__name__

@@ -200,7 +200,7 @@ class HookRunner:
         if internal:
             self._inputs.inject(call, internal, hook.hook_id, self._endings.redact(output.reason, call))
             entry["applied"] = True
-        if digest(visible) == digest(call.permission_input):
+        if not self._inputs.is_new(call, visible):
             return verdict
         if _approved(call) or verdict.updated_input is not None:
             entry["ignored"] = "approved" if _approved(call) else "another change is decided first"
@@ -398,7 +398,7 @@ class HookRunner:
         """Write the outputs into the record, and pass on what has no effect on the call itself."""
         state, clean = _state(call), partial(self._endings.redact, call=call)
         if run.failed:
-            record.failure = {  # type: ignore[attr-defined]
+            record.failure = {
                 "error_type": _failure(run),
                 "timed_out": run.timed_out,
                 "effect": hook.on_failure,
@@ -496,6 +496,8 @@ def _stricter(verdict: Verdict, hook_id: str, behavior: Behavior, message: str) 
     what they say is never shadowed.
     """
     shadowed = verdict.mode is PolicyMode.SHADOW
+    if behavior is Behavior.ASK and verdict.suggested_updates:
+        verdict = replace(verdict, suggested_updates=())  # what a hook asks, no remembered approval answers
     if STRICTNESS[behavior] <= STRICTNESS[Behavior.ALLOW if shadowed else verdict.behavior]:
         return verdict
     return replace(

@@ -19,7 +19,15 @@ from agenttool_otel.pipeline.endings import Endings
 from agenttool_otel.pipeline.target import Target
 from agenttool_otel.recorder import Recorder
 from agenttool_otel.records import InputMutation
-from agenttool_otel.records.values import changed_pointers, digest, escape_token, to_json_value
+from agenttool_otel.records.values import (
+    NotCopyable,
+    changed_pointers,
+    digest,
+    escape_token,
+    snapshot,
+    to_policy_value,
+    unescape_token,
+)
 
 __all__ = ["Inputs", "differs", "is_partial"]
 
@@ -51,16 +59,22 @@ class Inputs:
         spec = call.spec
         try:
             target.bind(call)
+        except NotCopyable:
+            self._endings.undecidable(call, "an argument can't be copied, so that it could change after the decision")
         except (TypeError, ValueError) as error:
-            # Python's own words for a TypeError name parameters; a ValueError may quote a value
-            self._endings.invalid(call, str(error) if type(error) is TypeError else "the arguments can't be read")
-        if is_partial(call.model_input) or is_partial(call.observable_input):
-            self._endings.undecidable(call, "the arguments are too large or too deep to be decided")
+            # Python's own words for a TypeError name parameters, and keywords that may be secrets; a ValueError may
+            # quote a value
+            told = self._endings.redact(str(error), call) if type(error) is TypeError else "the arguments can't be read"
+            self._endings.invalid(call, told)
+        read = call.__dict__.get("observable_input")  # given where reading the arguments changed something about them
+        if is_partial(call.model_input) or (read is not None and is_partial(read)):
+            self._endings.undecidable(call, "the arguments can't be shown to the policy whole, so nothing is decided")
         if not call.validated:
             if not spec.check.is_valid(call.model_input):
                 self._check(call)
-            defaults = spec.parameters.defaults if spec.parameters is not None else None
-            call.observable_input = {**defaults, **call.model_input} if defaults else call.model_input
+            if read is None:
+                defaults = spec.parameters.defaults if spec.parameters is not None else None
+                call.observable_input = {**defaults, **call.model_input} if defaults else call.model_input
         internal = spec.declaration.input_contract.internal_only_fields
         if internal:
             if not call.model_input.keys().isdisjoint(internal):
@@ -78,7 +92,16 @@ class Inputs:
             if not _accepted_as_python(call, pointer)
         ]
         if problems:
-            self._endings.invalid(call, _told(problems))
+            self._endings.invalid(call, self._told(call, problems))
+
+    def _told(self, call: Invocation, problems: list[tuple[str, str]]) -> str:
+        """Say where the arguments don't fit; the places are keys, which may be secrets themselves."""
+        return ", ".join(f"{self._pointer(call, pointer) or '/'} fails {keyword!r}" for pointer, keyword in problems)
+
+    def _pointer(self, call: Invocation, pointer: str) -> str:
+        """Redact the parts of a JSON pointer, each for itself: next to a slash nothing would look like a secret."""
+        parts = (self._endings.redact(unescape_token(part), call) for part in pointer.split("/"))
+        return "/".join(escape_token(part) for part in parts)
 
     def validate(self, call: Invocation) -> None:
         """Run the developer's own value check.
@@ -90,7 +113,7 @@ class Inputs:
         if check is None:
             return
         try:
-            check(call.permission_input)
+            check(snapshot(call.permission_input))  # what it does to its argument is not what runs
         except Exception as error:
             message = self._endings.message_of(error, call)
             self._endings.refuse(
@@ -120,10 +143,10 @@ class Inputs:
             source_ref: the author.
             reason: why.
         """
-        before, after = call.permission_input, to_json_value(updated)
+        before, after = call.permission_input, to_policy_value(updated)
         if not isinstance(after, dict) or is_partial(after):
             self._endings.mutation_failed(call, "the changed input is no object, or too large")
-        changed = changed_pointers(before, after)
+        changed = [self._pointer(call, pointer) for pointer in changed_pointers(before, after)]
         mutation = InputMutation(
             invocation_id=call.id,
             source_type=source,
@@ -137,16 +160,39 @@ class Inputs:
         if not self.split(call, after)[1].keys().isdisjoint(after):
             self._endings.mutation_failed(call, "an internal-only argument was given")
         if not call.spec.check.is_valid(after):
-            told = _told(call.spec.check.problems(after))
+            told = self._told(call, call.spec.check.problems(after))
             self._endings.mutation_failed(call, f"the changed input does not fit the schema: {told}")
         call.permission_input = after
+        call.given = None
         try:
             target.rebind(call, before, after)
-        except ValueError as error:
+        except (TypeError, ValueError) as error:
             self._endings.mutation_failed(call, f"the changed input can't be used: {type(error).__name__}")
+        if is_partial(call.permission_input):
+            self._endings.mutation_failed(call, "the changed input can't be shown to the policy whole")
+        if call.permission_input is not after:  # reading it changed it, or added what it leaves out
+            call.given = (source, after)
         if call.internal:
             self._give(call, call.internal)  # a framework's door starts from what it was given
         self.validate(call)
+
+    def is_new(self, call: Invocation, updated: Any) -> bool:
+        """Tell whether an input is another one than that in force, also than that in force as its author gave it.
+
+        Args:
+            call: the call.
+            updated: JSON arguments.
+        """
+        return differs(updated, call.permission_input) and (call.given is None or differs(updated, call.given[1]))
+
+    def approved_form(self, call: Invocation) -> dict[str, Any]:
+        """Return the arguments that an approval of this input is bound to: an approver's edit as it was given.
+
+        Args:
+            call: the call.
+        """
+        given = call.given
+        return call.permission_input if given is None or given[0] is not MutationSource.PERMISSION_PROMPT else given[1]
 
     def split(self, call: Invocation, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Part a hook's arguments into those that a model may produce and the internal-only ones.
@@ -171,7 +217,7 @@ class Inputs:
         new = {name: value for name, value in internal.items() if not _same(call.bound, name, value)}
         if not new:
             return
-        pointers = [f"/{escape_token(name)}" for name in new]
+        pointers = [self._pointer(call, f"/{escape_token(name)}") for name in new]
         reference = digest(call.permission_input)
         source = MutationSource.HOOK
         mutation = InputMutation(
@@ -271,12 +317,8 @@ def _same(bound: dict[str, Any], name: str, value: Any) -> bool:
 
 def _accepted_as_python(call: Invocation, pointer: str) -> bool:
     """A Python caller may pass what the annotation names (a model, a Path), whatever its JSON form looks like."""
-    name = pointer.split("/", 2)[1].replace("~1", "/").replace("~0", "~") if pointer else ""
+    name = unescape_token(pointer.split("/", 2)[1]) if pointer else ""
     parameters = call.spec.parameters
     if parameters is None or name not in call.bound:
         return False
     return parameters.accepts(name, call.bound[name])
-
-
-def _told(problems: list[tuple[str, str]]) -> str:
-    return ", ".join(f"{pointer or '/'} fails {keyword!r}" for pointer, keyword in problems)

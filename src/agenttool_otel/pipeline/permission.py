@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from agenttool_otel.approvals.types import ApprovalAnswer, ClaimBinding
 from agenttool_otel.context import AgentContext
-from agenttool_otel.effects import Ask, Decide, TakeClaim
+from agenttool_otel.effects import Ask, Decide, FinishClaim, TakeClaim
 from agenttool_otel.errors import ApprovalError
 from agenttool_otel.facts.environment import FactEnvironment
 from agenttool_otel.facts.types import EMPTY_FACTS
 from agenttool_otel.invocation import Invocation
 from agenttool_otel.names import (
-    SCHEMA_VERSION,
     ApprovalStatus,
     Attr,
     Behavior,
@@ -27,18 +25,19 @@ from agenttool_otel.names import (
     PolicyMode,
     ResultStatus,
 )
+from agenttool_otel.pipeline.document import policy_input, stored_context
 from agenttool_otel.pipeline.endings import Endings, fail_closed
 from agenttool_otel.pipeline.hooking import HookRunner
 from agenttool_otel.pipeline.inputs import Inputs, differs
 from agenttool_otel.pipeline.remembering import Remembering
 from agenttool_otel.pipeline.target import Target
-from agenttool_otel.policy.types import PolicyInput, Verdict
+from agenttool_otel.policy.types import Verdict, expired
 from agenttool_otel.questions import Questions
 from agenttool_otel.recorder import Recorder
 from agenttool_otel.records.values import digest
 from agenttool_otel.sessions import Session
 
-__all__ = ["Permission", "stored_context"]
+__all__ = ["Permission"]
 
 _MAX_ROUNDS = 5
 """How often an input may be changed and decided again before the call is denied."""
@@ -106,7 +105,36 @@ class Permission:
                 yield from self._hooks.before(call, target, session)
             remembering.recheck(call)
             self.establish(call, session)
-            verdict: Verdict = yield Decide(self.document(call, session))
+            verdict = yield from self._decide(call, target, session, remembering)
+            if verdict is None:
+                return
+            if verdict.updated_input is not None and self._inputs.is_new(call, verdict.updated_input):
+                author = (MutationSource.RUNTIME, verdict.rule_ref, "policy")
+                if self._hooks is not None:
+                    author = self._hooks.author(call, verdict)
+                self._inputs.mutate(call, target, verdict.updated_input, *author)
+                continue
+            if verdict.behavior is Behavior.ASK and (yield from remembering.find(call, verdict)):
+                continue
+            yield from self._ask(call, target, verdict, session)
+        verdict = fail_closed("the input kept changing between decisions", FailClosedCause.NO_DECISION)
+        call.decide(verdict)
+        self._recorder.decided(call, verdict)
+        self._endings.deny(call, verdict, session)
+
+    def _decide(
+        self, call: Invocation, target: Target, session: Session, remembering: Remembering
+    ) -> Generator[Any, Any, Verdict | None]:
+        """Decide once; the call counts in its session from before the decision on, unless it is not let through.
+
+        Returns:
+            ``None`` when the call may run; else the verdict, which asks or wants another input.
+        """
+        tool_id = call.spec.declaration.tool_id
+        counters = session.admit(tool_id)
+        admitted = False
+        try:
+            verdict: Verdict = yield Decide(policy_input(call, session, counters))
             verdict = remembering.honoured(verdict)
             self.suggest(call, verdict)
             if self._hooks is not None:
@@ -114,31 +142,43 @@ class Permission:
             verdict = self._recorder.cleaned(call, verdict)
             call.decide(verdict)
             self._recorder.decided(call, verdict)
+            changes = verdict.updated_input is not None and self._inputs.is_new(call, verdict.updated_input)
             if verdict.mode is PolicyMode.SHADOW:
-                return
+                if changes:  # by a hook: nothing that hooks say is only observed
+                    return verdict
+                admitted = True
+                return None
             if verdict.behavior is Behavior.DENY:
                 self._endings.deny(call, verdict, session)
-            if verdict.updated_input is not None and differs(verdict.updated_input, call.permission_input):
-                author = (MutationSource.RUNTIME, verdict.rule_ref, "policy")
-                if self._hooks is not None:
-                    author = self._hooks.author(call, verdict)
-                self._inputs.mutate(call, target, verdict.updated_input, *author)
-                continue
+            if changes:
+                return verdict
             if remembering.granted:
                 asking = yield from remembering.settle(call, verdict)
-                if asking is None:
-                    return
-                verdict = asking
-                call.decide(verdict)
-                self._recorder.decided(call, verdict)
-            elif verdict.behavior is Behavior.ASK and (yield from remembering.find(call, verdict)):
-                continue
-            approved = call.approval is not None and call.approval["status"] == ApprovalStatus.APPROVED
-            if approved or (verdict.behavior is Behavior.ALLOW and not call.resumed):
+                if asking is not None:
+                    call.decide(asking)
+                    self._recorder.decided(call, asking)
+                    return asking
+            else:
+                approved = call.approval is not None and call.approval["status"] == ApprovalStatus.APPROVED
+                if approved:
+                    self._check_roles(call, verdict, session)
+                elif verdict.behavior is not Behavior.ALLOW or call.resumed:
+                    return verdict
                 yield from self._claim(call, verdict, session)
-                return
-            yield from self._ask(call, target, verdict, session)
-        verdict = fail_closed("the input kept changing between decisions", FailClosedCause.NO_DECISION)
+            yield from self._still_holds(call, verdict, session)
+            admitted = True
+            return None
+        finally:
+            if not admitted:
+                session.give_back(tool_id)
+
+    def _still_holds(self, call: Invocation, verdict: Verdict, session: Session) -> Phase:
+        """Deny a call whose decision ended meanwhile: while a hook or a claim took its time."""
+        if not expired(verdict):
+            return
+        if call.claim is not None:
+            yield FinishClaim(call.claim, ResultStatus.DENIED)
+        verdict = fail_closed("the decision expired before the call could run", FailClosedCause.NO_DECISION)
         call.decide(verdict)
         self._recorder.decided(call, verdict)
         self._endings.deny(call, verdict, session)
@@ -250,7 +290,7 @@ class Permission:
         wanted = TakeClaim(
             call.request.request_id,
             ClaimBinding(call.spec.tool_id, context.actor, context.tenant, context.session_id),
-            digest(call.permission_input),
+            digest(self._inputs.approved_form(call)),
             verdict.revision,
             call.spec.digest,
         )
@@ -261,65 +301,14 @@ class Permission:
             self._endings.unapproved(call, f"the approval can't be used: {error}")
         call.approval_status = ApprovalStatus.CONSUMED.value
 
-    def document(self, call: Invocation, session: Session) -> PolicyInput:
-        """Build the policy input of a call.
+    def _check_roles(self, call: Invocation, verdict: Verdict, session: Session) -> None:
+        """End a call that was approved by somebody whose yes the second decision does not take.
 
-        Args:
-            call: the call, with its facts.
-            session: its session.
+        A policy may ask for other people the second time: because the approver changed the arguments, because the
+        policy changed while the call waited, or because it only sees now who answered.
         """
-        spec, context = call.spec, call.context
-        tool = spec.policy_tool
-        if not spec.safety.static:
-            tool = {**tool, **spec.safety_facts(call.permission_input, call.facts)}
-        return {
-            "schema_version": SCHEMA_VERSION,
-            "time": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-            "invocation": {
-                "id": call.id,
-                "native_call_id": call.native_call_id,
-                "attempt": len(call.verdicts) + 1,
-                "resumed": call.resumed,
-                "preflight": call.preflight,
-            },
-            "tool": tool,  # type: ignore[typeddict-item]
-            "permission_profile": spec.policy_profile,  # type: ignore[typeddict-item]
-            "input": call.permission_input,
-            "facts": call.facts,
-            "actor": context.policy_actor,  # type: ignore[typeddict-item]
-            "session": {
-                "id": context.session_id,
-                "mode": context.mode,
-                "interactive": context.interactive,
-                "roots": list(context.roots),
-                "counters": session.counters(spec.declaration.tool_id),  # type: ignore[typeddict-item]
-                "labels": dict(context.labels),
-            },
-            "approval": call.approval,
-            "hooks": call.__dict__.get("hints", []),
-            "evaluation": context.policy_evaluation,  # type: ignore[typeddict-item]
-        }
-
-
-def stored_context(call: Invocation) -> dict[str, Any]:
-    """Return the facts of a call beside its arguments that a resuming process needs, as JSON data.
-
-    Args:
-        call: the call that asks.
-    """
-    context, span = call.context, call.span.get_span_context()
-    return {
-        "native_call_id": call.native_call_id,
-        "trace_id": f"{span.trace_id:032x}" if span.is_valid else None,
-        "span_id": f"{span.span_id:016x}" if span.is_valid else None,
-        "actor": context.actor,
-        "tenant": context.tenant,
-        "roles": list(context.roles),
-        "session_id": context.session_id,
-        "agent_name": context.agent_name,
-        "mode": context.mode,
-        "roots": list(context.roots),
-        "cwd": context.cwd,
-        "labels": dict(context.labels),
-        "surface": context.surface,
-    }
+        needed = verdict.approver_roles if verdict.behavior is not Behavior.ALLOW else ()
+        if needed and call.approval is not None and set(needed).isdisjoint(call.approval["roles"]):
+            session.denied()
+            roles = self._endings.redact(", ".join(needed), call)
+            self._endings.unapproved(call, f"the approval can't be used: it takes one of the roles: {roles}")

@@ -35,6 +35,7 @@ from agenttool_otel.names import (
 )
 from agenttool_otel.pipeline.body import Body
 from agenttool_otel.pipeline.custom import RequiredActions
+from agenttool_otel.pipeline.document import policy_input
 from agenttool_otel.pipeline.endings import Endings, Refused
 from agenttool_otel.pipeline.hooking import HookRunner
 from agenttool_otel.pipeline.inputs import Inputs
@@ -169,6 +170,7 @@ class Pipeline:
         )
         if call.claim is not None:
             yield FinishClaim(call.claim, ResultStatus.FAILED)
+        self._sessions.of(call.context).give_back(call.spec.declaration.tool_id)
 
     def complete(self, call: Invocation, attempt: Attempt, links: tuple[Link, ...] = ()) -> Steps:
         """Settle a call that ran elsewhere: post hooks, redaction, persistence and a terminal span.
@@ -216,7 +218,7 @@ class Pipeline:
             self._available(call)
             self._inputs.parse(call, target)
             self._permission.establish(call, session)
-            verdict: Verdict = yield Decide(self._permission.document(call, session))
+            verdict: Verdict = yield Decide(policy_input(call, session))
             self._permission.suggest(call, verdict)
             call.decide(verdict)
         except Refused:

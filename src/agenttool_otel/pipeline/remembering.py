@@ -159,5 +159,4 @@ def _offers(verdict: Verdict) -> bool:
 
 
 def _roles(verdict: Verdict) -> frozenset[str]:
-    named = verdict.extra.get("approver_roles", ())
-    return frozenset(map(str, named)) if isinstance(named, (list, tuple)) else frozenset({""})
+    return frozenset(verdict.approver_roles)

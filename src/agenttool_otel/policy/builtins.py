@@ -15,7 +15,7 @@ from typing import Any, Final
 from agenttool_otel.errors import PolicyUnsupported
 from agenttool_otel.policy.native import new_engine, regorus_version
 
-__all__ = ["EMBEDDED_BUILTINS", "NONDETERMINISTIC", "OPA_BUILTINS", "verify_builtins"]
+__all__ = ["EMBEDDED_BUILTINS", "NONDETERMINISTIC", "OPA_BUILTINS", "REFUSED_BUILTINS", "verify_builtins"]
 
 
 def _table() -> dict[str, dict[str, Any]]:
@@ -31,6 +31,9 @@ OPA_BUILTINS: Final = frozenset(_TABLE)
 
 EMBEDDED_BUILTINS: Final = frozenset(name for name, row in _TABLE.items() if row["state"] == "agrees")
 """Builtins that a bundle may use on the embedded engine."""
+
+REFUSED_BUILTINS: Final = frozenset(name for name, row in _TABLE.items() if row["state"] == "refused")
+"""Builtins that are refused on purpose: a decision must depend on its input and on its bundle alone."""
 
 NONDETERMINISTIC: Final = frozenset(name for name, row in _TABLE.items() if row["nondeterministic"]) | {
     "trace",

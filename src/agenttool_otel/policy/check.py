@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agenttool_otel.errors import PolicyLoadError, PolicyUnsupported
+from agenttool_otel.policy.builtins import REFUSED_BUILTINS
 from agenttool_otel.policy.bundle import Bundle, in_roots
 from agenttool_otel.policy.rego import Path, Program, Rule, parse_program
 
@@ -73,10 +74,12 @@ def check_program(program: Program, *, builtins: Iterable[str], entry_points: It
     for rule in program.rules:
         for call in rule.calls:
             if call.name not in known:
-                raise PolicyUnsupported(
-                    f"{rule.file}:{call.line}: {rule.name} uses {call.name}, which {engine} does not have "
-                    "or does not answer as OPA does"
+                why = (
+                    "which is refused on purpose: a decision depends on its input and its bundle alone"
+                    if call.name in REFUSED_BUILTINS
+                    else f"which {engine} does not have or does not answer as OPA does"
                 )
+                raise PolicyUnsupported(f"{rule.file}:{call.line}: {rule.name} uses {call.name}, {why}")
         for path, line in rule.functions:
             if path not in defined:
                 raise PolicyLoadError(f"{rule.file}:{line}: the function data.{'.'.join(path)} is not defined")

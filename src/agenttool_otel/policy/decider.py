@@ -7,6 +7,7 @@ Only what means "stop this program or task" passes through.
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -20,6 +21,7 @@ from agenttool_otel.policy.input_schema import validate_input
 from agenttool_otel.policy.native import is_panic
 from agenttool_otel.policy.normalise import deny_for, normalise, normalise_obligations, normalise_visible
 from agenttool_otel.policy.types import EngineAnswer, PolicyEngine, PolicyInput, Verdict
+from agenttool_otel.records.snapshot import snapshot
 
 __all__ = ["DEFAULT_TIMEOUT", "Decider"]
 
@@ -27,6 +29,10 @@ _Answer = TypeVar("_Answer")
 
 DEFAULT_TIMEOUT: Final = 2.0
 """Seconds that a whole decision may take."""
+
+
+_OWN: Final = "agenttool_otel.policy."
+"""Where the engines are that only read their input."""
 
 
 def _failure(error: BaseException, engine: PolicyEngine | None) -> Verdict:
@@ -49,13 +55,15 @@ class Decider:
             its ``shadow``.
         timeout: seconds that a decision may take, all engines together.
         cache: decision cache, or ``None`` for none.
-        shadow_engines: engines whose decision is recorded beside the real one and never acted on.
+        shadow_engines: at most one engine whose decision is recorded beside the real one and never acted on. It gets
+            the time that the real decision left.
         shadow_packages: rule packages, for example ``agenttool.rules.network``, whose deny or ask is recorded and not
-            acted on. The engines must be able to leave a package out (EmbeddedEngine can); for a server, build the
-            bundle so.
+            acted on. The engine must be able to leave a package out (EmbeddedEngine can); for a server, build the
+            bundle so. This takes the place of a shadow engine.
 
     Raises:
-        ConfigurationError: an engine can't leave packages out.
+        ConfigurationError: an engine can't leave packages out, there is more than one shadow engine, or mode or timeout
+            are none.
         PolicyLoadError: there is no such package.
     """
 
@@ -69,15 +77,26 @@ class Decider:
         shadow_engines: Sequence[PolicyEngine] = (),
         shadow_packages: Sequence[str] = (),
     ) -> None:
+        if len(shadow_engines) + bool(shadow_packages) > 1:
+            # a verdict, a span and the metrics have room for one other opinion; a second would be asked for nothing
+            raise ConfigurationError(
+                "one shadow decision is recorded for each call: give one shadow engine, or shadow packages"
+            )
+        whole: tuple[PolicyEngine, ...] = ()
         if shadow_packages:
             # the whole policy is asked for the record, the reduced one for the decision
-            shadow_engines = (*engines, *shadow_engines)
+            whole = tuple(engines)
             engines = [_reduced(engine, shadow_packages) for engine in engines]
         self._engines = tuple(engines)
-        self._mode = PolicyMode(mode)
+        try:
+            self._mode = PolicyMode(mode)
+        except ValueError:
+            raise ConfigurationError("policy_mode has to be enforce or shadow") from None
         self._timeout = float(timeout)
+        if math.isnan(self._timeout):
+            raise ConfigurationError("policy_timeout is not a number")  # every comparison with it would be false
         self._cache = cache
-        self._shadow_engines = tuple(shadow_engines)
+        self._shadow_engines = whole or tuple(shadow_engines)
         self._shadow_packages = tuple(shadow_packages)
 
     @property
@@ -123,8 +142,12 @@ class Decider:
             allow, ask or deny; never an exception for a failure.
         """
         started = time.perf_counter()
-        verdict = self._chain(document, started)
-        shadow = [self._ask(engine, document, self._timeout) for engine in self._shadow_engines]
+        verdict = self._chain(self._engines, document, started)
+        shadow: Verdict | None = None
+        if self._shadow_packages:
+            shadow = self._chain(self._shadow_engines, document, started)
+        elif self._shadow_engines:
+            shadow = self._ask(self._shadow_engines[0], document, self._left(started))
         return self._finish(verdict, shadow, started)
 
     async def adecide(self, document: PolicyInput) -> Verdict:
@@ -134,18 +157,24 @@ class Decider:
             document: the policy input.
         """
         started = time.perf_counter()
-        verdict = await self._achain(document, started)
-        shadow = [await self._aask(engine, document, self._timeout) for engine in self._shadow_engines]
+        verdict = await self._achain(self._engines, document, started)
+        shadow: Verdict | None = None
+        if self._shadow_packages:
+            shadow = await self._achain(self._shadow_engines, document, started)
+        elif self._shadow_engines:
+            shadow = await self._aask(self._shadow_engines[0], document, self._left(started))
         return self._finish(verdict, shadow, started)
 
-    def _chain(self, document: PolicyInput, started: float) -> Verdict:
+    def _left(self, started: float) -> float:
+        return self._timeout - (time.perf_counter() - started)
+
+    def _chain(self, engines: Sequence[PolicyEngine], document: PolicyInput, started: float) -> Verdict:
         engine: PolicyEngine | None = None
         try:
             validate_input(document)
             last = no_decision()
-            for engine in self._engines:
-                left = self._timeout - (time.perf_counter() - started)
-                verdict = self._ask(engine, document, left)
+            for engine in engines:
+                verdict = self._ask(engine, document, self._left(started))
                 if verdict.behavior is not Behavior.PASSTHROUGH:
                     return verdict
                 last = no_decision(engine=engine.name, revision=verdict.revision)
@@ -153,14 +182,13 @@ class Decider:
             return _failure(error, engine)
         return last
 
-    async def _achain(self, document: PolicyInput, started: float) -> Verdict:
+    async def _achain(self, engines: Sequence[PolicyEngine], document: PolicyInput, started: float) -> Verdict:
         engine: PolicyEngine | None = None
         try:
             validate_input(document)
             last = no_decision()
-            for engine in self._engines:
-                left = self._timeout - (time.perf_counter() - started)
-                verdict = await self._aask(engine, document, left)
+            for engine in engines:
+                verdict = await self._aask(engine, document, self._left(started))
                 if verdict.behavior is not Behavior.PASSTHROUGH:
                     return verdict
                 last = no_decision(engine=engine.name, revision=verdict.revision)
@@ -174,7 +202,7 @@ class Decider:
             if key is not None and self._cache is not None and (known := self._cache.get(key)) is not None:
                 return known
             started = time.perf_counter()
-            answer = engine.evaluate(EntryPoint.DECISION, document, timeout=timeout)
+            answer = engine.evaluate(EntryPoint.DECISION, _given(engine, document), timeout=timeout)
             _check_time(started, timeout)
             verdict = _believe(answer, engine, document)
             if key is not None and self._cache is not None:
@@ -190,7 +218,7 @@ class Decider:
                 return known
             started = time.perf_counter()
             async with asyncio.timeout(max(timeout, 0.0) if engine.capabilities.remote else None):
-                answer = await engine.aevaluate(EntryPoint.DECISION, document, timeout=timeout)
+                answer = await engine.aevaluate(EntryPoint.DECISION, _given(engine, document), timeout=timeout)
             _check_time(started, timeout)
             verdict = _believe(answer, engine, document)
             if key is not None and self._cache is not None:
@@ -201,10 +229,10 @@ class Decider:
         except BaseException as error:
             return _failure(error, engine)
 
-    def _finish(self, verdict: Verdict, shadow: list[Verdict], started: float) -> Verdict:
-        if shadow:
-            verdict.shadow = shadow[0]
-            verdict.shadow.mode = PolicyMode.SHADOW
+    def _finish(self, verdict: Verdict, shadow: Verdict | None, started: float) -> Verdict:
+        if shadow is not None:
+            shadow.mode = PolicyMode.SHADOW
+            verdict.shadow = shadow
         if self._mode is PolicyMode.SHADOW:
             verdict = _observed(verdict)
         verdict.duration = time.perf_counter() - started
@@ -256,7 +284,7 @@ class Decider:
             if not self._engines:
                 raise PolicyEvaluationError("no policy engine is configured", cause=FailClosedCause.NO_DECISION)
             engine = self._engines[0]
-            return read(engine.evaluate(entry_point, document, timeout=self._timeout), engine)
+            return read(engine.evaluate(entry_point, _given(engine, document), timeout=self._timeout), engine)
         except BaseException as error:
             if not isinstance(error, Exception) and not is_panic(error):
                 raise
@@ -271,6 +299,18 @@ def _check_time(started: float, timeout: float) -> None:
     """Throw away an answer that came too late, from whatever engine."""
     if time.perf_counter() - started > timeout:
         raise _too_late(timeout)
+
+
+def _given(engine: PolicyEngine, document: PolicyInput) -> PolicyInput:
+    """Return the document that an engine gets: one of its own, unless it is known to write into none.
+
+    What another engine of the chain reads, and what runs, must be what was asked about; and the parts about tool and
+    actor are the same objects from call to call.
+    """
+    if type(engine).__module__.startswith(_OWN):
+        return document
+    copied: PolicyInput = snapshot(document)
+    return copied
 
 
 def _reduced(engine: PolicyEngine, packages: Sequence[str]) -> PolicyEngine:

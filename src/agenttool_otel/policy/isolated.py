@@ -11,6 +11,7 @@ import asyncio
 import json
 import os
 import select
+import selectors
 import struct
 import subprocess
 import sys
@@ -33,6 +34,8 @@ __all__ = ["IsolatedEngine"]
 
 _HEADER: Final = struct.Struct(">I")
 _START_SECONDS: Final = 30.0
+_Selector: Final = getattr(selectors, "PollSelector", selectors.DefaultSelector)
+"""``poll`` where there is one: unlike ``epoll`` it takes no descriptor of its own for each wait."""
 
 
 class _Child:
@@ -76,22 +79,25 @@ class _Child:
             raise PolicyUnavailable("the policy process ended", cause=FailClosedCause.ENGINE_PANIC) from None
 
     @staticmethod
-    def _wait(read: list[int], write: list[int], deadline: float) -> None:
+    def _wait(pipe: int, event: int, deadline: float) -> None:
         left = deadline - time.monotonic()
-        if left <= 0 or not any(select.select(read, write, [], left)):
-            raise PolicyTimeout("the evaluation took longer than its deadline, and was stopped")
+        # not select(): it can't wait for descriptors from 1024 on, and a server has many
+        with _Selector() as selector:
+            selector.register(pipe, event)
+            if left <= 0 or not selector.select(left):
+                raise PolicyTimeout("the evaluation took longer than its deadline, and was stopped")
 
     def _send(self, pipe: int, data: bytes, deadline: float) -> None:
         view = memoryview(data)
         while view:
-            self._wait([], [pipe], deadline)
+            self._wait(pipe, selectors.EVENT_WRITE, deadline)
             # no more than a pipe is sure to take, so that the write itself does not block
             view = view[os.write(pipe, view[: select.PIPE_BUF]) :]
 
     def _receive(self, pipe: int, size: int, deadline: float) -> bytes:
         parts: list[bytes] = []
         while size > 0:
-            self._wait([pipe], [], deadline)
+            self._wait(pipe, selectors.EVENT_READ, deadline)
             part = os.read(pipe, min(size, 65536))
             if not part:
                 raise BrokenPipeError

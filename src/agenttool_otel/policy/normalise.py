@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
+from difflib import get_close_matches
 from typing import Any, Final
 
 from agenttool_otel.errors import PolicyError, PolicyEvaluationError, PolicyTimeout
@@ -37,6 +38,7 @@ DECISION_KEYS: Final = frozenset(
         "blocked_path",
         "alternatives",
         "obligations",
+        "approver_roles",
         "expires_at",
     }
 )
@@ -44,6 +46,15 @@ DECISION_KEYS: Final = frozenset(
 
 _OBLIGATION_KEYS: Final = frozenset({"redact_input", "redact_result", "max_inline_chars", "persistence"})
 _POINTER: Final = re.compile(r"(?:/(?:[^/~]|~[01])*)*")
+
+
+_BINDING: Final = (*sorted(_OBLIGATION_KEYS), "obligations", "approver_roles", "expires_at", "updated_input")
+
+
+def _meant_to_bind(key: str) -> bool:
+    """Tell whether an unknown member is a misspelt or misplaced one that a call must not run without."""
+    word = key.lower().replace("-", "_")
+    return word.startswith(("redact", "obligation")) or bool(get_close_matches(word, _BINDING, n=1, cutoff=0.85))
 
 
 def _malformed(where: str, why: str) -> PolicyEvaluationError:
@@ -159,9 +170,14 @@ def normalise(answer: EngineAnswer, *, engine: str) -> Verdict:
         verdict.alternatives = _objects(item, "alternatives")
     if (item := get("obligations")) is not None:
         _set_obligations(verdict, item)
+    if (item := get("approver_roles")) is not None:
+        verdict.approver_roles = _texts(item, "approver_roles")
     if (item := get("expires_at")) is not None:
         verdict.expires_at = _time(item, "expires_at")
     if not document.keys() <= DECISION_KEYS:
+        for key in document.keys() - DECISION_KEYS:
+            if _meant_to_bind(key):
+                raise _malformed(key[:64], "is no member of a decision, but looks like one that binds")
         verdict.extra = {key: document[key] for key in sorted(document.keys() - DECISION_KEYS)}
     return verdict
 

@@ -13,7 +13,7 @@ from agenttool_otel.errors import PolicyLoadError
 from agenttool_otel.policy.bundle import Bundle, in_roots
 from agenttool_otel.policy.rego import parse_program
 
-__all__ = ["overlay"]
+__all__ = ["merged", "overlay"]
 
 
 def overlay(bundle: Bundle, *, data: Mapping[str, Any] | None = None, extension: Bundle | None = None) -> Bundle:
@@ -42,10 +42,10 @@ def overlay(bundle: Bundle, *, data: Mapping[str, Any] | None = None, extension:
         _check_roots(extension)
         modules.update(extension.modules)
         tests.update(extension.tests)
-        document = _merged(document, extension.data)
+        document = merged(document, extension.data)
         roots = ("",)
     if data is not None:
-        document = _merged(document, data)
+        document = merged(document, data)
         roots = ("",)
     try:
         text = json.dumps(document, ensure_ascii=True, sort_keys=True, separators=(",", ":"), allow_nan=False)
@@ -76,12 +76,18 @@ def _check_roots(extension: Bundle) -> None:
             raise PolicyLoadError(f"{module.file}:{module.line}: {package} lies outside the manifest's roots")
 
 
-def _merged(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    merged = dict(base)
+def merged(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a document with another laid over it, member by member; neither is changed.
+
+    Args:
+        base: the document below.
+        over: what wins.
+    """
+    whole = dict(base)
     for name, value in over.items():
-        present = merged.get(name)
+        present = whole.get(name)
         if isinstance(present, dict) and isinstance(value, Mapping):
-            merged[name] = _merged(present, value)
+            whole[name] = merged(present, value)
         else:
-            merged[name] = value
-    return merged
+            whole[name] = value
+    return whole

@@ -7,6 +7,7 @@ known" is ``None``, an empty string or an empty list, so that a rule can tell it
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, NamedTuple, Protocol, TypedDict, runtime_checkable
 
 from agenttool_otel.facts.types import Facts
@@ -27,6 +28,7 @@ __all__ = [
     "SessionInput",
     "ToolInput",
     "Verdict",
+    "expired",
 ]
 
 
@@ -241,6 +243,7 @@ class Verdict:
         redact_result: JSON pointers, or ``*``.
         max_inline_chars: limit from the policy.
         persistence: strategy from the policy.
+        approver_roles: roles of which whoever answers this ask needs one; empty: any authenticated answerer.
         expires_at: RFC 3339 time until which the decision holds.
         engine: engine name.
         revision: bundle revision.
@@ -266,6 +269,7 @@ class Verdict:
     redact_result: tuple[str, ...] = ()
     max_inline_chars: int | None = None
     persistence: str | None = None
+    approver_roles: tuple[str, ...] = ()
     expires_at: str | None = None
     engine: str = ""
     revision: str = ""
@@ -275,3 +279,12 @@ class Verdict:
     shadow: Verdict | None = None
     duration: float = 0.0
     extra: dict[str, Any] = field(default_factory=dict)
+
+
+def expired(verdict: Verdict) -> bool:
+    """Tell whether the time until which a decision holds is over.
+
+    Args:
+        verdict: the decision.
+    """
+    return verdict.expires_at is not None and datetime.fromisoformat(verdict.expires_at) <= datetime.now(UTC)

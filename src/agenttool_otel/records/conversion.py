@@ -28,16 +28,18 @@ from pathlib import PurePath
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
+from agenttool_otel.records.foreign import address_text, schema_names
 from agenttool_otel.records.inspection import (
     Kind,
     class_name,
+    holds_more,
     kind_of,
     mapping_items,
     sequence_items,
     time_text,
 )
 
-__all__ = ["JsonLike", "to_json_value"]
+__all__ = ["JsonLike", "to_json_value", "to_policy_value", "to_whole_json"]
 
 JsonLike: TypeAlias = "bool | int | float | str | list[JsonLike] | dict[str, JsonLike] | None"
 """Plain JSON data, without NaN and lone surrogates."""
@@ -50,6 +52,7 @@ _MAX_INT_BITS: Final = 4096  # more digits than Python converts to text by defau
 _QUICK_INT: Final = 1 << 62
 _QUICK_CHARS: Final = 4096
 _QUICK_ITEMS: Final = 32
+_NO_LIMIT: Final = 1 << 62
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -76,6 +79,43 @@ def to_json_value(
                 return quick
         return _Converter(max_depth, max_nodes, max_chars).convert(value)
     except Exception as error:  # for example a dict that another thread changes meanwhile
+        return {"$type": class_name(type(value)), "$error": class_name(type(error))}
+
+
+def to_whole_json(value: Any) -> tuple[JsonLike, bool]:
+    """Return a value as plain JSON data of whatever size, and whether the data tells all that the value holds.
+
+    It does not where a tag stands for what could not be read (an object of an unknown class, an iterator, long bytes,
+    nesting past the limit), or where a value has state beside what its kind shows (an attribute of a ``str`` subclass).
+
+    Args:
+        value: anything at all.
+    """
+    try:
+        converter = _Converter(DEFAULT_MAX_DEPTH, _NO_LIMIT, _NO_LIMIT, watch=True)
+        data = converter.convert(value)
+    except Exception as error:
+        return {"$type": class_name(type(value)), "$error": class_name(type(error))}, False
+    return data, converter.whole
+
+
+def to_policy_value(value: Any) -> JsonLike:
+    """Return what a policy is shown of a value: its JSON form, with three differences that matter to a decision.
+
+    Fields of pydantic models have the names that the model-facing JSON Schema has (their aliases), because rules and
+    facts are written in terms of it. Addresses (URLs and IP addresses as objects) are their text. A lone surrogate is
+    an ``$error``: written as an escape it would look like another text.
+
+    Args:
+        value: anything at all.
+    """
+    try:
+        if type(value) is dict and len(value) <= _QUICK_ITEMS:
+            quick = _quick_object(value)
+            if quick is not None:
+                return quick
+        return _PolicyConverter(DEFAULT_MAX_DEPTH, DEFAULT_MAX_NODES, DEFAULT_MAX_CHARS).convert(value)
+    except Exception as error:
         return {"$type": class_name(type(value)), "$error": class_name(type(error))}
 
 
@@ -118,10 +158,12 @@ def _quick_object(value: dict[Any, Any]) -> dict[str, JsonLike] | None:
 class _Converter:
     """One conversion with its budgets; an explicit stack instead of recursion."""
 
-    def __init__(self, max_depth: int, max_nodes: int, max_chars: int) -> None:
+    def __init__(self, max_depth: int, max_nodes: int, max_chars: int, *, watch: bool = False) -> None:
         self._max_depth = max_depth
         self._nodes = max_nodes
         self._chars = max_chars
+        self._watch = watch
+        self.whole = True  # whether nothing was left out; unread state is looked for only when watching
 
     def convert(self, value: Any) -> JsonLike:
         root: list[JsonLike] = []
@@ -142,6 +184,7 @@ class _Converter:
                 key, entry = entry
             self._nodes -= 1
             if self._nodes < 0:
+                self.whole = False
                 _put(out, self._key(key, out) if isinstance(out, dict) else "", {"$truncated": "nodes"})
                 pending.clear()
                 continue
@@ -150,11 +193,14 @@ class _Converter:
             if kind is Kind.ENUM:
                 entry = object.__getattribute__(entry, "_value_")
                 kind = kind_of(entry)
+            if self._watch and self.whole:
+                self.whole = not holds_more(entry, kind)
             if kind not in _CONTAINERS:
                 _put(out, name, self._leaf(entry, kind))
             elif id(entry) in open_ids:
                 _put(out, name, {"$ref": "cycle"})
             elif len(stack) > self._max_depth:
+                self.whole = False
                 _put(out, name, {"$truncated": "depth"})
             else:
                 children: list[Any]
@@ -162,17 +208,21 @@ class _Converter:
                 if kind in (Kind.SEQUENCE, Kind.SET):
                     children, inner = sequence_items(entry, self._nodes + 1), []
                 else:
-                    children, inner = list(mapping_items(entry, kind, self._nodes + 1)), {}
+                    children, inner = self._items(entry, kind), {}
                 children.reverse()
                 _put(out, name, inner)
                 open_ids.add(id(entry))
                 stack.append((children, inner, id(entry), kind is Kind.SET))
         return root[0]
 
+    def _items(self, value: Any, kind: Kind) -> list[tuple[Any, Any]]:
+        return mapping_items(value, kind, self._nodes + 1)
+
     def _leaf(self, value: Any, kind: Kind) -> JsonLike:
         try:
             return self._leaf_unguarded(value, kind)
         except Exception as error:
+            self.whole = False
             return {"$type": class_name(type(value)), "$error": class_name(type(error))}
 
     def _leaf_unguarded(self, value: Any, kind: Kind) -> JsonLike:
@@ -184,26 +234,36 @@ class _Converter:
             return bool(value)
         if kind is Kind.INT:
             number = int.__int__(value)
-            return (
-                number if number.bit_length() <= _MAX_INT_BITS else {"$truncated": "int", "bits": number.bit_length()}
-            )
+            if number.bit_length() <= _MAX_INT_BITS:
+                return number
+            self.whole = False
+            return {"$truncated": "int", "bits": number.bit_length()}
         if kind is Kind.FLOAT:
             real = float.__float__(value)
             return real if isfinite(real) else {"$float": float.__repr__(real)}
         if kind is Kind.BYTES:
+            self.whole = self.whole and memoryview(value).nbytes <= MAX_INLINE_BYTES
             return bytes_tag(value)
         if kind is Kind.NUMPY_SCALAR:
             item = value.item()
-            return self._leaf(item, kind_of(item)) if kind_of(item) is not Kind.OPAQUE else _type_tag(value)
+            return self._leaf(item, kind_of(item)) if kind_of(item) is not Kind.OPAQUE else self._unread(value)
         text = scalar_text(value, kind)
         if text is None:
-            return _type_tag(value)
+            return self._unread(value)
         return self._text(text) if isinstance(text, str) else text
+
+    def _unread(self, value: object) -> JsonLike:
+        self.whole = False
+        return _type_tag(value)
 
     def _text(self, text: str) -> JsonLike:
         if len(text) > self._chars:
+            self.whole = False
             return {"$truncated": "chars", "chars": len(text)}
         self._chars -= len(text)
+        return self._plain(text)
+
+    def _plain(self, text: str) -> str:
         return escape_surrogates(text)
 
     def _key(self, key: Any, out: dict[str, JsonLike]) -> str:
@@ -212,21 +272,40 @@ class _Converter:
             key = object.__getattribute__(key, "_value_")
             kind = kind_of(key)
         if kind is Kind.TEXT:
-            name = escape_surrogates(str.__str__(key))
+            name = self._plain(str.__str__(key))
             if len(name) > self._chars:
+                self.whole = False
                 name = f"$truncated:{len(name)}"
             self._chars -= len(name)
         elif kind in (Kind.INT, Kind.FLOAT, Kind.BOOL, Kind.NONE):
             leaf = self._leaf(key, kind)
             name = json.dumps(leaf)
         else:
-            leaf = self._leaf(key, kind) if kind not in _CONTAINERS else _type_tag(key)
+            leaf = self._leaf(key, kind) if kind not in _CONTAINERS else self._unread(key)
             name = leaf if isinstance(leaf, str) else json.dumps(leaf, sort_keys=True)
         unique, count = name, 1
         while unique in out:  # 1 and "1" are two keys in Python and one in JSON: neither may hide the other
             count += 1
             unique = f"{name}${count}"
         return unique
+
+
+class _PolicyConverter(_Converter):
+    """Converts for ``to_policy_value``."""
+
+    def _items(self, value: Any, kind: Kind) -> list[tuple[Any, Any]]:
+        items = super()._items(value, kind)
+        names = schema_names(type(value)) if kind in (Kind.MODEL, Kind.DATACLASS) else None
+        return [(names.get(name, name), item) for name, item in items] if names else items
+
+    def _leaf_unguarded(self, value: Any, kind: Kind) -> JsonLike:
+        text = address_text(value) if kind is Kind.OPAQUE else None
+        return super()._leaf_unguarded(value, kind) if text is None else self._text(text)
+
+    def _plain(self, text: str) -> str:
+        if not text.isascii() and _SURROGATE.search(text) is not None:
+            raise ValueError("a lone surrogate has no JSON form of its own")
+        return text
 
 
 _CONTAINERS: Final = frozenset({Kind.MAPPING, Kind.SEQUENCE, Kind.SET, Kind.DATACLASS, Kind.MODEL})

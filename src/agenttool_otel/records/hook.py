@@ -26,6 +26,7 @@ class HookRecord(Record):
         additional_context: context it added.
         stop: the stop it asked for.
         updated_output: replacement output; present only when captured and redacted.
+        failure: what went wrong, and what that does to the call: ``error_type``, ``timed_out``, ``effect``.
         started_at: when it started.
         ended_at: when it ended.
     """
@@ -41,5 +42,6 @@ class HookRecord(Record):
     additional_context: list[JsonObject] = Field(default_factory=list)
     stop: JsonObject | None = None
     updated_output: JsonValue = None
+    failure: JsonObject | None = None
     started_at: Timestamp | None = None
     ended_at: Timestamp | None = None

@@ -15,11 +15,13 @@ _pool = b""
 
 
 def _forget_pool() -> None:
-    global _pool
+    global _lock, _pool
+    _lock = threading.Lock()  # another thread may have held the old one, and there is no such thread in the child
     _pool = b""  # a forked child must not draw its parent's bits
 
 
-os.register_at_fork(after_in_child=_forget_pool)
+if hasattr(os, "register_at_fork"):  # there is no fork on Windows
+    os.register_at_fork(after_in_child=_forget_pool)
 
 
 def _random_bits() -> int:

@@ -24,7 +24,17 @@ from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, SecretBytes, SecretStr
 
-__all__ = ["Kind", "class_name", "kind_of", "mapping_items", "mro_names", "sequence_items", "time_text"]
+__all__ = [
+    "Kind",
+    "class_name",
+    "holds_more",
+    "instance_dict",
+    "kind_of",
+    "mapping_items",
+    "mro_names",
+    "sequence_items",
+    "time_text",
+]
 
 
 class Kind(Enum):
@@ -178,7 +188,7 @@ def sequence_items(value: Any, limit: int) -> list[Any]:
         if base in mro:
             return list(islice(base.__iter__(value), limit))
     if UserList in mro:
-        return sequence_items(_instance_dict(value).get("data", []), limit)
+        return sequence_items(instance_dict(value).get("data", []), limit)
     return []
 
 
@@ -191,12 +201,12 @@ def mapping_items(value: Any, kind: Kind, limit: int) -> list[tuple[Any, Any]]:
     if kind is Kind.MAPPING:
         return list(islice(_raw_items(value), limit))
     if kind is Kind.MODEL:
-        fields = list(dict.items(_instance_dict(value)))
+        fields = list(dict.items(instance_dict(value)))
         extra = _slot(value, "__pydantic_extra__")
         if type(extra) is dict:
             fields += dict.items(extra)
         return fields[:limit]
-    state = _instance_dict(value)
+    state = instance_dict(value)
     found: list[tuple[Any, Any]] = []
     for name in islice(_dataclass_fields(type(value)), limit):
         if name in state:
@@ -209,16 +219,37 @@ def mapping_items(value: Any, kind: Kind, limit: int) -> list[tuple[Any, Any]]:
     return found
 
 
+def holds_more(value: Any, kind: Kind) -> bool:
+    """Tell whether an instance has attributes beside what its kind shows of it; never raises.
+
+    Private attributes of pydantic models, attributes of a dataclass that are no fields, and those that somebody put on
+    an instance of a subclass of a builtin type. Slots and C structures of such subclasses are not looked into.
+
+    Args:
+        value: anything.
+        kind: its kind.
+    """
+    if type(value) in _EXACT or kind in (Kind.ENUM, Kind.OPAQUE, Kind.SECRET, Kind.NUMPY_SCALAR):
+        return False
+    if kind is Kind.MODEL:
+        return bool(_slot(value, "__pydantic_private__"))
+    state = instance_dict(value)
+    if kind is Kind.DATACLASS and state:
+        return not state.keys() <= set(_dataclass_fields(type(value)))
+    return bool(state)
+
+
 def _raw_items(value: Any) -> Iterator[tuple[Any, Any]]:
     mro = _mro(type(value))
     if dict in mro:
         return iter(dict.items(value))
     if UserDict in mro:
-        return iter(dict.items(_instance_dict(value).get("data", {})))
+        return iter(dict.items(instance_dict(value).get("data", {})))
     return iter(value.items())  # a mappingproxy; what is behind it is nearly always a dict
 
 
-def _instance_dict(value: Any) -> dict[str, Any]:
+def instance_dict(value: Any) -> dict[str, Any]:
+    """Return the very ``__dict__`` of an object, past whatever its class does; an empty one where it has none."""
     try:
         state = object.__getattribute__(value, "__dict__")
     except AttributeError:

@@ -7,7 +7,7 @@ from typing import Any, Final
 from agenttool_otel.records.canonical import canonical_bytes
 from agenttool_otel.records.conversion import JsonLike, to_json_value
 
-__all__ = ["changed_pointers", "escape_token"]
+__all__ = ["changed_pointers", "escape_token", "unescape_token"]
 
 _MAX_POINTERS: Final = 1000
 
@@ -15,6 +15,11 @@ _MAX_POINTERS: Final = 1000
 def escape_token(token: str) -> str:
     """Return a key as a reference token of a JSON pointer (RFC 6901 section 3)."""
     return token.replace("~", "~0").replace("/", "~1")
+
+
+def unescape_token(token: str) -> str:
+    """Return the key that a reference token of a JSON pointer stands for."""
+    return token.replace("~1", "/").replace("~0", "~")
 
 
 def changed_pointers(a: Any, b: Any, *, limit: int = _MAX_POINTERS) -> list[str]:

@@ -37,6 +37,12 @@ class ToolResult(Record):
         redaction_state: what redaction did.
         error: structured error, when there is one.
         permission: the decision, as JSON, for a caller who wants to know why.
+        persistence: the tool_result_persistence record, where a decision was taken.
+        schema_errors: where the output does not fit the output schema: places and keywords, never values.
+        additional_context: what hooks add for the model.
+        hook_messages: what hooks say to people.
+        stop: the stop that a hook asked for.
+        requires_action: what somebody has to do before the call ends: the result that a custom tool's call waits for.
         created_at: when.
     """
 
@@ -59,6 +65,12 @@ class ToolResult(Record):
     redaction_state: RedactionState = RedactionState.NONE
     error: ToolError | None = None
     permission: JsonObject | None = None
+    persistence: JsonObject | None = None
+    schema_errors: list[str] | None = None
+    additional_context: list[JsonObject] | None = None
+    hook_messages: list[JsonObject] | None = None
+    stop: JsonObject | None = None
+    requires_action: JsonObject | None = None
     created_at: Timestamp = Field(default_factory=utc_now)
 
     _value: Any = PrivateAttr(default=None)

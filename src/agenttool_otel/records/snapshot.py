@@ -1,142 +1,107 @@
 """The deep copy that becomes ``call_input``: what runs is what was decided (design section 3).
 
-Containers of exact builtin types, dataclasses and pydantic models are copied, down to the bottom and with shared parts
-shared; immutable values stay what they are. Objects of other classes can't be copied without running their code and
-stay the same objects: a tool that takes such an object takes it as it is when it runs.
+Everything that ``to_json_value`` shows by its content is copied, down to the bottom and with shared parts shared, so
+that nobody can change it any more. The copy is of the same class where that class reads its content as its builtin base
+does (named tuples, counters, plain subclasses); a class that reads it in its own way (a ``dict`` whose ``__getitem__``
+answers something else) becomes the base type, which is what was shown. Values that can't change stay what they are, and
+so do objects of other classes: their class is all that is shown of them, and a tool takes them as they are when it
+runs.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict, deque
-from contextlib import suppress
 from typing import Any, Final
 
+from agenttool_otel.records.copying import NotCopyable, Shell, plain_copy, shell_of
 from agenttool_otel.records.inspection import Kind, kind_of
 
-__all__ = ["snapshot"]
+__all__ = ["NotCopyable", "snapshot"]
 
 _ATOMS: Final = frozenset({str, int, bool, float, type(None), bytes})
 _MISSING: Final = object()
+_CONTAINERS: Final = frozenset({Kind.MAPPING, Kind.SEQUENCE, Kind.SET, Kind.DATACLASS, Kind.MODEL})
 
 
 def snapshot(value: Any) -> Any:
-    """Return the deep copy of a value; never raises, and a part that can't be copied is kept by reference."""
-    if type(value) is dict:
-        for item in value.values():
+    """Return the deep copy of a value.
+
+    Args:
+        value: anything at all.
+
+    Raises:
+        NotCopyable: something in it is shown by its content and can't be copied: a key or member of a set whose hash
+            fails, or a dataclass that is laid out like a builtin. It must not run as if it had been copied.
+    """
+    if type(value) in (dict, list):
+        copied = value.copy()  # first copied, then looked at: another thread may change it at any time
+        for item in copied.values() if type(copied) is dict else copied:
             if type(item) not in _ATOMS:
                 break
         else:
-            return value.copy()
+            if type(copied) is list or all(type(key) is str for key in copied):
+                return copied
     try:
         return _Copier().copy(value)
-    except Exception:
-        return value
+    except NotCopyable:
+        raise
+    except Exception as error:
+        raise NotCopyable(type(error).__name__) from error
 
 
 class _Copier:
-    """Copies without recursion: containers are made empty first and filled when their turn comes.
+    """Copies without recursion: containers are made empty first and filled from the inside to the outside.
 
-    Tuples, sets and frozensets can't be filled later. They are made from a list once all their items are ready, which
-    a second pass does from the inside to the outside.
+    A source is read once, when it is found, and never again: what another thread changes afterwards is not seen. Tuples
+    and frozensets can't be filled later; they are made once their items are there. Members of sets and keys are whole
+    when they are needed, because they lie deeper.
     """
 
     def __init__(self) -> None:
         self._memo: dict[int, Any] = {}
-        self._keep: list[Any] = []
+        self._shells: dict[int, Shell] = {}
+        self._keep: list[Any] = []  # so that no id is used again
 
     def copy(self, value: Any) -> Any:
-        order: list[Any] = []
-        todo = [value]
-        while todo:
-            source = todo.pop()
+        stack: list[tuple[Any, bool]] = [(value, False)]
+        while stack:
+            source, leaving = stack.pop()
+            if leaving:
+                self._resolve(source)
+                shell = self._shells[id(source)]
+                if shell.made is not None:
+                    shell.finish([self._resolve(part) for part in shell.parts])
+                continue
             if type(source) in _ATOMS or id(source) in self._memo:
                 continue
-            shell = self._shell(source)
-            self._memo[id(source)] = shell
             self._keep.append(source)
-            if shell is source:
+            kind = kind_of(source)
+            shell_or_none = shell_of(source, kind) if kind in _CONTAINERS else None
+            if shell_or_none is None:
+                self._memo[id(source)] = source if kind in _CONTAINERS else plain_copy(source, kind)
                 continue
-            order.append(source)
-            todo.extend(_parts(source))
-        # Sources found later lie deeper, except for shared parts; immutable containers are therefore resolved on
-        # demand, and only cycles through them (which need a mutable link) see the filled mutable shell.
-        for source in order:
-            self._fill(source)
+            self._shells[id(source)] = shell_or_none
+            self._memo[id(source)] = _MISSING if shell_or_none.made is None else shell_or_none.made
+            stack.append((source, True))
+            stack.extend((part, False) for part in shell_or_none.parts if type(part) not in _ATOMS)
         return self._resolve(value)
 
-    def _shell(self, source: Any) -> Any:
-        cls = type(source)
-        if cls in (dict, OrderedDict, list, set, deque):
-            return deque(maxlen=source.maxlen) if cls is deque else cls()
-        if cls is defaultdict:
-            return defaultdict(source.default_factory)
-        if cls is bytearray:
-            return bytearray(source)
-        if cls in (tuple, frozenset):
-            return _MISSING if source else source
-        kind = kind_of(source)
-        if kind in (Kind.DATACLASS, Kind.MODEL):
-            with suppress(TypeError):  # abstract, or laid out like a builtin
-                return object.__new__(cls)
-        return source
-
     def _resolve(self, source: Any) -> Any:
+        """Return the copy of what was found, making it now if it is one that is made at the end."""
         if type(source) in _ATOMS:
             return source
-        made = self._memo.get(id(source), source)
+        made = self._memo[id(source)]
         if made is not _MISSING:
             return made
-        # An iterative post-order over immutable containers only.
         stack = [source]
         while stack:
             top = stack[-1]
-            waiting = [part for part in top if type(part) not in _ATOMS and self._memo.get(id(part), part) is _MISSING]
+            parts = self._shells[id(top)].parts
+            waiting = [part for part in parts if type(part) not in _ATOMS and self._memo[id(part)] is _MISSING]
             if waiting:
                 stack.extend(waiting)
                 continue
             stack.pop()
             if self._memo[id(top)] is _MISSING:
-                self._memo[id(top)] = type(top)(
-                    part if type(part) in _ATOMS else self._memo.get(id(part), part) for part in top
-                )
+                copies = [part if type(part) in _ATOMS else self._memo[id(part)] for part in parts]
+                self._memo[id(top)] = self._shells[id(top)].finish(copies)
         return self._memo[id(source)]
-
-    def _fill(self, source: Any) -> None:
-        made = self._memo[id(source)]
-        cls = type(source)
-        if cls in (dict, OrderedDict, defaultdict):
-            for key, item in source.items():
-                made[self._resolve(key)] = self._resolve(item)
-        elif cls in (list, deque):
-            made.extend([self._resolve(item) for item in source])
-        elif cls is set:
-            made.update(self._resolve(item) for item in source)
-        elif made is not _MISSING and cls is not bytearray:
-            for name, item in _state(source):
-                object.__setattr__(made, name, self._resolve(item))
-
-
-def _state(source: Any) -> list[tuple[str, Any]]:
-    """Return the instance state of a dataclass or model: its slots and its ``__dict__``, which is copied as a dict."""
-    found: list[tuple[str, Any]] = []
-    for base in type(source).__mro__:
-        for name, descriptor in base.__dict__.items():
-            if type(descriptor).__name__ == "member_descriptor":
-                try:
-                    found.append((name, descriptor.__get__(source)))
-                except AttributeError:
-                    continue
-    with suppress(AttributeError):
-        found.append(("__dict__", object.__getattribute__(source, "__dict__")))
-    return found
-
-
-def _parts(source: Any) -> list[Any]:
-    cls = type(source)
-    if cls in (dict, OrderedDict, defaultdict):
-        return [part for item in source.items() for part in item]
-    if cls in (list, tuple, set, frozenset, deque):
-        return list(source)
-    if cls is bytearray:
-        return []
-    return [item for _, item in _state(source)]

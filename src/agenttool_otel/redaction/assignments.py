@@ -62,6 +62,9 @@ _WHOLE = frozenset((KeyClass.PASSWORD, KeyClass.HEADER, KeyClass.CODE, KeyClass.
 _LIMIT = 4096
 _SHORT_VALUE = 64
 _MOST_NESTED = 4
+_SEEN_BEFORE = 128
+_SEEN_AFTER = 256
+_MOST_BARREN = 64
 _NESTED = 512
 _WORDS_AFTER = re.compile(rb"[ \t]+[A-Za-z]{2,}")
 _PLAIN_WORD = re.compile(rb"[A-Za-z]{1,24}[.!?,:]?")
@@ -114,13 +117,21 @@ class AssignmentDetector:
     def find(self, data: bytes, lowered: bytes) -> Iterable[Span]:
         """Spans of values, without their quotes."""
         matchers = (self._matcher,) if data.isascii() else (self._matcher, self._other)
+        barren: set[tuple[int, bytes]] = set()
         for match in chain.from_iterable(matcher.finditer(data) for matcher in matchers):
             groups = spans_of(match, 4)
+            start, end = groups[0]
+            before = min(start, _SEEN_BEFORE)
+            around = (before, data[start - before : end + _SEEN_AFTER])
+            if around in barren:
+                continue  # the very same text as before, which holds nothing: tables, and what is written to be slow
             span = self._judge(data, groups, service_only=False)
             if span is not None:
                 yield span
             elif _could_nest(data, groups):
                 yield from self._nested(data, groups, _MOST_NESTED)
+            elif groups[3][0] < 0 and len(barren) < _MOST_BARREN:
+                barren.add(around)
         if b"=" in data:
             for match in self._typed.finditer(data):
                 span = self._judge(data, spans_of(match, 4), service_only=False, typed=True)

@@ -36,7 +36,7 @@ _BESIDE = (
 )  # fmt: skip
 _LITERAL = 4
 # shorter keywords of tokens whose parts can all be shorter than the run of letters and digits above
-_SHORT = frozenset((b"q~", b"dp.", b"sg."))
+_SHORT = frozenset((b"q~", b"dp.", b"sg.", b"k00"))
 
 
 @lru_cache(maxsize=32)
@@ -63,7 +63,7 @@ def gate(engine: Engine, extra: tuple[str, ...] = (), words: tuple[str, ...] = (
         rf"(?:{service_words()})[\w.\- ]*[\"'`\\\]]*\s*[:=,]",
         r"\b(?:bearer|basic|token)\s",
         r"code (?:for [\w@.\- ]*)?(?:is|was)\b",
-        r"\b(?:pw|clave)\b[\w@.\- ]*:",
+        r"\b(?:pw|clave)\b[\w@.\- ]*:|(?:ş|s)ifre(?:si|niz|miz)?:?\s",
         r"(?:login|user)\s+\S+\s+password",
         r"value\s?=",
         "jdbc:",

@@ -19,7 +19,7 @@ _SAID = (
     r"|pw|pass|verification code|security code|one[ -]time (?:code|password)|login code)"
     r"(?: (?:for|of|to|on) [\w@.\- ]{1,40}?)?"
     r"(?: (?:is|was)(?: (?:now|set to|still|currently))?:?|\s+(?:set|changed|reset) to:?) +"
-    r"(?:(\\{0,3}[\"'`])|(?:[«„“‹]\s?)?([^\s\"'`<>«„“‹]+))"
+    r"(?:(\\{0,3}[\"'`])|(?:(?:«|„|“|‹)\s?)?([^\s\"'`<>]+))"
 )
 _SAID_ELSEWHERE = (
     r"(?i)(?:passwor[dt]|kennwort|mot de passe|contrase(?:n|ñ)a|clave|senha|wachtwoord|has(?:l|ł)o|heslo|geslo|parola"
@@ -27,7 +27,7 @@ _SAID_ELSEWHERE = (
     r"(?: (?:für|pour|para|per|voor|do|för|для|de|von|von der|vom|des|du|della|del|von dem|für den|für die|für das)"
     r" [^\s\"'`<>]{1,40}(?: [^\s\"'`<>]{1,20})?)?"
     r"(?: (?:lautet|ist|war|wurde|est|es|era|é|è|is|to|je|är|er|on|это|—|–):? +|(?:是|为|為):? ?|は *)"
-    r"(?:(\\{0,3}[\"'`])|(?:[«„“‹]\s?)?([^\s\"'`<>«„“‹]+))"
+    r"(?:(\\{0,3}[\"'`])|(?:(?:«|„|“|‹)\s?)?([^\s\"'`<>]+))"
 )
 # words that say it less clearly: only what has letters and digits counts behind them
 _SAID_VAGUELY = (

@@ -184,9 +184,9 @@ def _sizes(char: str) -> tuple[int, int]:
 
 
 class Around:
-    """The map where matches were replaced and the rest stays, made when it is first asked for: most are not."""
+    """The map where matches were replaced and the rest stays, made as far as it is asked for: most are never."""
 
-    __slots__ = ("_data", "_pattern", "_pieces", "_taken")
+    __slots__ = ("_at", "_data", "_matches", "_pieces", "_start", "_taken")
 
     def __init__(self, data: bytes, pattern: re.Pattern[bytes], taken: int | None) -> None:
         """Keep what the map is made of.
@@ -197,38 +197,44 @@ class Around:
             taken: each match became one byte per so many bytes; 0: nothing; None: one byte as a whole.
         """
         self._data = data
-        self._pattern = pattern
+        self._matches = pattern.finditer(data)
         self._taken = taken
-        self._pieces: Pieces | None = None
+        self._pieces = Pieces()
+        self._at = self._start = 0
 
     def source(self, position: int) -> tuple[int, int]:
         """As ``Pieces.source``."""
-        if self._pieces is None:
-            self._pieces = _pieces_around(self._data, self._pattern, self._taken)
+        if position >= self._at:
+            self._reach(position)
         return self._pieces.source(position)
 
-
-def _pieces_around(data: bytes, pattern: re.Pattern[bytes], each: int | None) -> Pieces:
-    pieces = Pieces()
-    ats, starts, mades, takens = pieces.at.append, pieces.start.append, pieces.made.append, pieces.taken.append
-    at = start = 0
-    # without a call for each piece: an adversary's text has hundreds of thousands
-    for match in pattern.finditer(data):
-        first, last = match.span()
-        if first > start:
-            ats(at)
-            starts(start)
-            mades(1)
-            takens(1)
-            at += first - start
-        taken = last - first if each is None else each
-        if taken:
-            ats(at)
-            starts(first)
-            mades(1)
-            takens(taken)
-            at += (last - first) // taken
-        start = last
-    if start < len(data):
-        pieces.add(at, start, 1, 1)
-    return pieces
+    def _reach(self, position: int) -> None:
+        """Go on with the map until it has a byte of the reading."""
+        pieces, each = self._pieces, self._taken
+        ats, starts, mades, takens = pieces.at.append, pieces.start.append, pieces.made.append, pieces.taken.append
+        at, start = self._at, self._start
+        # without a call for each piece: an adversary's text has hundreds of thousands
+        for match in self._matches:
+            first, last = match.span()
+            if first > start:
+                ats(at)
+                starts(start)
+                mades(1)
+                takens(1)
+                at += first - start
+            taken = last - first if each is None else each
+            if taken:
+                ats(at)
+                starts(first)
+                mades(1)
+                takens(taken)
+                at += (last - first) // taken
+            start = last
+            if at > position:
+                break
+        else:
+            if start < len(self._data):
+                pieces.add(at, start, 1, 1)
+                at += len(self._data) - start
+                start = len(self._data)
+        self._at, self._start = at, start

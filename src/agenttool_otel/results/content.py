@@ -11,67 +11,33 @@ import hashlib
 import mimetypes
 import os
 import stat
-from dataclasses import dataclass, field
 from pathlib import PurePath
-from subprocess import CompletedProcess
 from typing import Any, Final
 
 from agenttool_otel.names import ContentType, RedactionState
 from agenttool_otel.records.base import JsonObject
 from agenttool_otel.records.conversion import JsonLike, to_json_value
-from agenttool_otel.records.inspection import Kind, class_name, kind_of, mapping_items, mro_names
-from agenttool_otel.results.blocks import Block, foreign_block
-from agenttool_otel.results.json_stream import json_text
+from agenttool_otel.records.inspection import Kind, class_name, kind_of
+from agenttool_otel.results.blocks import foreign_block
+from agenttool_otel.results.content_views import (
+    EMPTY_BLOCK,
+    EMPTY_TEXT,
+    MAX_MODEL_CHARS,
+    TEXTUAL,
+    MappedContent,
+    add_views,
+)
 from agenttool_otel.results.libraries import encode_image, library_content, library_type
 from agenttool_otel.results.media import content_class, sniff
-from agenttool_otel.results.preview import preview
+from agenttool_otel.results.native_results import native_content
 from agenttool_otel.results.transform import Transform
 from agenttool_otel.results.validation import OutputValidator
 
 __all__ = ["EMPTY_TEXT", "MappedContent", "content_types_of", "map_content"]
 
-EMPTY_TEXT: Final = "(no output)"
-"""What stands for a tool that returned nothing, so that nobody takes it for output that was lost."""
-
 _C = ContentType
-_EMPTY: Final = {"type": ContentType.TEXT.value, "text": EMPTY_TEXT, "empty": True}
 _MAX_INLINE_BYTES: Final = 1 << 18
-_MAX_MODEL_CHARS: Final = 1_000_000
-_MAX_TRANSCRIPT: Final = 20_000
 _MAX_BLOCKS: Final = 1000
-_TEXTUAL: Final = frozenset({_C.TEXT.value, _C.LOG.value, _C.DIFF.value})
-_INLINE_FOR_MODEL: Final = frozenset(
-    {_C.TEXT.value, _C.IMAGE.value, _C.RESOURCE_LINK.value, _C.EMBEDDED_RESOURCE.value}
-)
-
-
-@dataclass(slots=True)
-class MappedContent:
-    """The representations of one result.
-
-    Attributes:
-        content: content blocks of the envelope.
-        structured_content: machine-readable form, where the result has one.
-        model_facing: content blocks for the model.
-        ui_summary: one line that says what it is; it holds no content.
-        transcript_text: text meant to be found in a transcript.
-        resource_refs: fetchable resources among the content.
-        artifact_refs: durable deliverables among the content.
-        is_error: the native result says that the call failed (MCP ``isError``, LangChain ``status="error"``).
-        redaction_state: what the transform did.
-        schema_errors: where the structured content does not fit the output schema, as pointer and keyword.
-    """
-
-    content: list[JsonObject] = field(default_factory=list)
-    structured_content: JsonLike = None
-    model_facing: list[JsonObject] = field(default_factory=list)
-    ui_summary: str = ""
-    transcript_text: str = ""
-    resource_refs: list[JsonObject] = field(default_factory=list)
-    artifact_refs: list[JsonObject] = field(default_factory=list)
-    is_error: bool = False
-    redaction_state: RedactionState = RedactionState.NONE
-    schema_errors: list[str] = field(default_factory=list)
 
 
 def content_types_of(value: Any) -> tuple[ContentType, ...]:
@@ -94,7 +60,7 @@ def content_types_of(value: Any) -> tuple[ContentType, ...]:
         if all(block is not None for block in found):
             return tuple(dict.fromkeys(_C(block["type"]) for block in found if block is not None))
     if kind in (Kind.MAPPING, Kind.MODEL, Kind.DATACLASS):
-        native = _native(value)
+        native = native_content(value)
         if native is not None:
             return tuple(dict.fromkeys(_C(block["type"]) for block in native.content)) or (_C.TEXT,)
     return (_C.STRUCTURED_CONTENT,)
@@ -122,7 +88,9 @@ def map_content(
     mapper = _Mapper(transform, max_inline_bytes)
     try:
         mapped = mapper.map(value)
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a subclass's own methods may raise anything
         mapped = MappedContent([{"type": _C.TEXT.value, "text": f"[result of {class_name(type(value))} not shown]"}])
         mapped.redaction_state = RedactionState.FAILED if mapper.redaction_failed else RedactionState.NONE
         mapped.schema_errors = [f"mapping: {class_name(type(error))}"]
@@ -130,7 +98,7 @@ def map_content(
         mapped.redaction_state = RedactionState.REDACTED
     if validator is not None:
         mapped.schema_errors += validator.check(mapped.structured_content)
-    _derive(mapped)
+    add_views(mapped)
     return mapped
 
 
@@ -146,12 +114,12 @@ class _Mapper:
     def map(self, value: Any) -> MappedContent:
         kind = kind_of(value)
         if kind is Kind.NONE or (kind is Kind.TEXT and not value):
-            return MappedContent([dict(_EMPTY)])
+            return MappedContent([dict(EMPTY_BLOCK)])
         if kind is Kind.TEXT:
             return MappedContent([self._text(value if type(value) is str else str.__str__(value))])
         if kind is Kind.BYTES:
             view = memoryview(value)
-            return MappedContent([self._payload(view) if view.nbytes else dict(_EMPTY)])
+            return MappedContent([self._payload(view) if view.nbytes else dict(EMPTY_BLOCK)])
         if kind is Kind.PATH:
             return MappedContent([_file_block(value)])
         if isinstance(value, BaseException):
@@ -159,7 +127,7 @@ class _Mapper:
         block = foreign_block(value)
         if block is not None:
             return self._blocks([block])
-        native = _native(value)
+        native = native_content(value)
         if native is not None:
             return self._native(native)
         if kind is Kind.SEQUENCE and 0 < len(value) <= _MAX_BLOCKS:
@@ -195,7 +163,7 @@ class _Mapper:
     def _blocks(self, blocks: list[JsonObject]) -> MappedContent:
         kept: list[JsonObject] = []
         for block in blocks:
-            if block["type"] in _TEXTUAL and isinstance(block.get("text"), str):
+            if block["type"] in TEXTUAL and isinstance(block.get("text"), str):
                 kept.append({**block, "text": self._clean_text(block["text"])})
             elif "data" in block and isinstance(block["data"], str):
                 # Encoded bytes are not text; what surrounds them is.
@@ -217,7 +185,7 @@ class _Mapper:
         flat = view.cast("B") if view.contiguous else memoryview(view.tobytes())
         media_type = sniff(flat)
         kind = content_class(media_type)
-        if kind in (_C.TEXT, _C.DIFF) and flat.nbytes <= _MAX_MODEL_CHARS:
+        if kind in (_C.TEXT, _C.DIFF) and flat.nbytes <= MAX_MODEL_CHARS:
             text = bytes(flat).decode("utf-8", "backslashreplace")
             return {"type": kind.value, "text": self._clean_text(text), "media_type": media_type}
         block: JsonObject = {
@@ -283,161 +251,7 @@ def _listed_block(item: Any) -> JsonObject | None:
     block = foreign_block(item)
     if block is not None:
         return block
-    native = _native(item)
+    native = native_content(item)
     if native is not None and len(native.content) == 1:
         return native.content[0]
     return None
-
-
-def _native(value: Any) -> MappedContent | None:
-    """Return the blocks of a native result: MCP, LangChain, LangGraph, subprocess; ``None`` for anything else."""
-    kind = kind_of(value)
-    if type(value) is CompletedProcess:
-        return _process(value)
-    if type(value) is dict:
-        if isinstance(value.get("content"), list) and _MCP_MEMBERS.issuperset(value) and len(value) > 1:
-            return _mcp(value)
-        return None
-    if kind not in (Kind.MODEL, Kind.DATACLASS) and kind is not Kind.OPAQUE:
-        return None
-    for name in mro_names(type(value)):
-        package, _, _ = name.partition(".")
-        word = name.rpartition(".")[2]
-        if package in ("mcp", "mcp_types", "fastmcp") and word in ("CallToolResult", "ToolResult"):
-            fields = dict(mapping_items(value, kind, 50)) if kind is not Kind.OPAQUE else _opaque_fields(value)
-            return _mcp(fields)
-        if package == "langchain_core" and word == "ToolMessage":
-            return _tool_message(dict(mapping_items(value, kind, 50)))
-        if package == "langchain_core" and word == "Document":
-            return _document(dict(mapping_items(value, kind, 50)))
-        if package == "langgraph" and word == "Command":
-            return _command(dict(mapping_items(value, kind, 50)))
-    return None
-
-
-_MCP_MEMBERS: Final = frozenset(
-    {"content", "isError", "is_error", "structuredContent", "structured_content", "_meta", "meta", "result_type"}
-)
-
-
-def _opaque_fields(value: Any) -> dict[str, Any]:
-    return {name: getattr(value, name, None) for name in ("content", "structured_content", "meta")}
-
-
-def _mcp(fields: dict[str, Any]) -> MappedContent | None:
-    items = fields.get("content") or []
-    blocks = [foreign_block(item) for item in items] if isinstance(items, list) else []
-    if any(block is None for block in blocks):
-        return None
-    stated = fields.get("structuredContent", fields.get("structured_content"))
-    return MappedContent(
-        [block for block in blocks if block is not None],
-        None if stated is None else to_json_value(stated),
-        is_error=(fields.get("isError") or fields.get("is_error")) is True,
-    )
-
-
-def _tool_message(fields: dict[str, Any]) -> MappedContent:
-    content = fields.get("content")
-    blocks: list[JsonObject] = []
-    for item in content if isinstance(content, list) else [content]:
-        if type(item) is str:
-            blocks.append(Block.text(item).to_block())
-        else:
-            blocks.append(foreign_block(item) or {"type": _C.STRUCTURED_CONTENT.value, "data": to_json_value(item)})
-    artifact = fields.get("artifact")
-    if artifact is not None:
-        # The model does not see an artifact, so neither do its content blocks: a reference says that there is one.
-        reference = Block.artifact(
-            str(fields.get("tool_call_id") or "artifact"), native_type=class_name(type(artifact))
-        )
-        blocks.append(reference.to_block())
-    return MappedContent(blocks, is_error=fields.get("status") == "error")
-
-
-def _document(fields: dict[str, Any]) -> MappedContent:
-    metadata = to_json_value(fields.get("metadata"))
-    source = metadata.get("source") if isinstance(metadata, dict) else None
-    block = Block.embedded_resource(str(source or fields.get("id") or ""), str(fields.get("page_content") or ""))
-    return MappedContent([{**block.to_block(), "_meta": metadata}])
-
-
-def _command(fields: dict[str, Any]) -> MappedContent | None:
-    goto = to_json_value(fields.get("goto"))
-    update = to_json_value(fields.get("update"))
-    targets = goto if isinstance(goto, list) else [goto] if goto else []
-    blocks = [Block.handoff(item if isinstance(item, str) else "send").to_block() for item in targets]
-    if not blocks and update is None:
-        return None
-    if update is not None:
-        blocks.append({"type": _C.STRUCTURED_CONTENT.value, "data": update})
-    return MappedContent(blocks, update)
-
-
-def _process(value: CompletedProcess[Any]) -> MappedContent:
-    code = value.returncode
-    blocks: list[JsonObject] = []
-    for name, output in (("stdout", value.stdout), ("stderr", value.stderr)):
-        if output:
-            text = output if type(output) is str else bytes(output).decode("utf-8", "backslashreplace")
-            kind = _C.TEXT if name == "stdout" else _C.LOG
-            blocks.append({"type": kind.value, "text": text, "stream": name})
-    return MappedContent(blocks, {"exit_code": to_json_value(code)}, is_error=code != 0)
-
-
-def _derive(mapped: MappedContent) -> None:
-    """Make the model's, the interface's and the transcript's views from the (redacted) content."""
-    if not mapped.content:
-        mapped.content = [dict(_EMPTY)]
-    searchable: list[str] = []
-    for block in mapped.content:
-        word = block["type"]
-        text = block.get("text")
-        if word in _TEXTUAL and isinstance(text, str):
-            if not block.get("empty"):
-                searchable.append(text[: _MAX_TRANSCRIPT * 2])
-            if word != _C.LOG.value:
-                mapped.model_facing.append({"type": _C.TEXT.value, "text": text})
-        elif word == _C.STRUCTURED_CONTENT.value:
-            shown = json_text(block.get("data"), max_chars=_MAX_MODEL_CHARS)
-            text = shown if shown is not None else "[structured content too large to show]"
-            searchable.append(text[: _MAX_TRANSCRIPT * 2])
-            mapped.model_facing.append({"type": _C.TEXT.value, "text": text})
-        elif word in _INLINE_FOR_MODEL and "omitted" not in block:
-            mapped.model_facing.append(block)
-            resource = block.get("resource")
-            if isinstance(resource, dict) and isinstance(resource.get("text"), str):
-                searchable.append(resource["text"][: _MAX_TRANSCRIPT * 2])
-        elif word not in (_C.ARTIFACT_REF.value, _C.HANDOFF_REF.value):
-            mapped.model_facing.append({"type": _C.TEXT.value, "text": f"[{_describe(block)}]"})
-        if word in (_C.RESOURCE_LINK.value, _C.PERSISTED_OUTPUT_REF.value):
-            mapped.resource_refs.append({name: item for name, item in block.items() if name != "type"})
-        elif word == _C.ARTIFACT_REF.value:
-            mapped.artifact_refs.append({name: item for name, item in block.items() if name != "type"})
-    if not mapped.model_facing:
-        mapped.model_facing = [{"type": _C.TEXT.value, "text": EMPTY_TEXT}]
-    mapped.transcript_text = preview("\n".join(searchable), _MAX_TRANSCRIPT).text
-    described = [_describe(block) for block in mapped.content[:5]]
-    more = len(mapped.content) - len(described)
-    mapped.ui_summary = "; ".join(described) + (f"; and {more} more" if more else "")
-
-
-def _describe(block: JsonObject) -> str:
-    """Say what a block is, in a few words without content."""
-    word = str(block["type"])
-    if block.get("empty"):
-        return "no output"
-    text = block.get("text")
-    if isinstance(text, str):
-        return f"{word}, {len(text):,} characters, {text.count(chr(10)) + 1:,} lines"
-    if word == _C.STRUCTURED_CONTENT.value:
-        data = block.get("data")
-        if isinstance(data, dict):
-            return f"object, {len(data):,} members"
-        return f"list, {len(data):,} items" if isinstance(data, list) else type(data).__name__
-    facts = [word]
-    if isinstance(block.get("media_type"), str):
-        facts.append(block["media_type"])
-    if isinstance(block.get("size_bytes"), int):
-        facts.append(f"{block['size_bytes']:,} bytes")
-    return ", ".join(facts)

@@ -100,6 +100,6 @@ def mcp_code(exception: BaseException) -> int | None:
     """Return the JSON-RPC code of an MCP SDK error (1.x ``McpError`` and 2.x ``MCPError``), if it has one."""
     try:
         code = getattr(getattr(exception, "error", None), "code", None)
-    except Exception:
+    except BaseException:  # a property may raise anything
         return None
     return code if type(code) is int else None

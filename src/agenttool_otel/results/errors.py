@@ -85,7 +85,7 @@ class ErrorMapper:
                 continue
             try:
                 made = target if isinstance(target, ErrorClass) else target(exception)
-            except Exception:
+            except (Exception, SystemExit, GeneratorExit):
                 return None
             if isinstance(made, ErrorClass):
                 return _build((made, None), exception, redact, class_name(type(exception)))
@@ -105,9 +105,9 @@ class ErrorMapper:
 
     def _from_causes(self, exception: BaseException) -> Verdict:
         """``raise ToolFailure from httpx.ConnectError``: the stated cause says what the wrapper's class does not."""
-        cause = exception.__cause__
+        cause = peek(exception, "__cause__")
         for _ in range(_MAX_CAUSES):
-            if cause is None:
+            if not isinstance(cause, BaseException):
                 break
             custom = self._from_custom(cause, None)
             if custom is not None:
@@ -115,7 +115,7 @@ class ErrorMapper:
             verdict, _ = _verdict(cause)
             if verdict is not FAILED:
                 return verdict
-            cause = cause.__cause__
+            cause = peek(cause, "__cause__")
         return FAILED
 
     def _from_group(self, group: BaseExceptionGroup[BaseException], redact: Redact | None) -> ToolError:
@@ -209,7 +209,7 @@ def message_of(exception: BaseException, redact: Redact | None) -> str:
         return name
     try:
         text = str(exception)
-    except Exception:
+    except BaseException:  # other people's __str__, which may raise anything and must not be what the caller gets
         return name
     if type(text) is not str or not text.strip():
         return name

@@ -21,7 +21,7 @@ def peek(value: object, name: str) -> Any:
     """Return an attribute, or ``None`` where there is none or reading it raises."""
     try:
         return getattr(value, name, None)
-    except Exception:
+    except BaseException:  # a property may raise anything, and it must not be what the tool's caller gets
         return None
 
 
@@ -36,8 +36,10 @@ def http_status(exception: BaseException) -> int | None:
     if any("HTTP" in name.rpartition(".")[2] for name in mro_names(type(exception))):
         candidates.append(peek(exception, "code"))  # urllib; elsewhere "code" means something else
     for candidate in candidates:
-        if isinstance(candidate, int) and not isinstance(candidate, bool) and 400 <= candidate <= 599:
-            return int(candidate)
+        if issubclass(type(candidate), int) and type(candidate) is not bool:
+            status = int.__int__(candidate)  # a subclass may compare as it likes
+            if 400 <= status <= 599:
+                return status
     return None
 
 
@@ -72,7 +74,7 @@ def _header(headers: Any, name: str) -> str | None:
     for spelling in (name, name.lower()):
         try:
             value = headers.get(spelling)
-        except Exception:
+        except BaseException:
             return None
         if type(value) is str:
             return value[:100]
@@ -112,7 +114,7 @@ def grpc_code(exception: BaseException) -> str | None:
     if callable(code):
         try:
             code = code()
-        except Exception:
+        except BaseException:
             return None
     name = peek(code, "name")
     return name if type(name) is str else None

@@ -6,6 +6,7 @@ from subprocess import CompletedProcess
 from typing import Any, Final
 
 from agenttool_otel.records.inspection import mro_names
+from agenttool_otel.results.native_errors import peek
 
 __all__ = ["native_failure"]
 
@@ -30,8 +31,8 @@ def native_failure(value: Any) -> str | None:
         package, _, _ = name.partition(".")
         word = name.rpartition(".")[2]
         if package in ("mcp", "mcp_types", "fastmcp") and word in ("CallToolResult", "ToolResult"):
-            failed = getattr(value, "isError", None) is True or getattr(value, "is_error", None) is True
+            failed = peek(value, "isError") is True or peek(value, "is_error") is True
             return "mcp:isError" if failed else None
         if package == "langchain_core" and word == "ToolMessage":
-            return "langchain:error" if getattr(value, "status", None) == "error" else None
+            return "langchain:error" if peek(value, "status") == "error" else None
     return None

@@ -7,7 +7,7 @@ What it costs is the full text behind the preview, and the record says so.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from agenttool_otel.errors import PersistenceError
@@ -17,10 +17,11 @@ from agenttool_otel.records.conversion import to_json_value
 from agenttool_otel.records.inspection import class_name
 from agenttool_otel.records.persistence import ResultPersistence
 from agenttool_otel.results.preview import PreviewBuilder
+from agenttool_otel.results.readable import is_measured
 from agenttool_otel.results.size import measure, text_bytes
 from agenttool_otel.results.source import Source, source_of
 from agenttool_otel.results.stores.types import PayloadStore, PersistedRef
-from agenttool_otel.results.strategy import SENSITIVE, StrategyChoice, choose_strategy
+from agenttool_otel.results.strategy import NO_DEMAND, SENSITIVE, Demand, StrategyChoice, choose_strategy
 from agenttool_otel.results.stream import StreamCollector
 from agenttool_otel.results.transform import RedactionFailed, Transform
 from agenttool_otel.results.upload import StoreTimeout, Upload
@@ -97,34 +98,15 @@ class ResultKeeper:
             raise PersistenceError(f"the store can't be opened: {class_name(type(error))}") from error
         return self._store
 
-    def choose(
-        self,
-        value: Any,
-        *,
-        size: int | None = None,
-        obliged_limit: Any = None,
-        contract_limit: Any = None,
-        strategy: str | None = None,
-        contract_strategy: str | None = None,
-        sensitivity: str | None = None,
-        redact: bool = False,
-        supports_persistence: bool = True,
-        exempt: bool = False,
-    ) -> StrategyChoice | None:
+    def choose(self, value: Any, demand: Demand = NO_DEMAND, *, size: int | None = None) -> StrategyChoice | None:
         """Choose the strategy of a result; ``None`` when it is small and nobody demands anything: the usual case.
 
         Args:
             value: the result.
+            demand: what contract and policy want of it.
             size: its size in bytes where known; measured where not.
-            obliged_limit: the policy's ``max_inline_chars``.
-            contract_limit: the contract's.
-            strategy: the policy's strategy.
-            contract_strategy: the contract's.
-            sensitivity: the permission profile's ``data_sensitivity``.
-            redact: contract or policy want the result redacted.
-            supports_persistence: what the execution profile says.
-            exempt: the tool reads persisted results itself.
         """
+        limit, strategy = demand.obliged_limit, demand.obliged_strategy or demand.contract_strategy
         cls = type(value)
         if cls is str:
             size = len(value)  # the limit counts characters
@@ -132,72 +114,47 @@ class ResultKeeper:
             size = 0
         elif size is None:
             size = measure(value).bytes
-        if size is None and strategy is None and contract_strategy is None:
+        if limit is not None and not is_measured(value, size):
+            size = None
+        if size is None and strategy is None:
             # An iterator, an open file, an object of the caller's own: it can't be cut or stored without being
-            # consumed, and its class name, which is all that is ever shown of it, is small.
+            # consumed. Its class name, which is all that is ever shown of it, is small; what its consumer can get of
+            # it is not known to be, and a limit of the policy binds that too.
+            if limit is not None:
+                choice = choose_strategy(demand, size=None, default_limit=self.max_inline_chars)
+                return replace(choice, strategy=_S.DROP_WITH_REASON, reason="result_size_unknown")
             size = 0
-        wanted = strategy or contract_strategy or obliged_limit is not None or redact or exempt
+        wanted = strategy or limit is not None or demand.redact or demand.exempt
+        sensitivity = demand.sensitivity
         if not wanted and size is not None and (sensitivity is None or sensitivity.lower() not in SENSITIVE):
-            limit = self.max_inline_chars if contract_limit is None else contract_limit
-            if type(limit) is int and size <= limit:
+            inline = self.max_inline_chars if demand.contract_limit is None else demand.contract_limit
+            if type(inline) is int and size <= inline:
                 return None
-        choice = choose_strategy(
-            size=size,
-            default_limit=self.max_inline_chars,
-            contract_limit=contract_limit,
-            obliged_limit=obliged_limit,
-            contract_strategy=contract_strategy,
-            obliged_strategy=strategy,
-            sensitivity=sensitivity,
-            redact=redact,
-            supports_persistence=supports_persistence,
-            has_store=self._store is not None,
-            exempt=exempt,
-        )
+        has_store = self._store is not None
+        choice = choose_strategy(demand, size=size, default_limit=self.max_inline_chars, has_store=has_store)
         return None if choice.is_plain else choice
 
     def collector(
         self,
+        demand: Demand = NO_DEMAND,
         *,
         invocation_id: str,
-        obliged_limit: Any = None,
-        contract_limit: Any = None,
-        strategy: str | None = None,
-        contract_strategy: str | None = None,
-        sensitivity: str | None = None,
-        supports_persistence: bool = True,
-        exempt: bool = False,
         transform: Transform | None = None,
         owner: dict[str, str] | None = None,
     ) -> tuple[StreamCollector, StrategyChoice]:
         """Make the collector of a stream, of whose size nothing is known yet, and say what was chosen.
 
         Args:
+            demand: what contract and policy want of it.
             invocation_id: the call.
-            obliged_limit: see ``choose``, as all up to ``exempt``.
-            contract_limit: the contract's limit.
-            strategy: the policy's strategy.
-            contract_strategy: the contract's.
-            sensitivity: the permission profile's ``data_sensitivity``.
-            supports_persistence: what the execution profile says.
-            exempt: the tool reads persisted results itself.
             transform: redaction of what is stored and previewed.
             owner: ``session_id`` and ``tenant``.
         """
-        choice = choose_strategy(
-            size=0,
-            default_limit=self.max_inline_chars,
-            contract_limit=contract_limit,
-            obliged_limit=obliged_limit,
-            contract_strategy=contract_strategy,
-            obliged_strategy=strategy,
-            sensitivity=sensitivity,
-            supports_persistence=supports_persistence,
-            has_store=self._store is not None,
-            exempt=exempt,
-        )
-        may_store = supports_persistence and not exempt and self._store is not None
-        may_store = may_store and strategy != _S.INLINE.value  # the policy says that nothing is stored
+        has_store = self._store is not None
+        choice = choose_strategy(demand, size=0, default_limit=self.max_inline_chars, has_store=has_store)
+        may_store = demand.supports_persistence and not demand.exempt and has_store
+        # the policy says that nothing is stored
+        may_store = may_store and demand.obliged_strategy != _S.INLINE.value
         collector = StreamCollector(
             invocation_id,
             choice,

@@ -63,7 +63,9 @@ def measure(value: Any, *, limit: int = _COUNT_LIMIT) -> Size:
     """
     try:
         return _measure(value, limit)
-    except Exception:
+    except KeyboardInterrupt:  # counting a large value takes a while, and somebody may stop it
+        raise
+    except BaseException:  # a subclass's own methods may raise anything
         return _UNKNOWN
 
 
@@ -72,7 +74,7 @@ def _measure(value: Any, limit: int) -> Size:
     if kind is Kind.NONE:
         return Size(0, chars=0)
     if kind is Kind.TEXT:
-        return Size(text_bytes(value), chars=len(value))
+        return Size(text_bytes(value), chars=str.__len__(value))
     if kind is Kind.BYTES:
         return Size(memoryview(value).nbytes)
     if kind is Kind.PATH:
@@ -91,12 +93,15 @@ def _measure(value: Any, limit: int) -> Size:
 
 def text_bytes(text: str) -> int:
     """Return the length of a text in UTF-8, counted in pieces; a lone surrogate counts three bytes."""
-    if text.isascii():
-        return len(text)
-    if len(text) <= _CHUNK:
-        return len(text.encode("utf-8", "surrogatepass"))
+    # asked of the class: a subclass may have methods of its own
+    length = str.__len__(text)
+    if str.isascii(text):
+        return length
+    if length <= _CHUNK:
+        return len(str.encode(text, "utf-8", "surrogatepass"))
     return sum(
-        len(text[start : start + _CHUNK].encode("utf-8", "surrogatepass")) for start in range(0, len(text), _CHUNK)
+        len(str.__getitem__(text, slice(start, start + _CHUNK)).encode("utf-8", "surrogatepass"))
+        for start in range(0, length, _CHUNK)
     )
 
 

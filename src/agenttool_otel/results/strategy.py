@@ -7,12 +7,12 @@ only lower the contract's. A word that nobody knows drops the result rather than
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from agenttool_otel.names import PersistenceStrategy
 from agenttool_otel.records.base import JsonObject
 
-__all__ = ["SENSITIVE", "StrategyChoice", "choose_strategy"]
+__all__ = ["NO_DEMAND", "SENSITIVE", "Demand", "StrategyChoice", "choose_strategy"]
 
 SENSITIVE: Final = frozenset({"secret", "credential", "credentials", "restricted"})
 """Values of ``data_sensitivity`` whose results are never written to a store."""
@@ -20,6 +20,39 @@ SENSITIVE: Final = frozenset({"secret", "credential", "credentials", "restricted
 _S = PersistenceStrategy
 # From the most permissive to the strictest about what is kept and shown.
 _ORDER: Final = (_S.INLINE, _S.PREVIEW_AND_PERSIST, _S.REDACT, _S.REF_ONLY, _S.NEVER_PERSIST, _S.DROP_WITH_REASON)
+
+
+class Demand(NamedTuple):
+    """What contract and policy want of one result; a tuple because one is made for each call.
+
+    Attributes:
+        contract_limit: the output contract's ``max_inline_chars`` (or ``max_inline_bytes`` for binary content).
+        obliged_limit: the policy's; it can only lower the other. A limit that is no whole number from 0 is read as 0.
+        contract_strategy: the contract's ``persistence_policy_ref``, where it is one of the strategies.
+        obliged_strategy: the policy's strategy.
+        sensitivity: ``data_sensitivity`` of the permission profile; see SENSITIVE.
+        redact: contract or policy want the result redacted.
+        supports_persistence: what the execution profile says.
+        exempt: the tool reads persisted results itself; storing its output again would never end.
+    """
+
+    contract_limit: Any = None
+    obliged_limit: Any = None
+    contract_strategy: str | None = None
+    obliged_strategy: str | None = None
+    sensitivity: str | None = None
+    redact: bool = False
+    supports_persistence: bool = True
+    exempt: bool = False
+
+    @property
+    def binding(self) -> bool:
+        """Whether the policy decides what the caller gets, too: its limit and its strategy hold at every door."""
+        return self.obliged_limit is not None or self.obliged_strategy is not None
+
+
+NO_DEMAND: Final = Demand()
+"""Nobody wants anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,46 +89,28 @@ class StrategyChoice:
 
 
 def choose_strategy(
-    *,
-    size: int | None,
-    default_limit: int,
-    contract_limit: Any = None,
-    obliged_limit: Any = None,
-    contract_strategy: str | None = None,
-    obliged_strategy: str | None = None,
-    sensitivity: str | None = None,
-    redact: bool = False,
-    supports_persistence: bool = True,
-    has_store: bool = True,
-    exempt: bool = False,
+    demand: Demand = NO_DEMAND, *, size: int | None, default_limit: int, has_store: bool = True
 ) -> StrategyChoice:
     """Choose the strategy of a result.
 
     Args:
+        demand: what contract and policy want.
         size: characters of a text, bytes of anything else; ``None``: unknown, which counts as too large.
         default_limit: limit where neither contract nor policy states one.
-        contract_limit: the output contract's ``max_inline_chars`` (or ``max_inline_bytes`` for binary content).
-        obliged_limit: the policy's; it can only lower the other. A limit that is no whole number from 0 is read as 0.
-        contract_strategy: the contract's ``persistence_policy_ref``, where it is one of the strategies.
-        obliged_strategy: the policy's strategy.
-        sensitivity: ``data_sensitivity`` of the permission profile; see SENSITIVE.
-        redact: contract or policy want the result redacted.
-        supports_persistence: what the execution profile says.
         has_store: whether there is a store.
-        exempt: the tool reads persisted results itself; storing its output again would never end.
     """
-    limit = _limit(contract_limit, default_limit)
-    if obliged_limit is not None:
-        limit = min(limit, _limit(obliged_limit, 0))
+    limit = _limit(demand.contract_limit, default_limit)
+    if demand.obliged_limit is not None:
+        limit = min(limit, _limit(demand.obliged_limit, 0))
     over = size is None or size > limit
-    wanted, reason = _wanted(contract_strategy, obliged_strategy, sensitivity)
+    wanted, reason = _wanted(demand)
     if wanted is _S.DROP_WITH_REASON:
         return StrategyChoice(wanted, reason, limit, over)
-    if wanted is _S.INLINE and obliged_strategy == _S.INLINE.value:
+    if wanted is _S.INLINE and demand.obliged_strategy == _S.INLINE.value:
         # The policy says inline: nothing is stored; only the policy's own limit still cuts.
-        cut = obliged_limit is not None and over
+        cut = demand.obliged_limit is not None and over
         return StrategyChoice(_S.NEVER_PERSIST if cut else _S.INLINE, reason, limit, cut)
-    blocked = _blocked(wanted, supports_persistence=supports_persistence, has_store=has_store, exempt=exempt)
+    blocked = _blocked(wanted, demand, has_store=has_store)
     if wanted in (_S.PREVIEW_AND_PERSIST, _S.REF_ONLY):
         if blocked is None:
             return StrategyChoice(wanted, reason, limit, over)
@@ -110,12 +125,13 @@ def choose_strategy(
             return StrategyChoice(_S.NEVER_PERSIST, blocked, limit, over)
         over_reason = "result_exceeded_inline_limit" if size is not None else "result_size_unknown"
         return StrategyChoice(_S.PREVIEW_AND_PERSIST, over_reason, limit, over)
-    if wanted is _S.REDACT or redact:
+    if wanted is _S.REDACT or demand.redact:
         return StrategyChoice(_S.REDACT, reason if wanted is _S.REDACT else "redaction_required", limit, over)
     return StrategyChoice(_S.INLINE, "within_inline_limit", limit, over)
 
 
-def _wanted(contract: str | None, obliged: str | None, sensitivity: str | None) -> tuple[PersistenceStrategy, str]:
+def _wanted(demand: Demand) -> tuple[PersistenceStrategy, str]:
+    contract, obliged, sensitivity = demand.contract_strategy, demand.obliged_strategy, demand.sensitivity
     found: list[tuple[PersistenceStrategy, str]] = [(_S.INLINE, "within_inline_limit")]
     if contract is not None and contract in _S.__members__.values():
         # A reference to some other system's rule is not ours to interpret.
@@ -128,12 +144,12 @@ def _wanted(contract: str | None, obliged: str | None, sensitivity: str | None) 
     return max(reversed(found), key=lambda item: _ORDER.index(item[0]))
 
 
-def _blocked(wanted: PersistenceStrategy, *, supports_persistence: bool, has_store: bool, exempt: bool) -> str | None:
+def _blocked(wanted: PersistenceStrategy, demand: Demand, *, has_store: bool) -> str | None:
     if wanted is _S.NEVER_PERSIST:
         return "never_persist"
-    if exempt:
+    if demand.exempt:
         return "circular_result_guard"
-    if not supports_persistence:
+    if not demand.supports_persistence:
         return "persistence_unsupported"
     return None if has_store else "no_store"
 

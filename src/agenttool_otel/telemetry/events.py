@@ -18,6 +18,7 @@ from agenttool_otel.names import INSTRUMENTATION_NAME, Attr
 from agenttool_otel.records import ToolEvent
 from agenttool_otel.telemetry.losses import Losses
 from agenttool_otel.telemetry.settings import TelemetrySettings
+from agenttool_otel.telemetry.spans import context_of
 
 __all__ = ["EventSeam"]
 
@@ -50,7 +51,13 @@ class EventSeam:
         Args:
             span: the call's span; an unsampled one throws span events away.
         """
-        return bool(self._subscribers) or self._as_log or span.is_recording()
+        if self._subscribers or self._as_log:
+            return True
+        try:
+            return span.is_recording()
+        except BaseException as error:
+            self._losses.note("is_recording", error)
+            return False
 
     def emit(
         self,
@@ -81,19 +88,19 @@ class EventSeam:
                     event_name=name,
                     attributes={Attr.INVOCATION_ID: invocation_id, Attr.TOOL_ID: tool_id, **attributes},
                 )
-        except Exception as error:
+        except BaseException as error:
             self._losses.note(name, error)
         for subscriber in self._subscribers:
             try:
                 subscriber(_envelope(span, name, attributes, invocation_id, tool_id))
-            except Exception as error:
+            except BaseException as error:  # other people's code, which may raise anything
                 self._losses.note("subscriber", error)
 
 
 def _envelope(
     span: Span, name: str, attributes: Mapping[str, Primitive], invocation_id: str, tool_id: str
 ) -> ToolEvent:
-    context = span.get_span_context()
+    context = context_of(span)
     refs: list[dict[str, Any]] = []
     if context.is_valid:
         refs.append(

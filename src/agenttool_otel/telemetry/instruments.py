@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 
-from opentelemetry.metrics import CallbackOptions, Meter, Observation
+from opentelemetry.metrics import Meter, MeterProvider
 
 from agenttool_otel.names import Metric
+from agenttool_otel.telemetry.cache_counts import Counts, tally_for
 
 __all__ = ["Instruments"]
 
@@ -22,10 +23,11 @@ class Instruments:
 
     Args:
         meter: where they are made.
+        provider: the provider that the meter is of; ``None``: the global one.
     """
 
     __slots__ = (
-        "_meter",
+        "_tally",
         "approval_wait",
         "approvals_pending",
         "decision_duration",
@@ -41,7 +43,7 @@ class Instruments:
         "shadow_differences",
     )
 
-    def __init__(self, meter: Meter) -> None:
+    def __init__(self, meter: Meter, provider: MeterProvider | None = None) -> None:
         histogram, counter = meter.create_histogram, meter.create_counter
         self.duration = histogram(
             Metric.DURATION, "s", "Duration of a tool call.", explicit_bucket_boundaries_advisory=_SECONDS
@@ -77,21 +79,20 @@ class Instruments:
             Metric.PERSISTENCE_FAILURES, "{failure}", "Results that a store could not keep."
         )
         self.policy_reloads = counter(Metric.POLICY_RELOADS, "{reload}", "Attempts to load a new policy bundle.")
-        self._meter = meter
         self.dropped = counter(Metric.TELEMETRY_DROPPED, "{item}", "Telemetry that was lost.")
+        self._tally = tally_for(provider)
+        meter.create_observable_counter(
+            Metric.CACHE_LOOKUPS, [self._tally.observe], "{lookup}", "Look-ups in the decision cache."
+        )
 
-    def observe_cache(self, counts: Callable[[], Iterable[tuple[int, Mapping[str, str]]]]) -> None:
+    def observe_cache(self, owner: object, counts: Counts) -> None:
         """Report the look-ups of a decision cache when metrics are collected, so that a call pays nothing for them.
 
         Args:
-            counts: gives totals with their labels.
+            owner: whoever uses the cache; it is counted with those of the same provider, and not kept alive by it.
+            counts: gives totals with their labels; it must not hold the owner.
         """
-
-        def observe(options: CallbackOptions) -> Iterable[Observation]:
-            return [Observation(count, labels) for count, labels in counts()]
-
-        description = "Look-ups in the decision cache."
-        self._meter.create_observable_counter(Metric.CACHE_LOOKUPS, [observe], "{lookup}", description)
+        self._tally.add(owner, counts)
 
 
 Labels = Mapping[str, str | bool]

@@ -30,7 +30,12 @@ class Losses:
         Args:
             where: the operation that failed.
             error: what it raised; its message may hold content and is not kept.
+
+        Raises:
+            KeyboardInterrupt: that is what it was: somebody at the keyboard stops the program, and may.
         """
+        if isinstance(error, KeyboardInterrupt):
+            raise error
         key = (where, type(error).__name__)
         with self._lock:
             count = self._counts.get(key, 0)

@@ -40,7 +40,8 @@ class Telemetry:
         self.events = EventSeam(settings, self.losses)
         self._enrich = settings.span_mode == "enrich"
         self._tracer = trace.get_tracer(INSTRUMENTATION_NAME, _VERSION, settings.tracer_provider)
-        self.instruments = Instruments(metrics.get_meter(INSTRUMENTATION_NAME, _VERSION, settings.meter_provider))
+        meter = metrics.get_meter(INSTRUMENTATION_NAME, _VERSION, settings.meter_provider)
+        self.instruments = Instruments(meter, settings.meter_provider)
         self.losses.on_loss = self._lost
 
     def _lost(self, where: str) -> None:
@@ -72,7 +73,7 @@ class Telemetry:
                 record_exception=False,
                 set_status_on_exception=False,
             )
-        except Exception as error:
+        except BaseException as error:
             self.losses.note("start_span", error)
             return INVALID_SPAN, False
         return span, True
@@ -93,6 +94,31 @@ class Telemetry:
         finally:
             otel_context.detach(token)
 
+    def recording(self, span: Span) -> bool:
+        """Tell whether a span keeps what it is told.
+
+        Args:
+            span: the call's span.
+        """
+        try:
+            return span.is_recording()
+        except BaseException as error:
+            self.losses.note("is_recording", error)
+            return False
+
+    def attribute(self, span: Span, name: str, value: Any) -> None:
+        """Set one attribute of a span.
+
+        Args:
+            span: the call's span.
+            name: the attribute's name.
+            value: a primitive.
+        """
+        try:
+            span.set_attribute(name, value)
+        except BaseException as error:
+            self.losses.note("set_attributes", error)
+
     def end(self, span: Span, *, owned: bool, attributes: Mapping[str, Any], error_type: str | None) -> None:
         """Write the final facts and end the span.
 
@@ -107,12 +133,12 @@ class Telemetry:
                 span.set_attributes(attributes)
                 if error_type is not None:
                     span.set_status(Status(StatusCode.ERROR, error_type))
-        except Exception as error:
+        except BaseException as error:
             self.losses.note("set_attributes", error)
         if owned:
             try:
                 span.end()
-            except Exception as error:
+            except BaseException as error:
                 self.losses.note("end_span", error)
 
     def count(self, instrument: Any, amount: int, labels: Mapping[str, Any]) -> None:
@@ -125,7 +151,7 @@ class Telemetry:
         """
         try:
             instrument.add(amount, labels)
-        except Exception as error:
+        except BaseException as error:
             self.losses.note("counter", error)
 
     def measure(self, instrument: Any, value: float, labels: Mapping[str, Any]) -> None:
@@ -138,7 +164,7 @@ class Telemetry:
         """
         try:
             instrument.record(value, labels)
-        except Exception as error:
+        except BaseException as error:
             self.losses.note("histogram", error)
 
 

@@ -74,15 +74,26 @@ says_yes(c) if {
 }
 
 authorised(c) if {
-	is_string(input.permission_profile.risk_level)
-	object.get(c.approval.approver_roles, input.permission_profile.risk_level, []) == []
+	needed(c) == []
 } else if {
-	needed := c.approval.approver_roles[input.permission_profile.risk_level]
-	is_array(needed)
+	is_array(needed(c))
 	is_array(input.approval.roles)
-	some role in needed
+	some role in needed(c)
 	role in input.approval.roles
 }
+
+needed(c) := object.get(c.approval.approver_roles, input.permission_profile.risk_level, []) if {
+	is_string(input.permission_profile.risk_level)
+}
+
+# METADATA
+# title: Roles of which whoever answers needs one
+# description: |
+#   As they are configured for the call's risk; roles of the wrong type make the whole decision unusable, and so never
+#   an approval. A risk that nobody can read needs a role that nobody has.
+needed_roles := needed(data.agenttool.config.effective)
+
+default needed_roles := ["agenttool.unreadable_risk_level"]
 
 # METADATA
 # title: A person said no

@@ -113,6 +113,21 @@ test_some_risks_need_an_approver_with_a_role if {
 	not approved with input as document with data.agenttool.settings as needing({"high": "lead"})
 }
 
+test_the_needed_roles_are_those_of_the_risk if {
+	document := f.changed({"permission_profile": {"risk_level": "high"}})
+	needed == [] with input as document
+	needed == ["lead"] with input as document with data.agenttool.settings as needing({"high": ["lead"]})
+	needed == [] with input as document with data.agenttool.settings as needing({"critical": ["lead"]})
+}
+
+test_nobody_has_the_role_for_a_risk_that_can_not_be_read[index] if {
+	some index, level in [7, null, ["high"]]
+	document := json.patch(f.base, [{"op": "replace", "path": "/permission_profile/risk_level", "value": level}])
+	needed == ["agenttool.unreadable_risk_level"] with input as document
+}
+
+needed := data.agenttool.rules.approval.needed_roles
+
 needing(roles) := {"approval": {"approver_roles": roles}}
 
 test_hooks_can_ask_and_deny if {

@@ -13,8 +13,10 @@ package agenttool.rules.network
 # title: Nothing here to ask or deny
 clear(c) if {
 	input.facts.urls == []
+	told
 } else if {
 	is_array(input.facts.urls)
+	input.facts.urls != []
 	every fact in input.facts.urls {
 		usable(fact)
 		genuine(fact)
@@ -26,6 +28,34 @@ clear(c) if {
 		not_blocked(c, fact)
 	}
 }
+
+# METADATA
+# title: No text of the call looks like a URL that nobody took for one
+# description: Only for tools whose access kinds say that they connect to hosts.
+told if {
+	is_array(input.permission_profile.access_kinds)
+	every kind in input.permission_profile.access_kinds {
+		offline(kind)
+	}
+}
+
+told if {
+	is_object(input.input)
+	untold == set()
+}
+
+offline(kind) if {
+	is_string(kind)
+	kind != "network"
+	kind != "browser"
+}
+
+untold contains value if {
+	some value in data.agenttool.lib.texts
+	names_a_host(value)
+}
+
+names_a_host(text) if regex.match(`^//|^[^ \n]*://[^ \n]*$`, text)
 
 # METADATA
 # title: The URL means one thing
@@ -286,6 +316,18 @@ ask contains {
 	c := data.agenttool.config.effective
 	some fact in facts
 	not listed_enough(c, fact)
+}
+
+# METADATA
+# title: A tool that connects without a known URL
+# custom:
+#   severity: high
+ask contains {
+	"rule": "agenttool.rules.network.undeclared",
+	"message": "the tool's URL is in an argument that is not known to be one; declare it in url_args",
+} if {
+	input.facts.urls == []
+	not told
 }
 
 # METADATA

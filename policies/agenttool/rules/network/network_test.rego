@@ -22,6 +22,40 @@ test_no_urls_are_clear if {
 	data.agenttool.rules.network.allow == set() with input as f.base
 }
 
+no_url(value) := object.union(
+	f.changed({"facts": {"paths": [], "urls": []}, "permission_profile": {"access_kinds": ["network"]}}),
+	{"tool": {"kind": "function"}, "input": {"target": value, "path": "x"}},
+)
+
+test_a_connecting_tool_without_urls_is_clear[index] if {
+	some index, value in ["weather in Rome", "see https://example.org for more", 7]
+	clear with input as no_url(value)
+	asked == set() with input as no_url(value)
+}
+
+test_a_connecting_tool_whose_url_is_in_an_unknown_argument_is_asked[value] if {
+	some value in ["http://169.254.169.254/latest/", "//evil.example/x", ["x", "ftp://a"]]
+	not clear with input as no_url(value)
+	asked == {name("undeclared")} with input as no_url(value)
+}
+
+test_other_tools_may_have_texts_with_urls if {
+	clear with input as object.union(no_url("http://a/"), {"permission_profile": {"access_kinds": ["file_read"]}})
+}
+
+test_access_kinds_or_arguments_of_another_type_tell_nothing[index] if {
+	some index, value in [7, null, "file_read", [7]]
+	asking := no_url("http://a/")
+	not clear with input as json.patch(
+		asking,
+		[{"op": "replace", "path": "/permission_profile/access_kinds", "value": value}],
+	)
+	not clear with input as object.union(
+		json.patch(asking, [{"op": "replace", "path": "/input", "value": value}]),
+		{"permission_profile": {"access_kinds": ["network"]}},
+	)
+}
+
 test_a_host_that_resolves_to_public_addresses_is_clear if {
 	clear with input as f.with_url({"resolved": [{"address": "93.184.216.34", "address_class": "public"}]})
 }

@@ -13,8 +13,10 @@ package agenttool.rules.paths
 # title: Nothing here to ask or deny
 clear(c) if {
 	input.facts.paths == []
+	told
 } else if {
 	is_array(input.facts.paths)
+	input.facts.paths != []
 	every fact in input.facts.paths {
 		usable(fact)
 		placed(fact)
@@ -22,6 +24,28 @@ clear(c) if {
 		reads(fact)
 	}
 }
+
+# METADATA
+# title: No text of the call looks like a path that nobody took for one
+# description: |
+#   Only for tools of kind file_operation. The call's facts name what is known to be a path; a file tool that
+#   is given one in another argument has to declare it (path_args).
+told if {
+	is_string(input.tool.kind)
+	input.tool.kind != "file_operation"
+}
+
+told if {
+	is_object(input.input)
+	untold == set()
+}
+
+untold contains value if {
+	some value in data.agenttool.lib.texts
+	names_a_place(value)
+}
+
+names_a_place(text) if regex.match(`^[/~.]|^[^ \n]*[/\\]`, text)
 
 # METADATA
 # title: The path means one thing
@@ -186,6 +210,18 @@ ask contains finding if {
 	not reads(fact)
 	not one_name(fact)
 	finding := blocked("hard_link", "the file to write has other names", fact)
+}
+
+# METADATA
+# title: A file tool without a known path
+# custom:
+#   severity: high
+ask contains {
+	"rule": "agenttool.rules.paths.undeclared",
+	"message": "the file tool's path is in an argument that is not known to be one; declare it in path_args",
+} if {
+	input.facts.paths == []
+	not told
 }
 
 # METADATA

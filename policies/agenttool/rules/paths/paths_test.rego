@@ -16,7 +16,36 @@ test_reading_inside_the_roots_is_clear if {
 	asked == set() with input as f.base
 }
 
-test_no_paths_are_clear if clear with input as f.changed({"facts": {"paths": []}})
+no_path(arguments) := object.union(
+	f.changed({"facts": {"paths": []}}),
+	{"input": object.union({"path": "plain"}, arguments)},
+)
+
+test_no_paths_are_clear[index] if {
+	some index, arguments in [{}, {"query": "total of may"}, {"limit": 3, "deep": [{"a": "b"}]}]
+	clear with input as no_path(arguments)
+	asked == set() with input as no_path(arguments)
+}
+
+test_a_file_tool_whose_path_is_in_an_unknown_argument_is_asked[place] if {
+	some place in ["/etc/shadow", "~/.ssh", ".env", "../x", "a/b", "a\\b", "/srv/my file"]
+	some arguments in [{"target": place}, {"deep": {"list": ["x", place]}}]
+	not clear with input as no_path(arguments)
+	asked == {name("undeclared")} with input as no_path(arguments)
+}
+
+test_other_tools_may_have_texts_with_slashes if {
+	document := object.union(no_path({"query": "and/or"}), {"tool": {"kind": "retrieval"}})
+	clear with input as document
+	asked == set() with input as document
+}
+
+test_arguments_or_a_kind_of_another_type_tell_nothing if {
+	{document |
+		some document in f.mistyped(no_path({"target": "/srv/x"}), ["/input", "/tool/kind"], [7, null, ["x"]])
+		clear with input as document
+	} == set()
+}
 
 test_an_unknown_access_of_a_read_only_tool_is_a_read if clear with input as f.with_path({"access": "unknown"})
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import os
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from langchain.agents import create_agent
 from langchain_core.messages import HumanMessage
@@ -39,10 +42,12 @@ class _Live(SpanProcessor):
 
     def __init__(self, console: Console, steps: Sequence[Step]) -> None:
         self.views: list[SpanView] = []
+        self.spans: list[ReadableSpan] = []
         self._console = console
         self._why = {f"call-{number:02d}": step.why for number, step in enumerate(steps, 1)}
 
     def on_end(self, span: ReadableSpan) -> None:
+        self.spans.append(span)
         view = SpanView.from_sdk(span)
         if not view.is_tool_call:
             return
@@ -68,12 +73,13 @@ class _ScriptedApprover:
         return ApprovalAnswer(approved, answered_by="user:demo", reason="" if approved else "not part of the job")
 
 
-def run_demo(console: Console, *, interactive: bool) -> bool:
+def run_demo(console: Console, *, interactive: bool, save: Path | None = None) -> bool:
     """Run the demo.
 
     Args:
         console: where it is shown.
         interactive: ask the person at the terminal instead of the scripted approver.
+        save: file that the trace is written to, as OTLP JSON.
 
     Returns:
         Whether every call ended as expected.
@@ -111,8 +117,26 @@ def run_demo(console: Console, *, interactive: bool) -> bool:
         problems = [] if interactive else _problems(live.views, steps, world)
         console.print()
         console.print(render_summary(live.views))
+        if save is not None:
+            save.write_text(json.dumps(_otlp(live.spans), indent=1) + "\n", encoding="utf-8")
+            console.print(f"[dim]The trace is in {save}: agenttool trace {save}[/]", soft_wrap=True)
         _farewell(console, problems, interactive=interactive)
         return not problems
+
+
+def _otlp(spans: Sequence[ReadableSpan]) -> dict[str, Any]:
+    """The spans as an OTLP document; its JSON form has ids in hexadecimal, where protobuf's has base64."""
+    from google.protobuf.json_format import MessageToDict  # type: ignore[import-untyped]
+    from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
+
+    document: dict[str, Any] = MessageToDict(encode_spans(spans))
+    for resource in document.get("resourceSpans", ()):
+        for scope in resource.get("scopeSpans", ()):
+            for span in scope.get("spans", ()):
+                for name in ("traceId", "spanId", "parentSpanId"):
+                    if name in span:
+                        span[name] = base64.b64decode(span[name]).hex()
+    return document
 
 
 def _providers(live: _Live) -> tuple[TracerProvider, MeterProvider]:

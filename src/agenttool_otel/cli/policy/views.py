@@ -90,6 +90,8 @@ def _show_test(out: Console, result: TestResult) -> None:
         out.print(_line(f"        case {case}"))
     if result.failed_line:
         out.print(_line("        ", (f"{result.file}:{result.failed_line}", "cyan"), f"  {result.failed_text}"))
+        if result.found:
+            out.print(_line("        ", ("found", "dim"), f"  {result.found}"))
 
 
 def show_explanation(out: Console, told: dict[str, Any], *, every: bool) -> None:

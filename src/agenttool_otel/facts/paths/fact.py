@@ -6,27 +6,21 @@ import os
 import pathlib
 import stat
 import unicodedata
-from functools import lru_cache
 from typing import Any, Final
 
 from agenttool_otel.facts.environment import FactEnvironment
 from agenttool_otel.facts.lettering import escape_surrogates_in
+from agenttool_otel.facts.paths.places import clean, real_root, sensitive_place, within
 from agenttool_otel.facts.paths.resolve import Resolution, resolve
-from agenttool_otel.facts.paths.sensitive import sensitive_class
 from agenttool_otel.facts.paths.text import MAX_PATH_BYTES, PathText, normalize_path, read_path_text
 from agenttool_otel.facts.types import PathFact
-from agenttool_otel.names import PathAccess, PathClass, PathRejection, WindowsForm
+from agenttool_otel.names import PathRejection, WindowsForm
 
-__all__ = ["empty_path_fact", "path_fact", "path_text_of", "within"]
+__all__ = ["empty_path_fact", "path_fact", "path_text_of"]
 
-_RANK: Final = {kind.value: index for index, kind in enumerate(PathClass)}
 _UNREADABLE: Final = frozenset(
     {PathRejection.NOT_TEXT, PathRejection.EMPTY, PathRejection.NUL, PathRejection.SURROGATE, PathRejection.TOO_LONG}
 )
-_NOWHERE: Final = "/\0"
-"""What no path lies in: stands for a root that is not absolute or can't be read. A Windows root is never absolute here,
-so nothing is inside there."""
-
 _ELSEWHERE: Final = frozenset({WindowsForm.DRIVE, WindowsForm.UNC, WindowsForm.DEVICE})
 
 
@@ -131,21 +125,16 @@ def _start_of(read: PathText, env: FactEnvironment) -> tuple[str, list[str], boo
 def _place(
     lexical: str, start: str, parts: list[str], read: PathText, known: bool, fact: PathFact, env: FactEnvironment
 ) -> None:
-    lexical_roots = [root for root in env.roots if within(lexical, _clean(root))]
+    lexical_roots = [root for root in env.roots if within(lexical, clean(root))]
     if read.home:
         # A tool that does not know "~" would use a directory of that name below the current one.
         literal = normalize_path(read.parts, start=env.cwd or "/")
-        known = known and any(within(literal, _clean(root)) for root in env.roots)
-    found: Resolution | None = None
+        known = known and any(within(literal, clean(root)) for root in env.roots)
+    readings: list[Resolution] = []
     if env.touch_file_system:
-        found = resolve(parts, start=start)
-        _describe(found, fact, read, parts, start)
-        if found.path is not None and not found.loop:
-            # A root may be given by a link's name; what counts is where both really are.
-            real = [root for root in env.roots if within(found.path, _real_root(root))]
-            fact["roots"] = real
-            fact["inside"] = bool(real) and (bool(lexical_roots) or _named_really(lexical, env))
-            fact["escapes"] = bool(lexical_roots) and not real
+        readings = _readings(lexical, start, parts, read)
+        _describe(readings, fact, read, parts, start)
+        _compare_with_roots(readings, lexical, lexical_roots, fact, env)
     else:
         fact["roots"] = lexical_roots
         fact["inside"] = bool(lexical_roots)
@@ -155,31 +144,59 @@ def _place(
         fact["roots"] = []
     elif fact["rejected"] is not None:
         fact["inside"] = False
-    fact["sensitive"] = _sensitive(lexical, found, fact, env)
+    fact["sensitive"] = sensitive_place(lexical, readings, fact["access"], env)
     fact["certain"] = (
         known
         and not read.ambiguous
         and fact["rejected"] is None
-        and found is not None
-        and found.path is not None
-        and not found.magic
+        and bool(readings)
+        and readings[0].path is not None
+        and all(found.path == readings[0].path and not found.magic for found in readings)
     )
 
 
-def _describe(found: Resolution, fact: PathFact, read: PathText, parts: list[str], start: str) -> None:
+def _readings(lexical: str, start: str, parts: list[str], read: PathText) -> list[Resolution]:
+    """Return where the path leads: as the kernel and ``realpath`` walk it and, where that may differ, by its text.
+
+    Many programs normalise a path before they open it (``abspath``, ``path.resolve``, ``filepath.Clean``). Behind a
+    link or a name that is not there, ``..`` then leads elsewhere.
+    """
+    walked = resolve(parts, start=start)
+    return [walked, resolve([], start=lexical)] if read.parent_refs else [walked]
+
+
+def _compare_with_roots(
+    readings: list[Resolution], lexical: str, lexical_roots: list[str], fact: PathFact, env: FactEnvironment
+) -> None:
+    """Say which roots every reading of the path lies in."""
+    if any(found.path is None or found.loop for found in readings):
+        return
+    # A root may be given by a link's name; what counts is where both really are.
+    real_roots = [(root, real_root(root)) for root in env.roots]
+    common = [root for root, real in real_roots if all(within(found.path or "", real) for found in readings)]
+    named = bool(lexical_roots) or any(within(lexical, real) for _, real in real_roots)
+    fact["roots"] = common
+    fact["inside"] = bool(common) and named
+    fact["escapes"] = named and not common
+
+
+def _describe(readings: list[Resolution], fact: PathFact, read: PathText, parts: list[str], start: str) -> None:
+    found = readings[0]
     fact["resolved"] = found.path if found.path is None else escape_surrogates_in(found.path)
     fact["exists"] = found.exists
-    fact["symlink"] = found.symlink
+    fact["symlink"] = any(reading.symlink for reading in readings)
     fact["identity"] = found.identity
     rejected: PathRejection | None = None
-    if found.loop:
+    if any(reading.loop for reading in readings):
         rejected = PathRejection.LOOP
-    elif found.exists and found.status is not None:
-        mode = found.status.st_mode
+    for reading in readings:
+        if not reading.exists or reading.status is None:
+            continue
+        mode = reading.status.st_mode
         if stat.S_ISREG(mode):
-            fact["hard_links"] = found.status.st_nlink
+            fact["hard_links"] = max(reading.status.st_nlink, fact["hard_links"] or 0)
         elif not stat.S_ISDIR(mode):
-            rejected = PathRejection.SPECIAL_FILE
+            rejected = rejected or PathRejection.SPECIAL_FILE
     if read.unnormalized and (not found.exists or _has_composed_twin(parts, start)):
         # Which of two equal-looking names a tool reaches depends on the file system; see Unicode's NFC.
         rejected = rejected or PathRejection.NOT_NORMALIZED
@@ -190,59 +207,3 @@ def _describe(found: Resolution, fact: PathFact, read: PathText, parts: list[str
 def _has_composed_twin(parts: list[str], start: str) -> bool:
     composed = [unicodedata.normalize("NFC", part) for part in parts]
     return resolve(composed, start=start).exists is not False
-
-
-def _named_really(lexical: str, env: FactEnvironment) -> bool:
-    """Return whether the text names a root by its real path, although the root was given by a link's name."""
-    return any(within(lexical, _real_root(root)) for root in env.roots)
-
-
-def _real_root(root: str) -> str:
-    # Not cached: a root that was swapped for a link must be seen at the very next call.
-    return (resolve([], start=root).path if root.startswith("/") else None) or _NOWHERE
-
-
-@lru_cache(maxsize=256)
-def _clean(path: str) -> str:
-    return normalize_path([], start=path) if path.startswith("/") else _NOWHERE
-
-
-def within(path: str, root: str) -> bool:
-    """Return whether a normalised absolute path is a normalised absolute directory or lies below it."""
-    if path == root or root == "/":
-        return True
-    return path.startswith(root) and path[len(root)] == "/"
-
-
-def _sensitive(lexical: str, found: Resolution | None, fact: PathFact, env: FactEnvironment) -> str | None:
-    kinds = [_protected(path, found, fact, env) for path in {lexical, found.path if found and found.path else lexical}]
-    root = next((_clean(root) for root in env.roots if within(lexical, _clean(root))), None)
-    kinds.append(sensitive_class(lexical, root))
-    if found is not None and found.path is not None and found.path != lexical:
-        real = next((real for real in map(_real_root, env.roots) if within(found.path, real)), None)
-        kinds.append(sensitive_class(found.path, real))
-    named = [kind for kind in kinds if kind is not None]
-    return min(named, key=lambda kind: _RANK.get(kind, -1)) if named else None
-
-
-def _protected(path: str, found: Resolution | None, fact: PathFact, env: FactEnvironment) -> str | None:
-    if not env.protected:
-        return None
-    folded = path.casefold()
-    for place, kind in env.protected:
-        clean = _clean(place)
-        if within(folded, clean.casefold()):
-            return kind
-        # Removing, renaming or replacing a directory changes what it holds.
-        if fact["access"] != PathAccess.READ and within(clean, path) and path not in map(_clean, env.roots):
-            return kind
-        if not env.touch_file_system:
-            continue
-        real = resolve([], start=clean)
-        if real.path is None:
-            continue
-        if within(folded, real.path.casefold()):
-            return kind
-        if found is not None and found.exists and real.exists and found.identity == real.identity:
-            return kind
-    return None

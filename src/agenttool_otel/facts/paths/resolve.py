@@ -1,7 +1,8 @@
 """Where a path leads in the file system: each component looked up, each symbolic link followed by hand.
 
 ``os.path.realpath`` does the same walk, but hides what it met on the way: that there was a link, that a directory could
-not be read, that a file is a device. ``..`` is applied to where the walk is, as the kernel does, not to the text.
+not be read, that a file is a device. ``..`` is applied to where the walk is, as the kernel does, not to the text; what
+a reader finds who normalises the text first is asked for with the normalised text.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import stat
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["Resolution", "real_directory", "resolve"]
+__all__ = ["Resolution", "resolve"]
 
 _MAX_LINKS: Final = 40
 """Linux gives up after as many (ELOOP)."""
@@ -45,9 +46,17 @@ class Resolution:
         """``device:inode`` of ``status``."""
         return None if self.status is None else f"{self.status.st_dev}:{self.status.st_ino}"
 
+    @property
+    def is_directory(self) -> bool:
+        """Whether a directory is there."""
+        return bool(self.exists) and self.status is not None and stat.S_ISDIR(self.status.st_mode)
+
 
 def resolve(parts: list[str], *, start: str = "/") -> Resolution:
     """Walk from a directory along components; never raises.
+
+    The walk goes on past a component that is not there, as ``os.path.realpath`` does: a ``..`` behind it leads back to
+    what is there, and what follows may be a link again.
 
     Args:
         parts: components as written, ``..`` among them.
@@ -57,7 +66,7 @@ def resolve(parts: list[str], *, start: str = "/") -> Resolution:
     todo = [part for part in [*start.split("/"), *parts] if part not in ("", ".")]
     todo.reverse()
     walked: list[str] = []
-    status: os.stat_result | None = None
+    seen: list[os.stat_result | None] = []
     links = steps = 0
     while todo:
         steps += 1
@@ -65,18 +74,20 @@ def resolve(parts: list[str], *, start: str = "/") -> Resolution:
         if part == "..":
             if walked:
                 walked.pop()
-            status = None
+                seen.pop()
             continue
-        path = "/" + "/".join(walked) + "/" + part if walked else "/" + part
-        try:
-            current = os.lstat(path)
-        except (OSError, ValueError) as error:
-            if isinstance(error, OSError) and error.errno in (errno.ENOENT, errno.ENOTDIR):
-                return _missing(found, walked, [part, *reversed(todo)])
-            return found  # not readable, or a name that the file system refuses: path and existence stay unknown
-        if not stat.S_ISLNK(current.st_mode):
+        path = ""
+        current: os.stat_result | None = None
+        if not seen or seen[-1] is not None:  # nothing lies below what is not there
+            path = "/" + "/".join(walked) + "/" + part if walked else "/" + part
+            try:
+                current = os.lstat(path)
+            except (OSError, ValueError) as error:
+                if not isinstance(error, OSError) or error.errno not in (errno.ENOENT, errno.ENOTDIR):
+                    return found  # not readable, or a name that is refused: path and existence stay unknown
+        if current is None or not stat.S_ISLNK(current.st_mode):
             walked.append(part)
-            status = current
+            seen.append(current)
             continue
         found.symlink = True
         links += 1
@@ -91,42 +102,15 @@ def resolve(parts: list[str], *, start: str = "/") -> Resolution:
             found.magic = True
         if target.startswith("/"):
             walked.clear()
+            seen.clear()
         todo.extend(piece for piece in reversed(target.split("/")) if piece not in ("", "."))
-        status = None
     found.path = "/" + "/".join(walked)
-    if status is None:
+    found.exists = not seen or seen[-1] is not None
+    # Whatever a tool would make, it would make below the nearest directory that is there.
+    found.status = next((status for status in reversed(seen) if status is not None), None)
+    if found.status is None:
         try:
-            status = os.lstat(found.path)
-        except (OSError, ValueError):
-            found.path = None
-            return found
-    found.exists = True
-    found.status = status
+            found.status = os.lstat("/")
+        except OSError:
+            found.path = found.exists = None
     return found
-
-
-def _missing(found: Resolution, walked: list[str], rest: list[str]) -> Resolution:
-    """Finish a walk at a component that is not there: whatever a tool would make, it would make below ``walked``."""
-    base = "/" + "/".join(walked)
-    kept = list(walked)
-    for part in rest:
-        if part != "..":
-            kept.append(part)
-        elif kept:
-            kept.pop()
-    found.path = "/" + "/".join(kept)
-    found.exists = False
-    try:
-        found.status = os.lstat(base)
-    except (OSError, ValueError):
-        found.status = None
-    return found
-
-
-def real_directory(path: str) -> str | None:
-    """Return where a directory really is, or ``None`` when that can't be found out.
-
-    Args:
-        path: absolute path.
-    """
-    return resolve([], start=path).path

@@ -9,14 +9,20 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import translate
 from functools import cache, lru_cache
+from typing import Final
 
 from agenttool_otel.facts.lettering import load_data, strip_invisible
+from agenttool_otel.facts.paths.globs import is_wild, wild
 from agenttool_otel.names import PathClass
 
 __all__ = ["fold_name", "sensitive_class"]
+
+_MAX_WILD: Final = 16
+_ALWAYS: Final = (PathClass.KEY, PathClass.CREDENTIAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +30,13 @@ class _Lists:
     rank: dict[str, int]
     components: dict[str, str]
     sequences: dict[str, tuple[tuple[tuple[str, ...], str], ...]]  # by last component
+    globs: tuple[tuple[re.Pattern[str], str], ...]  # of whole paths
     names: dict[str, str]
     patterns: tuple[tuple[re.Pattern[str], str], ...]
-    harmless: frozenset[str]
+    samples: tuple[tuple[str, str, bool], ...]  # a name for each pattern, its class, and whether only the ending counts
+    harmless_names: re.Pattern[str]
+    harmless_paths: re.Pattern[str]
+    backups: tuple[str, ...]
     system: tuple[tuple[str, ...], ...]
 
 
@@ -36,28 +46,43 @@ def _lists() -> _Lists:
     rank = {name: index for index, name in enumerate(data["order"])}
     components: dict[str, str] = {}
     sequences: dict[str, list[tuple[tuple[str, ...], str]]] = {}
+    globs: list[tuple[re.Pattern[str], str]] = []
     names: dict[str, str] = {}
     # The first class in order wins, so the lists are read from the last.
     for kind in reversed(data["order"]):
         for entry in data["components"].get(kind, ()):
             pieces = tuple(entry.split("/"))
-            if len(pieces) == 1:
+            if "*" in entry:
+                text = re.escape(entry).replace(r"\*", "[^/]*")
+                globs.append((re.compile(f"(?:^|/){text}(?:/|$)"), kind))
+            elif len(pieces) == 1:
                 components[entry] = kind
             else:
                 sequences.setdefault(pieces[-1], []).append((pieces, kind))
         for entry in data["names"].get(kind, ()):
             names[entry] = kind
-    patterns = tuple(
-        (re.compile("|".join(translate(pattern) for pattern in entries)), kind)
-        for kind, entries in data["patterns"].items()
-    )
     return _Lists(
         rank=rank,
         components=components,
         sequences={last: tuple(found) for last, found in sequences.items()},
+        globs=tuple(globs),
         names=names,
-        patterns=patterns,
-        harmless=frozenset(data["harmless"]),
+        patterns=tuple(
+            (re.compile("|".join(translate(pattern) for pattern in entries)), kind)
+            for kind, entries in data["patterns"].items()
+        ),
+        samples=tuple(
+            (
+                re.sub(r"\[.*?\]", "-", pattern).replace("*", "x").replace("?", "x"),
+                kind,
+                re.fullmatch(r"\*\.[^*?\[.]+", pattern) is not None,
+            )
+            for kind, entries in data["patterns"].items()
+            for pattern in entries
+        ),
+        harmless_names=re.compile("|".join(data["harmless"]["names"])),
+        harmless_paths=re.compile("|".join(data["harmless"]["paths"])),
+        backups=tuple(data["backup_endings"]),
         system=tuple(tuple(entry.strip("/").split("/")) for entry in data["system"]),
     )
 
@@ -77,45 +102,134 @@ def fold_name(name: str) -> str:
     return stripped or name
 
 
+class _Worst:
+    """The most serious of the classes that are offered."""
+
+    __slots__ = ("kind",)
+
+    def __init__(self) -> None:
+        self.kind: str | None = None
+
+    def offer(self, kind: str | None) -> None:
+        rank = _lists().rank
+        if kind is not None and (self.kind is None or rank[kind] < rank[self.kind]):
+            self.kind = kind
+
+
 @lru_cache(maxsize=2048)
-def _class_of(parts: tuple[str, ...], inner: int) -> str | None:
-    lists = _lists()
+def _class_of(parts: tuple[str, ...], inner: int, directory: bool) -> str | None:
     folded = [fold_name(part) for part in parts]
-    best: str | None = None
+    worst = _Worst()
+    _offer_places(folded, inner, worst)
+    # Names below the root only: a root that is called "cookies" is a place to work in. What is a directory is no
+    # file of secrets, whatever its name.
+    if len(folded) > inner and not directory:
+        _offer_names(folded, worst)
+    if any(map(is_wild, folded[inner:])):
+        _offer_matches(folded[inner:], worst)
+    for prefix in _lists().system:
+        if len(prefix) > inner and tuple(folded[: len(prefix)]) == prefix:
+            worst.offer(PathClass.SYSTEM)
+    return worst.kind
 
-    def offer(kind: str | None) -> None:
-        nonlocal best
-        if kind is not None and (best is None or lists.rank[kind] < lists.rank[best]):
-            best = kind
 
+def _offer_places(folded: list[str], inner: int, worst: _Worst) -> None:
+    """Offer the classes of directories on the way, and of files that only their directory tells."""
+    lists = _lists()
     for index, name in enumerate(folded):
         kind = lists.components.get(name)
         # A workspace below ~/.cursor/worktrees is not the agent's configuration; one below ~/.ssh still holds keys.
-        if kind is not None and (index >= inner or kind in (PathClass.KEY, PathClass.CREDENTIAL)):
-            offer(kind)
+        if kind is not None and (index >= inner or kind in _ALWAYS):
+            worst.offer(kind)
         for pieces, sequence_kind in lists.sequences.get(name, ()):
             if tuple(folded[max(0, index + 1 - len(pieces)) : index + 1]) == pieces:
-                offer(sequence_kind)
+                worst.offer(sequence_kind)
         if index >= inner and name.startswith(".") and name not in (".", ".."):
-            offer(PathClass.DOTFILE)
-    if folded and folded[-1] not in lists.harmless:
-        offer(lists.names.get(folded[-1]))
-        for pattern, kind in lists.patterns:
-            if pattern.match(folded[-1]):
-                offer(kind)
-    for prefix in lists.system:
-        if len(prefix) > inner and tuple(folded[: len(prefix)]) == prefix:
-            offer(PathClass.SYSTEM)
-    return best
+            worst.offer(PathClass.DOTFILE)
+    whole = "/".join(folded[inner:])
+    for pattern, kind in lists.globs:
+        if pattern.search(whole):
+            worst.offer(kind)
 
 
-def sensitive_class(path: str, root: str | None) -> str | None:
+def _offer_names(folded: list[str], worst: _Worst) -> None:
+    """Offer the classes of a file by its name, or by the name of what it is a backup of."""
+    lists = _lists()
+    harmless = lists.harmless_paths.fullmatch("/".join(folded)) is not None
+    for name in _originals(folded[-1]):
+        kinds = [lists.names.get(name), *(kind for pattern, kind in lists.patterns if pattern.match(name))]
+        spared = harmless or lists.harmless_names.fullmatch(name) is not None
+        for kind in kinds:
+            if not (spared and kind in _ALWAYS):
+                worst.offer(kind)
+
+
+def _offer_matches(folded: list[str], worst: _Worst) -> None:
+    """Offer the classes of everything that a path with wildcards could be expanded to."""
+    lists = _lists()
+
+    def could_be(pattern: str, name: str) -> bool:
+        if not is_wild(pattern):
+            return pattern == name
+        found = wild(pattern)
+        # "*" and "*.json" stand for a whole directory; that is what a tool that lists is for.
+        stated = not found.open and (found.literal > 1 or pattern.startswith("."))
+        return stated and found.matches.fullmatch(name) is not None
+
+    if sum(map(is_wild, folded)) > _MAX_WILD:
+        worst.offer(PathClass.CREDENTIAL)  # more than anybody means; what it could match is not worked out
+        return
+    for index, pattern in enumerate(folded):
+        if is_wild(pattern):
+            worst.offer(_worst_of(kind for name, kind in lists.components.items() if could_be(pattern, name)))
+        for entries in lists.sequences.values():
+            for pieces, kind in entries:
+                tail = folded[max(0, index + 1 - len(pieces)) : index + 1]
+                if len(tail) == len(pieces) and all(map(could_be, tail, pieces)):
+                    worst.offer(kind)
+    last = folded[-1]
+    if is_wild(last):
+        worst.offer(_worst_of(kind for name, kind in lists.names.items() if could_be(last, name)))
+        found = wild(last)
+        if found.literal > 2:
+            worst.offer(
+                _worst_of(
+                    kind
+                    for sample, kind, ending in lists.samples
+                    if (ending or not found.open) and found.matches.fullmatch(sample)
+                )
+            )
+
+
+def _worst_of(kinds: Iterable[str]) -> str | None:
+    return min(kinds, key=_lists().rank.__getitem__, default=None)
+
+
+def _originals(name: str) -> list[str]:
+    """Return a name and those of the files that editors and people make such a copy of."""
+    found = [name]
+    for _ in range(4):
+        last = found[-1]
+        if len(last) > 2 and last[0] == last[-1] == "#":
+            found.append(last[1:-1])
+            continue
+        ending = next((ending for ending in _lists().backups if last.endswith(ending) and last != ending), None)
+        if ending is None:
+            break
+        found.append(last[: -len(ending)])
+        if ending.startswith(".sw") and last.startswith("."):  # vim's ".name.swp"
+            found.append(last[1 : -len(ending)])
+    return found
+
+
+def sensitive_class(path: str, root: str | None, *, directory: bool = False) -> str | None:
     """Return the most serious class of a place, or ``None``.
 
     Args:
         path: absolute path, lexical or resolved.
         root: the root that it lies in; what the root's own path says counts less, because the operator chose it.
+        directory: whether it is known to be a directory.
     """
     parts = tuple(part for part in path.split("/") if part)
     inner = len([part for part in root.split("/") if part]) if root else 0
-    return _class_of(parts, inner)
+    return _class_of(parts, inner, directory)

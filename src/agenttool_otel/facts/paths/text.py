@@ -5,10 +5,17 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 from urllib.parse import unquote
 
-from agenttool_otel.facts.lettering import has_invisible, look_alike_table
+from agenttool_otel.facts.lettering import (
+    has_escaped_surrogate,
+    has_invisible,
+    has_misleading_invisible,
+    is_national,
+    look_alike_table,
+)
 from agenttool_otel.names import PathRejection, WindowsForm
 
 __all__ = ["MAX_COMPONENT_BYTES", "MAX_PATH_BYTES", "PathText", "normalize_path", "read_path_text"]
@@ -26,14 +33,16 @@ _CONTROL: Final = re.compile("[\x01-\x1f\x7f-\x9f\u2028\u2029]")
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:(?://|[/\\])", re.ASCII)
 _DRIVE: Final = re.compile(r"[A-Za-z]:", re.ASCII)
 _SHORT_NAME: Final = re.compile(r"[^~./\\:]{1,6}~[0-9]{1,5}(?:\.[^.]{0,3})?", re.ASCII)
-_DOLLAR: Final = re.compile(r"\$(?:[A-Za-z_][A-Za-z0-9_]*|\{|\(|[0-9@*#?$!-])|`", re.ASCII)
+_DOLLAR: Final = re.compile(r"\$(?:[A-Za-z_][A-Za-z0-9_]*|\{|\(|\[|[0-9@*#?$!-])|`", re.ASCII)
 # Two hexadecimal digits between percent signs are an encoding (%c0%af), not a variable.
 _PERCENT_VARIABLE: Final = re.compile(
-    r"%(?![0-9A-Fa-f]{2}%)[A-Za-z_][A-Za-z0-9_()]{0,63}%|%~?[0-9*]\b|![A-Za-z_]\w*!", re.ASCII
+    r"%(?![0-9A-Fa-f]{2}%)[A-Za-z_][A-Za-z0-9_()]{0,63}%|%~?[0-9*]\b|%~[a-z$:]*[0-9]|![A-Za-z_]\w*!", re.ASCII
 )
 # Overlong UTF-8 and the %u spelling of old servers, which a strict decoder leaves alone.
 _ODD_ENCODING: Final = re.compile(
-    r"%(?:25)*(?:c[01]%(?:25)*[0-9a-f]{2}|e0%(?:25)*[89][0-9a-f]|f0%(?:25)*80|u[0-9a-f]{4}|%[0-9a-f]{2})", re.IGNORECASE
+    r"%(?:25)*(?:c[01]%(?:25)*[0-9a-f]{2}|e0%(?:25)*[89][0-9a-f]|f0%(?:25)*80|u[0-9a-f]{4}|%[0-9a-f]{2})"
+    r"|%(?:25)*(?:[01][0-9a-f]|7f)|&#(?:[0-9]+|x[0-9a-f]+);|&(?:period|sol|bsol|tab|newline|colon|dollar);",
+    re.IGNORECASE,
 )
 _SEPARATOR_LOOKS: Final = frozenset("/\\.")
 _RESERVED_NAMES: Final = frozenset(
@@ -107,11 +116,13 @@ def _read_characters(text: str, found: PathText) -> None:
         found.rejected = PathRejection.URL
     elif not text.strip():
         found.rejected = PathRejection.EMPTY
+    if has_escaped_surrogate(text):
+        found.rejected = found.rejected or PathRejection.SURROGATE
     if not text.isascii():
         _read_unicode(text, found)
     found.home = text.startswith("~")
     found.variables = bool(_DOLLAR.search(text) or _PERCENT_VARIABLE.search(text))
-    if "%" in text:
+    if "%" in text or "&" in text:
         found.encoded = _hides_by_percent(text)
     if "\\" in text or ":" in text:
         _read_windows(text, found)
@@ -128,17 +139,30 @@ def _read_unicode(text: str, found: PathText) -> None:
     composed = unicodedata.normalize("NFC", text)
     found.unnormalized = composed != text
     found.confusable = (
-        unicodedata.normalize("NFKC", text) != composed or has_invisible(text) or _looks_like_other_letters(text)
+        has_misleading_invisible(text)
+        or any(map(_becomes_syntax, {c for c in text if c > "\x7f"}))
+        or _looks_like_other_letters(composed)
+        or _looks_like_other_letters(unicodedata.normalize("NFKC", text).replace("\u2044", ""))  # that of "½"
     )
+
+
+@lru_cache(maxsize=4096)
+def _becomes_syntax(character: str) -> bool:
+    """Return whether compatibility normalisation makes something that paths and shells obey out of a character."""
+    # Not the ellipsis: three dots are a name like any other.
+    compatible = unicodedata.normalize("NFKC", character)
+    return compatible in (".", "..", "~", "$", "%") or "/" in compatible or "\\" in compatible
 
 
 def _looks_like_other_letters(text: str) -> bool:
     """Return whether a word mixes ASCII letters with look-alikes, or a character looks like a separator or dot."""
     table = look_alike_table()
     for word in re.split(r"[\W\d_]+", text):
-        if not word.isascii() and any(c.isascii() for c in word) and any(ord(c) in table for c in word):
+        # The letters of Latin alphabets stand beside ASCII ones in every honest word.
+        mixed = not word.isascii() and any(c.isascii() for c in word)
+        if mixed and any(ord(c) in table and not is_national(c) for c in word):
             return True
-    return any(_SEPARATOR_LOOKS.intersection(table.get(ord(c), "")) for c in set(text) if c > "\x7f")
+    return any(_SEPARATOR_LOOKS.intersection(table.get(ord(c), "")) for c in set(text) - {"\u2026"} if c > "\x7f")
 
 
 def _hides_by_percent(text: str) -> bool:
@@ -149,7 +173,10 @@ def _hides_by_percent(text: str) -> bool:
         before, decoded = decoded, unquote(decoded, errors="replace")
         if decoded == before:
             return False
-        if any(decoded.count(character) > before.count(character) for character in "/\\.\0~$"):
+        looks = unicodedata.normalize("NFKC", decoded)
+        if any(looks.count(character) > before.count(character) for character in "/\\.\0~$"):
+            return True
+        if has_invisible(decoded) and not has_invisible(before):
             return True
     return True
 

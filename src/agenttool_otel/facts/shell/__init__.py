@@ -16,10 +16,12 @@ import shlex
 from collections.abc import Sequence
 
 from agenttool_otel.facts.shell.classify import base_name, classify
-from agenttool_otel.facts.shell.effects import Verdict, effects_of, redirect_writes, script_of
+from agenttool_otel.facts.shell.effects import Verdict, effects_of, is_harmless_variable, redirect_writes, script_of
 from agenttool_otel.facts.shell.grammar import disagreement, survey
-from agenttool_otel.facts.shell.guard import MAX_LENGTH, Simple, Unproven, Word, read
+from agenttool_otel.facts.shell.guard import MAX_LENGTH, Simple, Unproven, Word, read, read_uncommented
+from agenttool_otel.facts.shell.places import MAX_DIRECTORIES, START, entered
 from agenttool_otel.facts.shell.secrets import names_secret
+from agenttool_otel.facts.shell.surface import surface_words
 from agenttool_otel.facts.types import ShellCommand, ShellFact
 
 __all__ = ["shell_fact"]
@@ -57,12 +59,12 @@ def shell_fact(command: object, *, argument: str, inferred: bool = False) -> She
             text = shlex.join(command)
         else:
             return _unreadable("", argument, inferred, "not_text")
-        return _fact(text, argument, inferred, 0)
+        return _fact(text, argument, inferred, 0, START)
     except Exception:  # a parser's bug must read as "not proven", never as an error in a tool call
         return _unreadable("", argument, inferred, "internal")
 
 
-def _fact(text: str, argument: str, inferred: bool, depth: int) -> ShellFact:
+def _fact(text: str, argument: str, inferred: bool, depth: int, directories: tuple[str, ...]) -> ShellFact:
     try:
         commands = read(text)
     except Unproven as unproven:
@@ -74,17 +76,16 @@ def _fact(text: str, argument: str, inferred: bool, depth: int) -> ShellFact:
         return _unproven(text, argument, inferred, difference, depth)
     fact = _empty(argument, inferred)
     fact["parsed"] = True
-    directory = ""
     proven = True
     foreign = False
     for command in commands:
-        verdict = classify(command, directory)
+        verdict = classify(command, directories)
         row = _row(command, verdict)
         _merge(fact, verdict)
         foreign = foreign or verdict.foreign
         nested_ok = True
         if verdict.script is not None:
-            nested_ok = _merge_script(fact, verdict.script, depth)
+            nested_ok = _merge_script(fact, verdict.script, depth, directories)
             row["read_only"] = row["read_only"] and nested_ok
             if verdict.read_only and not nested_ok:
                 row["reason"] = "runs a script that is not proven to only read"
@@ -92,9 +93,13 @@ def _fact(text: str, argument: str, inferred: bool, depth: int) -> ShellFact:
                 _merge(fact, verdict)
         fact["commands"].append(row)
         proven = proven and verdict.read_only and nested_ok
-        if verdict.read_only and command.words and base_name(command.words[0].text) == "cd":
-            target = next((w.text for w in command.words[1:] if not w.text.startswith("-")), "~")
-            directory = target if target.startswith(("/", "~")) or not directory else f"{directory}/{target}"
+        if verdict.read_only and command.words and command.words[0].text == "cd":
+            target = next((w.text for w in command.words[1:] if not w.text.startswith("-")), "")
+            directories = entered(directories, target)
+            if len(directories) > MAX_DIRECTORIES:
+                return _unproven(text, argument, inferred, "too_many_directories", depth)
+    if proven and not _comments_are_harmless(text, depth, directories):
+        return _unproven(text, argument, inferred, "comment", depth)
     if foreign:
         fact["parsed"], fact["unparsed"], proven = False, "windows", False
         for row in fact["commands"]:
@@ -104,12 +109,32 @@ def _fact(text: str, argument: str, inferred: bool, depth: int) -> ShellFact:
     return fact
 
 
-def _merge_script(fact: ShellFact, script: str, depth: int) -> bool:
+def _comments_are_harmless(text: str, depth: int, directories: tuple[str, ...]) -> bool:
+    """Whether the line only reads where ``#`` begins no comment, as in an interactive zsh: ``ls # ; touch x``."""
+    try:
+        commands = read_uncommented(text)
+    except Unproven:
+        return False
+    for command in commands:
+        if command.words and command.words[0].text.startswith("#"):
+            # No such program; but its redirections are made.
+            if any(redirect_writes(redirect.operator, redirect.target.text) for redirect in command.redirects):
+                return False
+            continue
+        verdict = classify(command, directories)
+        if not verdict.read_only:
+            return False
+        if verdict.script is not None and not _fact(verdict.script, "", False, depth + 1, directories)["read_only"]:
+            return False
+    return True
+
+
+def _merge_script(fact: ShellFact, script: str, depth: int, directories: tuple[str, ...] = START) -> bool:
     """Reads a nested script into the same fact; whether it is proven to only read."""
     if depth >= _MAX_NESTED:
         fact["executes"] = fact["network"] = True
         return False
-    nested = _fact(script, "", False, depth + 1)
+    nested = _fact(script, "", False, depth + 1, directories)
     fact["commands"].extend(nested["commands"])
     fact["paths"] = list(dict.fromkeys([*fact["paths"], *nested["paths"]]))[:_MAX_PATHS]
     fact["sensitive_read"] = fact["sensitive_read"] or nested["sensitive_read"]
@@ -138,6 +163,7 @@ def _unproven(text: str, argument: str, inferred: bool, construct: str, depth: i
             verdict.network = verdict.network or target.startswith(("/dev/tcp/", "/dev/udp/"))
             if redirect_writes(operator, target):
                 verdict.paths.append(target)
+        verdict.executes = verdict.executes or not all(map(is_harmless_variable, item.assignments))
         literal = [word for word, plain in zip(item.words, item.literal, strict=True) if plain]
         verdict.paths.extend(word for word in literal[1:] if word and not word.startswith("-"))
         script = script_of(item.words)
@@ -175,7 +201,8 @@ def _unreadable(text: str, argument: str, inferred: bool, construct: str) -> She
         verdict = Verdict()
         effects_of([match[1]], verdict)
         fact["destructive"] = fact["destructive"] or verdict.destructive
-    fact["sensitive_read"] = any(names_secret(word) for word in dict.fromkeys(_WORDS.findall(head[:MAX_LENGTH])))
+    words = dict.fromkeys([*_WORDS.findall(head[:MAX_LENGTH]), *surface_words(head[:MAX_LENGTH])])
+    fact["sensitive_read"] = any(names_secret(word) for word in words)
     return fact
 
 

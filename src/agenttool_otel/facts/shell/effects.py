@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 
 from agenttool_otel.facts.shell.tables import effects
 
-__all__ = ["Verdict", "effects_of", "redirect_writes", "script_of"]
+__all__ = ["Verdict", "effects_of", "is_harmless_assignment", "is_harmless_variable", "redirect_writes", "script_of"]
 
 _MAX_WRAPPERS = 4
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+_PLAIN_ASSIGNMENT = re.compile(r"([A-Z_]+)=(?:[A-Za-z0-9_+-]+(?:[./@][A-Za-z0-9_+-]+)*)?\Z")
 _CLUSTER = re.compile(r"-[A-Za-z]+")
 
 
@@ -42,11 +43,16 @@ class Verdict:
     script: str | None = None
 
 
+def _copies_descriptor(operator: str, target: str) -> bool:
+    """Whether ``>&`` names a descriptor: one ASCII digit. A digit of another script is a file's name to the shell."""
+    return operator == ">&" and len(target) == 1 and target in "0123456789"
+
+
 def redirect_writes(operator: str, target: str) -> bool:
     """Whether a redirection may change a file: everything but input, descriptor copies and /dev/null does."""
     if operator in ("<", "<<", "<<<", "<&"):
         return False
-    if operator == ">&" and target.isdigit() and len(target) == 1:
+    if _copies_descriptor(operator, target):
         return False
     return not (operator in (">", ">>", "&>", "&>>", ">&", ">|") and target == "/dev/null")
 
@@ -77,6 +83,8 @@ def effects_of(words: list[str], verdict: Verdict, depth: int = 0) -> None:
     triggers = table.destructive_words.get(name, ())
     if triggers and any(_triggered(word, triggers) for word in words[1:]):
         verdict.destructive = True
+    verdict.network = verdict.network or _holds(table.network_words, name, words)
+    verdict.sensitive = verdict.sensitive or _holds(table.sensitive_words, name, words)
     if name in table.prints_environment or name in table.sends:
         verdict.sensitive = True
     if name == "find" and depth < _MAX_WRAPPERS:
@@ -99,6 +107,22 @@ def effects_of(words: list[str], verdict: Verdict, depth: int = 0) -> None:
             else:
                 break
         effects_of(words[index + wrapper.skip :], verdict, depth + 1)
+
+
+def _holds(patterns: dict[str, re.Pattern[str]], name: str, words: list[str]) -> bool:
+    pattern = patterns.get(name)
+    return pattern is not None and any(map(pattern.search, words[1:]))
+
+
+def is_harmless_variable(name: str) -> bool:
+    """Whether an assignment before a command changes neither what it runs nor what that loads."""
+    return name in effects().harmless_variables or name.startswith("LC_")
+
+
+def is_harmless_assignment(text: str) -> bool:
+    """Whether ``NAME=value`` only chooses a language, a time zone or the like; the value can name no file."""
+    match = _PLAIN_ASSIGNMENT.match(text)
+    return match is not None and is_harmless_variable(match[1])
 
 
 def _triggered(word: str, triggers: tuple[str, ...]) -> bool:

@@ -42,6 +42,7 @@ _ALLOWED = _LITERAL | {
     "variable_name",
     "string_content",
     "test_command",
+    "negated_command",
 }
 _COMMANDS = frozenset({"command", "test_command", "declaration_command", "unset_command"})
 _MAX_FOUND = 200

@@ -14,8 +14,9 @@ import unicodedata
 from dataclasses import dataclass, field
 
 from agenttool_otel.facts.shell.tables import programs
+from agenttool_otel.facts.shell.words import WORD_END, Unclosed, Unproven, Word, WordReader
 
-__all__ = ["MAX_COMMANDS", "MAX_LENGTH", "Redirect", "Simple", "Unproven", "Word", "read"]
+__all__ = ["MAX_COMMANDS", "MAX_LENGTH", "Redirect", "Simple", "Unproven", "Word", "read", "read_uncommented"]
 
 MAX_LENGTH = 8192
 """Characters; a longer command line is not read at all."""
@@ -25,51 +26,13 @@ MAX_COMMANDS = 50
 
 _MAX_DEPTH = 8
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-_PLAIN = re.compile(r"[A-Za-z0-9_./,:@%+=-]+")
 _REDIRECT = re.compile(r"([0-9]*)(<<<|<<-|<<|<>|<&|<(?!\()|>>|>\||>&|>(?!\())|()(&>>|&>)")
-_EQUALS = re.compile(r"==?")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\+?=")
 _SUBSCRIPT_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\[[^\n]*\]\+?=")
 _DELIMITER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-_ESCAPABLE = frozenset("().*;?[]!|+$/- {}^\"'<>&#~,:=@%")
-_WORD_END = frozenset(" \t\n;&|()<>")
+_BEFORE_SUBSTITUTION = ("", " ", "\t", "\n", ";", "|", "&", "(")
 # Letters and symbols that draw nothing or look like a space, although their category says otherwise.
 _BLANK_LETTERS = frozenset("\u115f\u1160\u3164\uffa0\u2800\u17b4\u17b5")
-
-
-class Unproven(Exception):
-    """The text holds a construct outside the part that can be read in only one way.
-
-    Attributes:
-        construct: a short word for it, as in ``ShellFact.unparsed``.
-    """
-
-    def __init__(self, construct: str) -> None:
-        super().__init__(construct)
-        self.construct = construct
-
-
-@dataclass(slots=True)
-class Word:
-    """One literal word.
-
-    Attributes:
-        text: value after quote removal.
-        start: offset of the first character in the command line.
-        end: offset behind the last one.
-        quoted: some part was quoted or escaped.
-        glob: has unquoted ``* ? [``, so the shell may replace it by any number of file names.
-        glob_first: begins with such a character, so a replacement may begin with ``-``.
-        substitution: stands for the output of ``<( )``.
-    """
-
-    text: str
-    start: int
-    end: int
-    quoted: bool = False
-    glob: bool = False
-    glob_first: bool = False
-    substitution: bool = False
 
 
 @dataclass(slots=True)
@@ -83,10 +46,11 @@ class Redirect:
 
 @dataclass(slots=True)
 class Simple:
-    """One simple command, with the names that it assigns before its first word."""
+    """One simple command, with the names that it assigns before its first word, and ``name=value`` as written."""
 
     words: list[Word] = field(default_factory=list)
     assignments: list[str] = field(default_factory=list)
+    values: list[str] = field(default_factory=list)
     redirects: list[Redirect] = field(default_factory=list)
 
 
@@ -115,6 +79,28 @@ def read(text: str) -> list[Simple]:
     return reader.commands
 
 
+def read_uncommented(text: str) -> list[Simple]:
+    """Reads a line that holds comments as an interactive zsh does, where ``#`` begins an ordinary word.
+
+    Args:
+        text: the command line, which ``read`` accepted.
+
+    Returns:
+        The commands of that reading; none when the text holds no comment.
+
+    Raises:
+        Unproven: without its comments the line cannot be read.
+    """
+    if "#" not in text:
+        return []
+    reader = _Reader(text, comments=False)
+    try:
+        reader.statements(closing=False, depth=0)
+    except Unclosed:
+        return reader.commands[:-1]  # the last one was not read to its end, and no shell runs it
+    return reader.commands
+
+
 def _check_visible(text: str) -> None:
     for char in text:
         if char.isascii():
@@ -125,19 +111,23 @@ def _check_visible(text: str) -> None:
             raise Unproven("invisible_character")
 
 
-class _Reader:
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.pos = 0
+class _Reader(WordReader):
+    def __init__(self, text: str, *, comments: bool = True) -> None:
+        super().__init__(text, comments=comments)
         self.commands: list[Simple] = []
-        self.heredocs: list[str] = []
-
-    def _peek(self) -> str:
-        return self.text[self.pos : self.pos + 1]
 
     def _blanks(self) -> None:
-        while self._peek() in (" ", "\t"):
-            self.pos += 1
+        while True:
+            if self._peek() in (" ", "\t"):
+                self.pos += 1
+            elif (
+                self.text.startswith("\\\n", self.pos)
+                and self.text[self.pos - 1 : self.pos] in (" ", "\t")
+                and not self.heredocs
+            ):
+                self.pos += 2  # the line goes on; between words no shell reads it otherwise
+            else:
+                return
 
     def statements(self, *, closing: bool, depth: int) -> None:
         """Reads a list up to the end, or up to the ``)`` that closes it."""
@@ -153,7 +143,7 @@ class _Reader:
                 if not any_command:
                     raise Unproven("empty")
                 return
-            if char == "#":
+            if char == self.comment:
                 end = self.text.find("\n", self.pos)
                 self.pos = len(self.text) if end < 0 else end
             elif char == "\n":
@@ -200,17 +190,22 @@ class _Reader:
         if len(self.commands) >= MAX_COMMANDS:
             raise Unproven("too_many_commands")
         command = Simple()
+        negated = False
         self.commands.append(command)
         while True:
             self._blanks()
             char = self._peek()
-            if not char or char in "\n;|)#" or (char == "&" and not self.text.startswith("&>", self.pos)):
+            if not char or char in "\n;|)" or char == self.comment:
+                break
+            if char == "&" and not self.text.startswith("&>", self.pos):
                 break
             if char == "(":
                 raise Unproven("function")
             if char in "<>" and self.text.startswith("(", self.pos + 1):
                 if char == ">":
                     raise Unproven("process_substitution")
+                if self.text[self.pos - 1 : self.pos] not in _BEFORE_SUBSTITUTION:
+                    raise Unproven("process_substitution")  # x<(ls) is one word
                 command.words.append(self._process_substitution(depth))
                 continue
             match = _REDIRECT.match(self.text, self.pos)
@@ -222,10 +217,15 @@ class _Reader:
                     raise Unproven("assignment")
                 assignment = _ASSIGNMENT.match(self.text, self.pos)
                 if assignment:
-                    self._word()
+                    command.values.append(self._word().text)
                     command.assignments.append(assignment[1])
                     continue
             word = self._word()
+            if word.text == "!" and not word.quoted and not (negated or command.words or command.assignments):
+                negated = True  # only turns the status round
+                if command.redirects or self._peek() not in (" ", "\t"):
+                    raise Unproven("negation")
+                continue
             if not command.words and not word.quoted and word.text in programs()["shell"]["keywords"]:
                 raise Unproven("negation" if word.text == "!" else "keyword")
             command.words.append(word)
@@ -246,7 +246,7 @@ class _Reader:
             raise Unproven("redirection" if operator != "<<-" else "heredoc")
         self.pos = match.end()
         self._blanks()
-        if self._peek() in _WORD_END or not self._peek():
+        if self._peek() in WORD_END or not self._peek():
             raise Unproven("process_substitution" if self._peek() in ("<", ">") else "syntax")
         target = self._word()
         if target.glob:
@@ -270,118 +270,3 @@ class _Reader:
                 if line == delimiter:
                     break
         self.heredocs.clear()
-
-    def _word(self) -> Word:
-        text, start = self.text, self.pos
-        word = Word("", start, start)
-        parts: list[str] = []
-        while True:
-            plain = _PLAIN.match(text, self.pos)
-            if plain:
-                if self.pos == start and plain[0][0] == "=" and not self._equals_alone():
-                    raise Unproven("zsh_equals")
-                parts.append(plain[0])
-                self.pos = plain.end()
-                continue
-            char = self._peek()
-            if not char or char in _WORD_END:
-                break
-            self.pos += 1
-            if char == "'":
-                end = text.find("'", self.pos)
-                if end < 0:
-                    raise Unproven("syntax")
-                parts.append(text[self.pos : end])
-                self.pos = end + 1
-                word.quoted = True
-            elif char == '"':
-                parts.append(self._double_quoted())
-                word.quoted = True
-            elif char == "\\":
-                following = self._peek()
-                if following not in _ESCAPABLE or not following:
-                    raise Unproven("backslash")
-                parts.append(following)
-                self.pos += 1
-                word.quoted = True
-            elif char in "*?[]":
-                self._glob(word, char, start)
-                parts.append(char)
-            elif not char.isascii() or (self.pos - 1 == start and self._harmless(char)):
-                parts.append(char)
-            elif char == "{" and self.pos - 1 == start and self._empty_braces():
-                parts.append("{}")  # what find replaces; without a comma or dots no shell expands it
-                self.pos += 1
-            else:
-                raise Unproven(_CONSTRUCTS.get(char, "character"))
-        word.text = "".join(parts)
-        word.end = self.pos
-        if self.heredocs and "\n" in word.text:
-            raise Unproven("heredoc")  # where its body begins is not the same for every reader
-        return word
-
-    def _equals_alone(self) -> bool:
-        """``=`` or ``==``, as tests use them; a name behind it would be a path for zsh."""
-        match = _EQUALS.match(self.text, self.pos)
-        return match is not None and (match.end() == len(self.text) or self.text[match.end()] in _WORD_END)
-
-    def _empty_braces(self) -> bool:
-        following = self.text[self.pos : self.pos + 2]
-        return following[:1] == "}" and (len(following) == 1 or following[1] in _WORD_END)
-
-    def _harmless(self, char: str) -> bool:
-        """A tilde that stands for the home directory, or an exclamation mark that stands alone."""
-        following = self._peek()
-        if char == "~":
-            return not following or following == "/" or following in _WORD_END
-        return char == "!" and (not following or following in " \t\n")
-
-    def _glob(self, word: Word, char: str, start: int) -> None:
-        alone = self.pos - 1 == start and (not self._peek() or self._peek() in _WORD_END)
-        if char in "[]" and (alone or self.text[start : start + 2] in ("[[", "]]")):
-            doubled = self.text[start : start + 3]
-            if alone or doubled in ("[[", "]]") or doubled[2] in _WORD_END:
-                return  # the commands [ and [[ and what closes them
-        word.glob = True
-        word.glob_first = word.glob_first or self.pos - 1 == start
-
-    def _double_quoted(self) -> str:
-        text = self.text
-        parts: list[str] = []
-        while True:
-            char = self._peek()
-            self.pos += 1
-            if not char:
-                raise Unproven("syntax")
-            following = self._peek()
-            if char == '"':
-                return "".join(parts)
-            if char == "\\":
-                if following == "\n" or not following:
-                    raise Unproven("line_continuation")
-                if following in '"\\$`':
-                    parts.append(following)
-                    self.pos += 1
-                    continue
-            elif char == "`" or (char == "$" and following != '"'):
-                raise Unproven("substitution" if char == "`" or following == "(" else "expansion")
-            elif char == "!" and following not in (" ", "\t", "\n", '"'):
-                raise Unproven("history")
-            # Take the run of characters that mean themselves in one go.
-            end = self.pos
-            while end < len(text) and text[end] not in '"\\$`!':
-                end += 1
-            parts.append(char + text[self.pos : end])
-            self.pos = end
-
-
-_CONSTRUCTS = {
-    "$": "expansion",
-    "`": "substitution",
-    "{": "brace",
-    "}": "brace",
-    "!": "history",
-    "~": "tilde",
-    "^": "caret",
-    "#": "hash",
-}

@@ -15,19 +15,24 @@ __all__ = ["awk_program", "find_words", "jq_program", "printf_words", "sed_progr
 # --- sed: [address[,address]][!]command, joined by ";" or newlines; only commands that print, delete or substitute ---
 
 _SED_ADDRESS = re.compile(r"\s*(?:[0-9]+(?:~[0-9]+)?|\$|\+[0-9]+)")
+_DIGITS = frozenset("0123456789")
+_SED_ACTING = frozenset("wWerR")
 _SED_FLAGS = re.compile(r"[gpIi0-9]*")
 
 
 def sed_program(script: str) -> str:
     """Why a sed script may do more than print, or ``""``."""
-    pos, size = 0, len(script)
+    pos, size, depth = 0, len(script), 0
+    # Where the script can neither write nor run nor read anything in any reading, a bracket may hold the delimiter.
+    loose = not _SED_ACTING & set(script)
     if "\n" in script or "\\\n" in script:
         return "sed script with line breaks"
     while pos < size:
-        while pos < size and script[pos] in " ;":
+        while pos < size and (script[pos] in " ;" or (script[pos] == "}" and depth)):
+            depth -= script[pos] == "}"
             pos += 1
         for position in (0, 1):
-            end = _sed_address(script, pos)
+            end = _sed_address(script, pos, loose)
             if end < 0:
                 return "sed address"
             if end == pos:
@@ -42,31 +47,38 @@ def sed_program(script: str) -> str:
         while script[pos : pos + 1] in ("!", " "):
             pos += 1
         if pos >= size:
-            return "" if script.strip(" ;") == "" or script[:pos].rstrip().endswith(";") else "sed command"
+            return (
+                ""
+                if not depth and (script.strip(" ;") == "" or script[:pos].rstrip().endswith((";", "}")))
+                else "sed command"
+            )
         command = script[pos]
         pos += 1
+        if command == "{":
+            depth += 1
+            continue
         if command in "sy":
-            pos = _sed_substitution(script, pos, command)
+            pos = _sed_substitution(script, pos, command, loose)
             if pos < 0:
                 return "sed substitution"
         elif command in "qQ":
-            while script[pos : pos + 1].isdigit():
+            while script[pos : pos + 1] in _DIGITS:
                 pos += 1
         elif command not in programs()["sed"]["plain"]:
             return f"sed command {command!r}"
         while script[pos : pos + 1] == " ":
             pos += 1
-        if pos < size and script[pos] != ";":
+        if pos < size and script[pos] != ";" and not (script[pos] == "}" and depth):
             return "sed script"
-    return ""
+    return "sed block" if depth else ""
 
 
-def _sed_address(script: str, pos: int) -> int:
+def _sed_address(script: str, pos: int, loose: bool) -> int:
     match = _SED_ADDRESS.match(script, pos)
     if match:
         return match.end()
     if script[pos : pos + 1] == "/":
-        end = _sed_part(script, pos + 1, "/")
+        end = _sed_part(script, pos + 1, "/", loose=loose)
         if end < 0:
             return -1
         while script[end : end + 1] == "I":
@@ -75,17 +87,25 @@ def _sed_address(script: str, pos: int) -> int:
     return -1 if script[pos : pos + 1] == "\\" else pos
 
 
-def _sed_part(script: str, pos: int, delimiter: str) -> int:
-    """The offset behind the next unescaped delimiter, or -1; a bracket must not hold one (readings differ)."""
+def _sed_part(script: str, pos: int, delimiter: str, *, brackets: bool = True, loose: bool = False) -> int:
+    """The offset behind the next unescaped delimiter, or -1; a bracket must hold none (readings differ), unless loose.
+
+    Args:
+        script: the sed script.
+        pos: where the part begins.
+        delimiter: the character that ends it.
+        brackets: the part is a regular expression, in which ``[`` opens a set.
+        loose: the script does no harm in any reading.
+    """
     bracket = False
     while pos < len(script):
         char = script[pos]
         if char == "\\":
             pos += 2
             continue
-        if char == delimiter:
+        if char == delimiter and not (bracket and loose):
             return -1 if bracket else pos + 1
-        if char == "[" and not bracket:
+        if char == "[" and brackets and not bracket:
             bracket = True
             pos += 2 if script[pos + 1 : pos + 2] == "^" else 1
             if script[pos : pos + 1] == "]":
@@ -93,7 +113,7 @@ def _sed_part(script: str, pos: int, delimiter: str) -> int:
             continue
         if bracket and script[pos : pos + 2] in ("[:", "[.", "[="):
             end = script.find(script[pos + 1] + "]", pos + 2)
-            if end < 0:
+            if end < 0 or delimiter in script[pos : end + 2]:
                 return -1
             pos = end + 2
             continue
@@ -103,19 +123,16 @@ def _sed_part(script: str, pos: int, delimiter: str) -> int:
     return -1
 
 
-def _sed_substitution(script: str, pos: int, command: str) -> int:
+def _sed_substitution(script: str, pos: int, command: str, loose: bool) -> int:
     delimiter = script[pos : pos + 1]
     if not delimiter or delimiter not in "/|,#:@!%+~_-":
         return -1
-    pos = _sed_part(script, pos + 1, delimiter)
+    # In the letters of y and in a replacement a bracket is an ordinary character.
+    pos = _sed_part(script, pos + 1, delimiter, brackets=command == "s", loose=loose)
+    if pos >= 0:
+        pos = _sed_part(script, pos, delimiter, brackets=False)
     if pos < 0:
         return -1
-    # In the replacement a bracket is an ordinary character.
-    while pos < len(script) and script[pos] != delimiter:
-        pos += 2 if script[pos] == "\\" else 1
-    if pos >= len(script):
-        return -1
-    pos += 1
     if command == "y":
         return pos
     flags = _SED_FLAGS.match(script, pos)
@@ -128,13 +145,40 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _AWK_CALL = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\s*\(")
 
 
+_AWK_PRINTS = re.compile(r"(?<![A-Za-z0-9_])printf?(?![A-Za-z0-9_])")
+_AWK_TOKEN = re.compile(r"printf?(?![A-Za-z0-9_])|[A-Za-z0-9_]+|>=|[>(){}]|.", re.DOTALL)
+
+
+def _awk_redirects(program: str) -> bool:
+    """Whether ``>`` or ``|`` may redirect: only ``print`` writes, never in a pattern, and compares in parentheses."""
+    program = program.replace("||", " ")
+    if "|" in program:
+        return True
+    if ">" not in program or not _AWK_PRINTS.search(program):
+        return False
+    if any(char in program for char in "/\\#") or program.count('"') % 2:
+        return True  # with regular expressions and comments it is not sure where strings end
+    braces = brackets = 0
+    for item in _AWK_TOKEN.findall(re.sub(r'"[^"]*"', "0", program)):
+        braces += (item == "{") - (item == "}")
+        brackets += (item == "(") - (item == ")")
+        if braces < 0 or brackets < 0:
+            return True
+        if item in ("print", "printf") and brackets:
+            return True  # the start of a for may print
+        if item == ">" and braces and not brackets:
+            return True
+    return False
+
+
 def awk_program(program: str) -> str:
     """Why an awk program may do more than print, or ``""``.
 
     Output redirection needs ``>`` or ``|``, indirect calls and extensions ``@``, everything else a name; none of these
-    may occur anywhere, not even in a string, so that no tokenising can be got wrong.
+    may occur anywhere, not even in a string, so that no tokenising can be got wrong. Comparisons are told apart from
+    redirections only where that is sure.
     """
-    if any(char in program for char in "|>@`") or "\\\n" in program:
+    if any(char in program for char in "@`") or "\\\n" in program or _awk_redirects(program):
         return "awk program with > | or @"
     words = programs()["awk"]
     for name in _NAME.findall(program):
@@ -146,14 +190,19 @@ def awk_program(program: str) -> str:
     return ""
 
 
+# A name right behind one dot is a field.
+_JQ_NAME = re.compile(r"(?<![A-Za-z0-9_])(?<!(?<![.0-9])\.)[A-Za-z_][A-Za-z0-9_]*")
+
+
 def jq_program(program: str) -> str:
     """Why a jq program may read more than its input, or ``""``."""
     forbidden = programs()["jq"]["forbidden"]
-    return next((f"jq {name}" for name in _NAME.findall(program) if name in forbidden), "")
+    return next((f"jq {name}" for name in _JQ_NAME.findall(program) if name in forbidden), "")
 
 
 # --- find -------------------------------------------------------------------------------------------------------------
 
+_FIND_VALUE = re.compile(r"-[0-9]|-[ugoa]*[=+][rwxXst]+\Z")
 _FIND_NEWER = re.compile(r"-newer[aBcm][aBcmt]\Z")
 
 
@@ -192,7 +241,7 @@ def find_words(words: list[Word]) -> tuple[str, list[Word], list[Word], list[Wor
             return f"find {word.text} without its value", starts, names, compared
         value = words[index]
         index += 1
-        if value.glob or (value.text.startswith("-") and not re.match(r"-[0-9]", value.text)):
+        if value.glob or (value.text.startswith("-") and not _FIND_VALUE.match(value.text)):
             return f"find {word.text} with {value.text[:40]}", starts, names, compared
         if named:
             names.append(value)

@@ -4,83 +4,147 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable
-from fnmatch import translate
 from functools import lru_cache
 
+from agenttool_otel.facts.paths.sensitive import sensitive_class
+from agenttool_otel.facts.shell.places import absolute_readings, may_match
 from agenttool_otel.facts.shell.tables import sensitive
+from agenttool_otel.names import PathClass
 
-__all__ = ["names_secret", "searches_secret", "wide_root"]
+__all__ = ["aims_at_secret", "asks_for_secret", "is_listed", "names_secret", "searches_secret", "wide_root"]
 
 _GLOB = re.compile(r"[*?\[]")
+_SEPARATORS = re.compile(r"[|,]")
+_CLIMBING = re.compile(r"~?/?(?:\.\./?)+\Z")
 _MAX_PATH = 4096
-_Match = Callable[[str], bool]
+_HOME = re.compile(r"/(?:home|users)/[^/]+|/(?:var/)?root", re.IGNORECASE)
 
 
 def names_secret(path: str, *, glob: bool = False) -> bool:
     """Whether a path names, or a glob can match, something that holds credentials.
 
     Args:
-        path: a path as written, joined to the directory that an earlier ``cd`` of the line names.
+        path: a path as written, joined to a directory that an earlier ``cd`` of the line names.
         glob: the shell expands ``* ? [`` in it.
     """
     if len(path) > _MAX_PATH:
         return True
-    data = sensitive()
+    search = sensitive().path.search
     normal = posixpath.normpath(path.replace("\\", "/")) if path else ""
-    if data.path.search(path) or (normal != path and data.path.search(normal)):
+    if search(path) or (normal != path and search(normal)) or _is_key_or_credential(normal):
         return True
-    if not glob or not _GLOB.search(path):
-        return False
-    prefix: list[str] = []
-    for component in normal.split("/"):
-        if _GLOB.search(component):
-            match = _matcher(component)
-            for sample in data.samples:
-                # A glob at the start of a name does not match a leading dot, unless the dot is written.
-                if sample[0] == "." and component[0] != ".":
-                    continue
-                candidate = "/".join([*prefix, sample])
-                if match(sample) and (data.path.search(sample) or data.path.search(candidate)):
-                    return True
-            if component in ("*", "?*") and _wide("/".join(prefix) or ("/" if path.startswith("/") else "")):
+    return glob and _GLOB.search(path) is not None and _glob_names_secret(normal)
+
+
+@lru_cache(maxsize=1024)
+def _is_key_or_credential(path: str) -> bool:
+    """What the facts about paths call a key or a credential is one here too."""
+    kind = sensitive_class("/" + path.lstrip("/"), None) if path else None
+    return kind in (PathClass.KEY, PathClass.CREDENTIAL)
+
+
+def _glob_names_secret(path: str) -> bool:
+    """Whether some component with a glob, between the others, can be a known name of a secret."""
+    parts = path.split("/")
+    absolute = path.startswith("/")
+    if absolute:
+        parts = parts[1:]
+    globs = [_GLOB.search(part) is not None for part in parts]
+    bare = len(parts)
+    while bare and globs[bare - 1] and not parts[bare - 1].strip("*?"):
+        bare -= 1
+    prefix = "/".join(parts[:bare])
+    if bare < len(parts) and (absolute or prefix) and wide_root("/" + prefix if absolute else prefix):
+        return True
+    for rooted, sample in sensitive().samples:
+        size = len(sample)
+        places = min(len(parts) - size, 64) + 1
+        if rooted:
+            places = min(places, 1) if absolute else 0
+        for start in range(places):
+            if any(globs[start : start + size]) and all(
+                _can_be(parts[start + index], name, alone=size == 1) for index, name in enumerate(sample)
+            ):
                 return True
-        prefix.append(component)
     return False
 
 
-@lru_cache(maxsize=256)
-def _compiled(component: str) -> re.Pattern[str] | None:
-    try:
-        return re.compile(translate(component.replace("[^", "[!")), re.IGNORECASE)
-    except re.error:
-        return None
+def _can_be(part: str, name: str, *, alone: bool) -> bool:
+    """Whether a component can be a sample's: ``x`` is any name, ``x.`` any name with the suffix behind it.
+
+    Args:
+        part: the component, which may hold a glob.
+        name: the sample's component.
+        alone: the sample has no other, so that this one must show what is meant.
+    """
+    if name == "x":
+        return True
+    if not _GLOB.search(part):
+        return part.casefold() == name
+    if name[0] == "." and part[0] != ".":
+        return False  # a glob does not match a leading dot that is not written
+    # "*" and "*.json" aim at nothing, nor does one letter: what they may find by chance is no reason to warn.
+    own = _GLOB.sub("", part)
+    if alone and part[0] in "*?" and own[:1] == ".":
+        part = "x" + part.lstrip("*?")
+    elif alone and (not own or (name[0] != "." and len(own) < 2)):
+        return False
+    return may_match(part, name)
 
 
-def _matcher(component: str) -> _Match:
-    # Long runs of stars make a regular expression slow; such a name is taken to match everything.
-    if component.count("*") > 6 or len(component) > 128:
-        return lambda _name: True
-    pattern = _compiled(component)
-    if pattern is None:
-        return lambda _name: True
-    return lambda name: pattern.match(name) is not None
+def aims_at_secret(pattern: str) -> bool:
+    """Whether a pattern of names, as in ``find -name`` and ``rg -g``, aims at credentials.
 
-
-def _wide(directory: str) -> bool:
-    return directory.rstrip("/").lower() in sensitive().wide_roots or directory == "/"
+    Args:
+        pattern: a glob or a regular expression.
+    """
+    plain = pattern.replace("\\", "").replace(".*", "*").strip("^$")
+    if plain.startswith("!"):
+        return False
+    if names_secret(plain) or any(
+        names_secret(part, glob=True) for part in plain.split("/") if len(part.strip("*?[]")) > 1
+    ):
+        return True
+    braced = plain.translate(str.maketrans("(){}", "||||"))
+    alternatives = [part.strip("*.") for part in _SEPARATORS.split(braced)]
+    return len(alternatives) > 1 and any(names_secret(part) or names_secret("x." + part) for part in alternatives)
 
 
 def wide_root(path: str) -> bool:
-    """Whether reading a directory recursively would read the credentials of a person or the system."""
+    """Whether reading a directory recursively would read the credentials of a person or the system.
+
+    Args:
+        path: a directory, which may hold globs; a relative one counts where it climbs.
+    """
     normal = posixpath.normpath(path) if path else ""
-    if normal.startswith("//"):
-        normal = normal[1:]
-    parts = normal.split("/")
-    home = (len(parts) == 3 and parts[1].lower() in ("home", "users")) or set(parts) == {".."}
-    return normal.lower() in sensitive().wide_roots or home
+    if set(normal.split("/")) == {".."} or _CLIMBING.match(path):
+        return True
+    places = absolute_readings(path) if not path.startswith("~") else [normal, *absolute_readings(path)]
+    return any(_is_wide(place) for place in places)
+
+
+def _is_wide(place: str) -> bool:
+    place = _HOME.sub("~", place, count=1) if _HOME.match(place) else place
+    parts = place.casefold().split("/")
+    for root in sensitive().wide_roots:
+        names = root.split("/")
+        if len(names) == len(parts) and all(
+            name == "x" or may_match(part, name) for part, name in zip(parts, names, strict=True)
+        ):
+            return True
+    return False
+
+
+def is_listed(path: str) -> bool:
+    """Whether a place may be listed without a warning although what it leads to is secret."""
+    return sensitive().listed.search(path) is not None
 
 
 def searches_secret(pattern: str) -> bool:
     """Whether a search pattern looks for credentials."""
     return sensitive().searched.search(pattern[:_MAX_PATH]) is not None
+
+
+def asks_for_secret(program: str) -> bool:
+    """Whether a jq program names a field that holds a credential."""
+    return sensitive().fields.search(program[:_MAX_PATH]) is not None

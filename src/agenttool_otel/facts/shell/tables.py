@@ -31,6 +31,14 @@ class Spec:
     glob_first: bool = False
     permute: bool = True
     cluster: bool = True
+    value_apart: bool = False
+    recursive: frozenset[str] = frozenset()
+    name_options: frozenset[str] = frozenset()
+    suffix_options: frozenset[str] = frozenset()
+    describes: bool = False
+    long_pair: frozenset[str] = frozenset()
+    pattern_optional: bool = False
+    sensitive_value: re.Pattern[str] | None = None
     sensitive: bool = False
     builtin: bool = False
     program: str = ""
@@ -60,6 +68,9 @@ class Effects:
     prints_environment: frozenset[str]
     sends: frozenset[str]
     powershell_verbs: frozenset[str]
+    harmless_variables: frozenset[str]
+    network_words: dict[str, re.Pattern[str]]
+    sensitive_words: dict[str, re.Pattern[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +78,11 @@ class Sensitive:
     """Which names hold credentials (data/sensitive.toml)."""
 
     path: re.Pattern[str]
-    wide_roots: frozenset[str]
-    samples: tuple[str, ...]
+    wide_roots: tuple[str, ...]
+    samples: tuple[tuple[bool, tuple[str, ...]], ...]  # whether from the root, and the components
     searched: re.Pattern[str]
+    fields: re.Pattern[str]
+    listed: re.Pattern[str]
 
 
 def _load(name: str) -> dict[str, Any]:
@@ -101,6 +114,14 @@ def _spec(row: dict[str, Any]) -> Spec:
         glob_first=row.get("glob_first", False),
         permute=row.get("permute", True),
         cluster=row.get("cluster", True),
+        value_apart=row.get("value_apart", False),
+        recursive=frozenset(row.get("recursive", ())),
+        name_options=frozenset(row.get("name_options", ())),
+        suffix_options=frozenset(row.get("suffix_options", ())),
+        describes=row.get("describes", False),
+        long_pair=frozenset(row.get("long_pair", ())),
+        pattern_optional=row.get("pattern_optional", False),
+        sensitive_value=re.compile(row["sensitive_value"]) if "sensitive_value" in row else None,
         sensitive=row.get("sensitive", False),
         builtin=row.get("builtin", False),
         program=row.get("program", ""),
@@ -137,6 +158,9 @@ def effects() -> Effects:
         prints_environment=lists["prints_environment"],
         sends=lists["sends"],
         powershell_verbs=lists["powershell_verbs"],
+        harmless_variables=lists["harmless_variables"],
+        network_words={name: re.compile(pattern) for name, pattern in raw["network_words"].items()},
+        sensitive_words={name: re.compile(pattern) for name, pattern in raw["sensitive_words"].items()},
     )
 
 
@@ -146,7 +170,9 @@ def sensitive() -> Sensitive:
     raw = _load("sensitive.toml")
     return Sensitive(
         path=re.compile("|".join(f"(?:{p})" for p in raw["patterns"]), re.IGNORECASE),
-        wide_roots=frozenset(raw["wide_roots"]),
-        samples=tuple(raw["samples"]),
+        wide_roots=tuple(raw["wide_roots"]),
+        samples=tuple((sample[0] == "/", tuple(sample.strip("/").split("/"))) for sample in raw["samples"]),
         searched=re.compile("|".join(raw["searched"]), re.IGNORECASE),
+        fields=re.compile("|".join(raw["fields"]), re.IGNORECASE),
+        listed=re.compile("|".join(raw["listed"])),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from functools import cache
 from typing import Any, Final
 from urllib.parse import unquote, unquote_plus
@@ -10,6 +11,7 @@ from urllib.parse import unquote, unquote_plus
 import ada_url
 
 from agenttool_otel.facts.environment import FactEnvironment
+from agenttool_otel.facts.lettering import has_escaped_surrogate
 from agenttool_otel.facts.types import UrlFact
 from agenttool_otel.facts.urls.addresses import address_class, canonical_address, hosts_data
 from agenttool_otel.facts.urls.dns import resolved_addresses
@@ -28,7 +30,11 @@ _MAX_PARAMETERS: Final = 1000
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _SPACE: Final = re.compile(r"\s")
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:", re.ASCII)
-_HOST_IN_USER: Final = re.compile(r"(?:[\w-]{1,63}\.)+[a-z][a-z0-9-]{1,62}(?=$|[:/@\\?#])")
+_LABEL: Final = re.compile(r"[a-z0-9_-]{1,63}", re.ASCII)
+_HOST_IN_USER: Final = re.compile(
+    r"(?:[\w-]{1,63}\.)+[a-z][a-z0-9-]{1,62}(?![a-z0-9.-])|(?<![0-9.])(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?![0-9.])"
+    r"|\[[0-9a-f:.]{2,45}\]|\blocalhost\b"
+)
 _NEEDS_HOST: Final = frozenset({"http", "https", "ws", "wss", "ftp"})
 
 
@@ -86,6 +92,8 @@ def _rejection(text: str) -> UrlRejection | None:
         return UrlRejection.CONTROL
     if _SPACE.search(text):
         return UrlRejection.SPACE
+    if has_escaped_surrogate(text):
+        return UrlRejection.SURROGATE
     if not text.isascii():
         try:
             text.encode("utf-8")
@@ -105,8 +113,10 @@ def _establish(value: Any, fact: UrlFact, env: FactEnvironment) -> None:
         fact["rejected"] = (rejected or UrlRejection.MALFORMED).value
         return
     _describe(browser, text, fact, env)
-    if rejected is None and browser.scheme in _NEEDS_HOST and not _is_host(fact["host"]):
-        rejected = UrlRejection.NO_HOST if not fact["host"] else UrlRejection.MALFORMED
+    if rejected is None and not fact["host"] and browser.scheme in _NEEDS_HOST:
+        rejected = UrlRejection.NO_HOST
+    elif rejected is None and fact["host"] and fact["address"] is None and not _is_host(fact["host"]):
+        rejected = UrlRejection.MALFORMED
     if rejected is not None:
         fact["rejected"] = rejected.value
         return
@@ -144,8 +154,8 @@ def _describe(browser: BrowserReading, text: str, fact: UrlFact, env: FactEnviro
 
 def _host_as_user(text: str) -> str | None:
     """Return the host that user information pretends to be, as in ``https://docs.python.org@evil.example/``."""
-    user = unquote(authority(text).rpartition("@")[0][: 2 * _MAX_HOST_CHARS]).lower()
-    match = _HOST_IN_USER.search(user)
+    user = unquote(authority(text).rpartition("@")[0][: 2 * _MAX_HOST_CHARS])
+    match = _HOST_IN_USER.search(unicodedata.normalize("NFKC", user).lower())
     return match[0] if match else None
 
 
@@ -156,7 +166,8 @@ def _number(host: str) -> Any:
 
 
 def _is_host(host: str) -> bool:
-    return bool(host) and len(host) <= _MAX_HOST_CHARS and all(0 < len(label) <= 63 for label in host.split("."))
+    # Browsers let through what no name service has (``{a,b}``, ``*``, ``;``): shells and proxies read it their own way.
+    return len(host) <= _MAX_HOST_CHARS and all(_LABEL.fullmatch(label) for label in host.split("."))
 
 
 def _unicode_host(host: str) -> str:

@@ -6,7 +6,7 @@ import unicodedata
 from functools import lru_cache
 from typing import Final
 
-from agenttool_otel.facts.lettering import look_alike_table, skeleton
+from agenttool_otel.facts.lettering import is_national, look_alike_table, skeleton
 from agenttool_otel.facts.urls.addresses import hosts_data
 
 __all__ = ["is_allowed", "lookalike_of"]
@@ -82,7 +82,7 @@ def _ascii_look(labels: list[str]) -> str | None:
         look = "".join(_look(character, table) for character in label)
         if not look.isascii():
             return None
-        imitates = imitates or any(ord(character) in table for character in label)
+        imitates = imitates or any(ord(character) in table and not is_national(character) for character in label)
         shown.append(look)
     return ".".join(shown) if imitates else None
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import socket
+import unicodedata
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
@@ -22,6 +23,9 @@ from agenttool_otel.facts.urls.addresses import canonical_address
 __all__ = ["BrowserReading", "browser_reading", "joined", "normalize_url", "readers_disagree"]
 
 _AUTHORITY: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[/\\]*", re.ASCII)
+_USER_HIDES: Final = re.compile(r"%(?:25)*(?:[01][0-9a-f]|7f|2f|5c|3f|23)", re.IGNORECASE)
+"""Control characters and separators, encoded: who decodes before splitting sees another host."""
+
 _END_OF_AUTHORITY: Final = re.compile(r"[/\\?#]")
 
 
@@ -105,7 +109,13 @@ def readers_disagree(text: str, browser: BrowserReading) -> bool:
     if not browser.special or browser.scheme == "file":
         return False
     wanted = browser.host.strip("[]").rstrip(".")
-    return _python_host(text) != wanted or _old_reader_sees_other(text) or _old_idna_differs(text, wanted)
+    return (
+        _python_host(text) != wanted
+        or _old_reader_sees_other(text)
+        or _old_idna_differs(text, wanted)
+        or _zeros_count(text)
+        or _USER_HIDES.search(authority(text).rpartition("@")[0]) is not None
+    )
 
 
 def authority(text: str) -> str:
@@ -152,6 +162,16 @@ def _old_reader_sees_other(text: str) -> bool:
     head = rest.partition("/")[0]
     true_end = _END_OF_AUTHORITY.split(rest, maxsplit=1)[0]
     return "@" in head[len(true_end) :] or true_end.count("@") > 1
+
+
+def _zeros_count(text: str) -> bool:
+    """Return whether leading zeros make a number another one for who reads it in base ten (Go, Java, curl once)."""
+    host, _ = _split(text)
+    pieces = unicodedata.normalize("NFKC", host).rstrip(".").split(".") if host else []
+    if not all(piece.isdecimal() for piece in pieces):
+        return False
+    # One digit is the same in base eight and ten.
+    return any(piece.startswith("0") and len(piece.lstrip("0")) > 1 for piece in pieces)
 
 
 def _old_idna_differs(text: str, wanted: str) -> bool:

@@ -13,11 +13,13 @@ from agenttool_otel.policy.authoring.explaining import title_above
 from agenttool_otel.policy.authoring.opa_program import OpaRun, find_opa, opa_errors, opa_version, unpacked
 from agenttool_otel.policy.authoring.probes import Prober
 from agenttool_otel.policy.authoring.project import Project, parse_tests
-from agenttool_otel.policy.builtins import EMBEDDED_BUILTINS, OPA_BUILTINS
+from agenttool_otel.policy.authoring.unread import missing_data, unread_rules
+from agenttool_otel.policy.builtins import EMBEDDED_BUILTINS, OPA_BUILTINS, REFUSED_BUILTINS
 from agenttool_otel.policy.check import check_program, entry_path, load_program
 from agenttool_otel.policy.embedded import CompiledBundle
 from agenttool_otel.policy.input_schema import write_input_schema
 from agenttool_otel.policy.rego import Module
+from agenttool_otel.policy.settings_check import settings_problems
 
 __all__ = ["Check", "CheckReport", "Problem", "check_load", "check_project", "problem_of"]
 
@@ -120,9 +122,11 @@ def check_project(project: Project, *, engine: str = EngineName.EMBEDDED, strict
         _builtins(project, "OPA", OPA_BUILTINS, engine != EngineName.EMBEDDED),
     ]
     checks.append(check_load(project, engine))
+    checks.append(_settings(project))
     checks.append(_tests(project))
     checks.append(_documented(project))
     checks.append(_placed(project))
+    checks.append(_read(project))
     checks.append(_typed(project))
     if strict:
         for check in checks:
@@ -136,7 +140,7 @@ def _done(name: str, problems: list[Problem], *, detail: str = "", otherwise: st
 
 def _builtins(project: Project, engine: str, known: frozenset[str], needed: bool) -> Check:
     problems = [
-        Problem(rule.file, call.line, f"{rule.name} uses {call.name}")
+        Problem(rule.file, call.line, f"{rule.name} uses {call.name}{_refused(call.name)}")
         for rule in project.program.rules
         if project.is_own(rule.file)
         for call in sorted(rule.calls, key=lambda item: item.start)
@@ -144,6 +148,11 @@ def _builtins(project: Project, engine: str, known: frozenset[str], needed: bool
     ]
     detail = f"not in {engine}, or not with OPA's answers" if problems else f"all in {engine}"
     return _done(f"builtins: {engine}", problems, detail=detail, otherwise="failed" if needed else "warned")
+
+
+def _refused(name: str) -> str:
+    on_purpose = ", which is refused on purpose: a decision depends on its input and its bundle alone"
+    return on_purpose if name in REFUSED_BUILTINS else ""
 
 
 def check_load(project: Project, engine: str) -> Check:
@@ -198,6 +207,11 @@ def _near_decision(project: Project) -> tuple[str, int]:
             return module.file, module.line
     first = project.program.modules[0]
     return first.file, first.line
+
+
+def _settings(project: Project) -> Check:
+    problems = [Problem("", 0, message) for message in settings_problems(project.whole)]
+    return _done("settings", problems, detail="data.agenttool.settings against the rules that read it")
 
 
 def _tests(project: Project) -> Check:
@@ -264,6 +278,12 @@ def _placed(project: Project) -> Check:
             message = "a test below agenttool.custom is a part of the decision, so asking for it is recursive"
             problems.append(Problem(file, line, f"{message}; use package agenttool.custom_test"))
     return _done("places", problems, otherwise="warned")
+
+
+def _read(project: Project) -> Check:
+    problems = [Problem(rule.file, rule.line, message) for rule, message in unread_rules(project)]
+    problems += [Problem(rule.file, line, message) for rule, line, message in missing_data(project)]
+    return _done("reads", problems, detail="rules that decisions ask, data that is there", otherwise="warned")
 
 
 def _typed(project: Project) -> Check:

@@ -146,6 +146,7 @@ def verdict_object(verdict: Verdict) -> dict[str, Any]:
         "blocked_path": verdict.blocked_path,
         "alternatives": list(verdict.alternatives),
         "obligations": {name: value for name, value in obligations.items() if value},
+        "approver_roles": list(verdict.approver_roles),
         "expires_at": verdict.expires_at,
         "source": verdict.source.value,
         "engine": verdict.engine,

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from agenttool_otel.errors import PolicyError, PolicyEvaluationError, PolicyLoadError
 from agenttool_otel.policy.authoring.bodies import Body, Expression, bodies_of, imports_of
+from agenttool_otel.policy.authoring.comparing import compared
 from agenttool_otel.policy.native import native_error, new_engine
 from agenttool_otel.policy.rego import Program, Rule
 
@@ -21,6 +22,7 @@ __all__ = ["Prober", "Reading"]
 
 _MARK: Final = "agenttool_probe"
 _MAX_EXPRESSIONS: Final = 16
+_MAX_FOUND: Final = 300
 _UNDEFINED: Final = "<undefined>"
 _READY: Final = f"package {_MARK}\n\nready := true\n"
 
@@ -96,6 +98,31 @@ class Prober:
             except BaseException as error:
                 native_error(error, PolicyError)
         return None
+
+    def found_instead(self, reading: Reading) -> str:
+        """Return the value of what a failed comparison compared, as JSON; empty where that can't be told.
+
+        Args:
+            reading: a reading of one of the bodies.
+        """
+        parts = compared(reading.failed.shown) if reading.failed is not None else None
+        if parts is None:
+            return ""
+        body = reading.body
+        before = [body.expressions[index] for index in body.order[: reading.passed]]
+        value = f"{_MARK}_value"
+        lines = "\n".join([*(item.text for item in before), f"{value} := {parts.left} {parts.modifiers}"])
+        engine = self._base_engine()
+        try:
+            engine.add_policy(f"{_MARK}.rego", _module(body, [f"{_MARK}_got contains {value} if {{\n{lines}\n}}"]))
+            values = _evaluate(engine, f"{_package(body)}.{_MARK}_got")
+        except BaseException as error:
+            native_error(error, PolicyError)  # a panic of the engine too: the test has failed anyway
+            return ""
+        if values == _UNDEFINED or not values:
+            return "undefined"
+        text = ", ".join(json.dumps(item, ensure_ascii=False) for item in values)
+        return text if len(text) <= _MAX_FOUND else f"{text[:_MAX_FOUND]}..."
 
     def _reading(self, number: int, body: Body) -> Reading:
         count = len(body.expressions)

@@ -43,6 +43,7 @@ class TestResult:
         message: why it did not pass.
         failed_line: line of the first expression that failed, or 0.
         failed_text: that expression.
+        found: what a comparison found on its left side instead, as JSON; empty where that can't be told.
         cases: cases of a test over many that failed.
         seconds: how long it took.
     """
@@ -56,6 +57,7 @@ class TestResult:
     message: str = ""
     failed_line: int = 0
     failed_text: str = ""
+    found: str = ""
     cases: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
@@ -419,10 +421,12 @@ def _locate(project: Project, program: Program, report: TestReport) -> None:
         return
     rules = [rule for rule in _tests(project, program) if ".".join(("data", *_name(rule))) in failed]
     try:
-        readings = Prober(program, project.whole.data_json, rules).readings(None)
+        prober = Prober(program, project.whole.data_json, rules)
+        readings = prober.readings(None)
     except PolicyError:
         return
     for reading in readings:
         result = failed[".".join(("data", *_name(reading.body.rule)))]
         if reading.failed is not None and not result.failed_line:
             result.failed_line, result.failed_text = reading.failed.line, reading.failed.shown
+            result.found = prober.found_instead(reading)

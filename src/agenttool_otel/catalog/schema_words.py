@@ -1,0 +1,93 @@
+"""What is wrong with data that does not fit its schema, in words that a model can act on: ``/x must be integer``.
+
+The words say what the schema wants, never what was given: a value may be a secret. Names that only the data has are
+left out for the same reason; places are JSON pointers, as everywhere.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, Final
+
+__all__ = ["told"]
+
+_MAX_SHOWN: Final = 160
+
+
+def told(error: Any) -> str:
+    """Say what is wrong.
+
+    Args:
+        error: a ``jsonschema_rs.ValidationError``.
+    """
+    pointer = "".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in error.instance_path) or "/"
+    return f"{pointer} {_wanted(error.kind, error)}"
+
+
+def _wanted(kind: Any, error: Any) -> str:
+    name: str = getattr(kind, "name", "")
+    value: Any = getattr(kind, "value", None)
+    match name:
+        case "required":
+            return f"lacks the required {value}"
+        case "type":
+            return f"must be {_or(value)}"
+        case "enum":
+            return f"must be one of {_shown(value)}"
+        case "const":
+            return f"must be {_shown([value])}"
+        case "additionalProperties" | "unevaluatedProperties":
+            return "has members that the schema does not know"
+        case "minLength" | "maxLength":
+            return f"must have {_bound(name)} {value} characters"
+        case "minItems" | "maxItems":
+            return f"must have {_bound(name)} {value} entries"
+        case "minProperties" | "maxProperties":
+            return f"must have {_bound(name)} {value} members"
+        case "minimum" | "maximum":
+            return f"must be {_bound(name)} {value}"
+        case "exclusiveMinimum":
+            return f"must be above {value}"
+        case "exclusiveMaximum":
+            return f"must be below {value}"
+        case "multipleOf":
+            return f"must be a multiple of {value}"
+        case "pattern":
+            return f"must match the pattern {_cut(str(value))}"
+        case "format":
+            return f"must have the format {_cut(str(value))}"
+        case "uniqueItems":
+            return "must not hold an entry twice"
+        case "anyOf" | "oneOf":
+            types = _types(value)
+            return f"must be {_or(types)}" if types else "fits none of the forms that the schema allows"
+    keyword = name or (str(error.schema_path[-1]) if error.schema_path else "schema")
+    return f"does not meet {keyword!r}"
+
+
+def _types(branches: Any) -> list[str]:
+    """The types that an ``anyOf`` allows, where a type is all that every branch asks for."""
+    found: list[str] = []
+    for branch in branches if isinstance(branches, (list, tuple)) else ():
+        kinds = [problem.kind for problem in branch if not problem.instance_path or len(branch) == 1]
+        if len(branch) != 1 or getattr(kinds[0], "name", "") != "type":
+            return []
+        found += kinds[0].value
+    return list(dict.fromkeys(found))
+
+
+def _or(words: Sequence[str]) -> str:
+    return " or ".join(sorted(words, key=lambda word: (word == "null", word)))
+
+
+def _bound(name: str) -> str:
+    return "at least" if name.startswith("min") else "at most"
+
+
+def _shown(options: Sequence[Any]) -> str:
+    return _cut(", ".join(json.dumps(option, ensure_ascii=False, default=str) for option in options))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}..."

@@ -1,0 +1,203 @@
+"""Reads a callable's parameters once, at decoration: kinds, defaults, pydantic readers and the model-facing schema."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from types import SimpleNamespace
+from typing import Annotated, Any, ForwardRef, Literal, get_args, get_origin, get_type_hints
+
+from pydantic import ConfigDict, Field, PydanticSchemaGenerationError, PydanticUserError, TypeAdapter, create_model
+from pydantic.errors import PydanticInvalidForJsonSchema
+
+from agenttool_otel.catalog.parameters import EMPTY, Argument, Parameters
+
+__all__ = ["read_parameters"]
+
+# ``*_`` and ``**_`` take whatever a caller adds: nobody injects through them, so they are shown like any argument.
+_VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+# Types that a framework injects and no model may produce, by qualified name so that nothing is imported.
+_INJECTED = frozenset(
+    {
+        "InjectedToolArg",
+        "InjectedToolCallId",
+        "InjectedState",
+        "InjectedStore",
+        "ToolRuntime",
+        "RunnableConfig",
+        "CallbackManagerForToolRun",
+        "AsyncCallbackManagerForToolRun",
+        "RunContextWrapper",
+        "ToolContext",
+        "RunContext",
+        "CancellationToken",
+    }
+)
+
+
+def read_parameters(
+    function: Callable[..., Any],
+    *,
+    drop_first: bool = False,
+    internal_only: Sequence[str] = (),
+    descriptions: Mapping[str, str] | None = None,
+    strict: bool = True,
+) -> Parameters:
+    """Read a callable's parameters once, at decoration.
+
+    Args:
+        function: the callable.
+        drop_first: leave out ``self`` or ``cls``.
+        internal_only: names that no model may produce.
+        descriptions: parameter descriptions by name.
+        strict: refuse arguments outside the schema.
+    """
+    signature = inspect.signature(function)
+    parameters = list(signature.parameters.values())
+    if drop_first and parameters:
+        parameters = parameters[1:]
+    signature = signature.replace(parameters=parameters)
+    hints = _hints(function)
+    arguments: dict[str, Argument] = {}
+    fields: dict[str, Any] = {}
+    open_ended = False
+    for parameter in parameters:
+        annotation = hints.get(parameter.name, parameter.annotation)
+        if annotation is EMPTY or _is_unresolved(annotation):
+            annotation = Any  # also for a name that can't be resolved: any value, decided all the same
+        private = parameter.name.startswith("_") and parameter.kind not in _VARIABLE
+        internal = parameter.name in internal_only or private or _is_injected(annotation)
+        adapter = None
+        if not internal:
+            adapter, internal = _adapter(_declared_type(parameter, annotation))
+        arguments[parameter.name] = Argument(parameter.name, parameter.kind, _default(parameter), internal, adapter)
+        if internal:
+            continue
+        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+            open_ended = True
+            continue
+        fields[parameter.name] = _field(parameter, annotation, adapter, (descriptions or {}).get(parameter.name))
+    schema = _schema(fields, strict=strict and not open_ended)
+    defaults = {
+        name: spec["default"]
+        for name, spec in schema.get("properties", {}).items()
+        if isinstance(spec, dict) and "default" in spec
+    }
+    internal_names = frozenset(a.name for a in arguments.values() if a.internal)
+    return Parameters(arguments, schema, signature, internal_names, defaults, receiver=drop_first, function=function)
+
+
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    target: Any = function
+    while hasattr(target, "func") and hasattr(target, "keywords"):  # functools.partial
+        target = target.func
+    if not inspect.isroutine(target) and not inspect.isclass(target) and callable(target):
+        target = type(target).__call__
+    try:
+        return get_type_hints(target, include_extras=True)
+    except Exception:
+        return {name: _hint(target, value) for name, value in (getattr(target, "__annotations__", {}) or {}).items()}
+
+
+def _hint(function: Any, annotation: Any) -> Any:
+    """Resolve one annotation of a callable of which another one can't be resolved."""
+    alone = SimpleNamespace(__annotations__={"it": annotation}, __module__=getattr(function, "__module__", None))
+    names = getattr(function, "__globals__", {})
+    try:
+        return get_type_hints(alone, globalns=names, localns=names, include_extras=True)["it"]
+    except Exception:
+        return annotation
+
+
+def _is_unresolved(annotation: Any) -> bool:
+    """Tell whether an annotation is, or holds, a name that stands for nothing here."""
+    if isinstance(annotation, (str, ForwardRef)):
+        return True
+    if get_origin(annotation) is Literal:
+        return False
+    parts = get_args(annotation)[:1] if get_origin(annotation) is Annotated else get_args(annotation)
+    return any(_is_unresolved(part) for part in parts if not isinstance(part, list))
+
+
+def _is_injected(annotation: Any) -> bool:
+    if get_origin(annotation) is Annotated:
+        base, *extras = get_args(annotation)
+        return _is_injected(base) or any(_injected_name(extra) for extra in extras)
+    if _injected_name(annotation):
+        return True
+    return any(_is_injected(part) for part in get_args(annotation) if part is not annotation)
+
+
+def _injected_name(thing: Any) -> bool:
+    cls = thing if isinstance(thing, type) else get_origin(thing) or type(thing)
+    if not isinstance(cls, type):
+        return False
+    return any(base.__name__ in _INJECTED for base in cls.__mro__)
+
+
+def _declared_type(parameter: inspect.Parameter, annotation: Any) -> Any:
+    if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+        return list[annotation]
+    if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+        return dict[str, annotation]
+    return annotation
+
+
+def _adapter(annotation: Any) -> tuple[TypeAdapter[Any] | None, bool]:
+    """Return pydantic's reader of a type, and whether the type is beyond JSON Schema."""
+    if annotation is Any:
+        return None, False
+    try:
+        adapter: TypeAdapter[Any] = TypeAdapter(annotation)
+        adapter.json_schema()
+    except (PydanticSchemaGenerationError, PydanticInvalidForJsonSchema, PydanticUserError):
+        return None, True
+    except Exception:
+        return None, False
+    return adapter, False
+
+
+def _default(parameter: inspect.Parameter) -> Any:
+    if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+        return ()
+    if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+        return {}
+    return parameter.default
+
+
+def _field(
+    parameter: inspect.Parameter, annotation: Any, adapter: TypeAdapter[Any] | None, description: str | None
+) -> Any:
+    declared = _declared_type(parameter, annotation)
+    default = _default(parameter)
+    if default is None and adapter is not None:
+        try:
+            adapter.validate_python(None)
+        except ValueError:
+            declared = declared | None  # "x: int = None" means an optional int
+    # the alias carries the real name: "schema" or "json" as a field would shadow BaseModel's own attributes
+    options: dict[str, Any] = {"alias": parameter.name}
+    if description:
+        options["description"] = description
+    if default is EMPTY:
+        return (declared, Field(**options))
+    return (declared, Field(default=default, **options))
+
+
+def _schema(fields: dict[str, Any], *, strict: bool) -> dict[str, Any]:
+    extra = "forbid" if strict else "allow"
+    config = ConfigDict(extra=extra, arbitrary_types_allowed=True)  # type: ignore[typeddict-item]
+    model_fields = {f"field_{index}": spec for index, spec in enumerate(fields.values())}
+    try:
+        model = create_model("Arguments", __config__=config, **model_fields)
+        schema = model.model_json_schema(by_alias=True)
+    except Exception:
+        schema = {"type": "object", "properties": {name: {} for name in fields}}
+        if strict:
+            schema["additionalProperties"] = False
+    schema.pop("title", None)
+    for spec in schema.get("properties", {}).values():
+        if isinstance(spec, dict):
+            spec.pop("title", None)
+    return schema

@@ -1,0 +1,169 @@
+"""What ``govern`` is told, checked: a word misspelt here would be a fact that nobody stated.
+
+Words of a closed vocabulary are refused where they are unknown. The standard calls others *initial*: a producer may
+have its own, so an unknown one is only told in the log. The stock bundle does not take it for harmless: it asks about
+access kinds and write effects that it does not know, and gives no leave to an unknown kind of tool.
+"""
+
+from __future__ import annotations
+
+import logging
+import types
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
+
+from agenttool_otel.catalog.options import GovernOptions, RetryOptions
+from agenttool_otel.errors import ConfigurationError
+from agenttool_otel.names import AccessKind, ContentType, ErrorClass, ExecutionKind, ToolKind, WriteEffect
+from agenttool_otel.stated import did_you_mean, maybe_text, one_of, texts, truth
+
+__all__ = ["check_fields", "check_stated"]
+
+_logger = logging.getLogger("agenttool_otel.catalog")
+
+_OPEN: Final[Mapping[str, Iterable[str]]] = {
+    "tool_kind": ToolKind,
+    "execution_kind": ExecutionKind,
+    "access_kinds": AccessKind,
+    "write_effects": WriteEffect,
+    "content_types": ContentType,
+    "network_scope": ("none", "loopback", "internal", "internet"),
+}
+_SENSITIVITIES: Final = (
+    "none",
+    "public",
+    "low",
+    "internal",
+    "confidential",
+    "secret",
+    "credential",
+    "credentials",
+    "restricted",
+)
+_CLASSIFIERS: Final = ("classifier:command_read_only", "classifier:command_destructive", "same_as:is_read_only")
+_SAFETY: Final = ("read_only", "destructive", "open_world", "concurrency_safe")
+
+
+def check_stated(options: Mapping[str, Any]) -> None:
+    """Check names, types and words of what was stated about a tool.
+
+    Args:
+        options: what was stated.
+
+    Raises:
+        ConfigurationError: a keyword or a word is unknown, or a value is of another type; the message names the
+            nearest that exists.
+    """
+    hints = _hints()
+    for name in sorted(options.keys() - hints.keys(), key=str):
+        raise ConfigurationError(f"govern does not know {name!r}{did_you_mean(name, hints)}")
+    for name, value in options.items():
+        if name in _SAFETY:
+            _check_safety(name, value)
+        elif value is not None:
+            _check_type(name, value, hints[name])
+    for name, known in _OPEN.items():
+        value = options.get(name)
+        for word in (value,) if isinstance(value, str) else value or ():
+            _tell_unknown(name, str(word), tuple(str(entry) for entry in known))
+    sensitivity = options.get("data_sensitivity")
+    if sensitivity is not None and did_you_mean(sensitivity, _SENSITIVITIES, cutoff=0.8):
+        # a word of one's own is fine, but a misspelt "secret" would be kept like any other result
+        one_of("data_sensitivity", sensitivity, _SENSITIVITIES)
+    if options.get("retry") is not None:
+        _check_retry(options["retry"])
+
+
+def check_fields(options: Mapping[str, Any], schema: Mapping[str, Any], internal: Iterable[str]) -> None:
+    """Check that the arguments whose values must not be shown, or not be produced by a model, exist.
+
+    Args:
+        options: what was stated.
+        schema: schema of the arguments.
+        internal: names of arguments that are in no schema.
+
+    Raises:
+        ConfigurationError: a name is that of no argument, so that the argument meant would be shown.
+    """
+    properties = schema.get("properties")
+    if not isinstance(properties, Mapping) or schema.get("additionalProperties") not in (None, False):
+        return  # other names may come
+    known = {*properties, *internal}
+    for name in options.get("sensitive_fields", ()):
+        first = _first(name)
+        if name not in known and first not in known and first != "*":
+            raise ConfigurationError(
+                f"sensitive_fields: the tool has no argument {first!r}{did_you_mean(first, known)};"
+                f" it has {', '.join(sorted(known)) or 'none'}"
+            )
+    for name in options.get("internal_only_fields", ()):
+        # forbidding what does not exist is harmless; forbidding the wrong one leaves the right one open
+        near = "" if name in properties else did_you_mean(name, set(properties), cutoff=0.8)
+        if near:
+            raise ConfigurationError(f"internal_only_fields: the tool has no argument {name!r}{near}")
+
+
+def _first(name: str) -> str:
+    if name.startswith("/"):
+        return name[1:].split("/")[0].replace("~1", "/").replace("~0", "~")
+    return name.split(".")[0].split("[")[0]
+
+
+def _check_safety(name: str, value: Any) -> None:
+    if isinstance(value, bool) or callable(value) or value in _CLASSIFIERS:
+        return
+    if isinstance(value, str):
+        raise ConfigurationError(
+            f"{name} can't be {value!r}{did_you_mean(value, _CLASSIFIERS)}; it is True, False, a function of the"
+            f" arguments, or one of {', '.join(_CLASSIFIERS)}"
+        )
+    raise ConfigurationError(f"{name} has to be True, False or a function of the arguments, not {type(value).__name__}")
+
+
+def _check_type(name: str, value: Any, hint: Any) -> None:
+    origin = get_origin(hint)
+    if origin is Literal:
+        one_of(name, value, get_args(hint))
+    elif origin is Sequence and get_args(hint) == (str,):
+        texts(name, value)
+    elif hint is str:
+        maybe_text(name, value)
+    elif hint is bool:
+        truth(name, value)
+    elif hint is int:
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            raise ConfigurationError(f"{name} has to be a whole number, not negative; it is {value!r}")
+    elif origin is Mapping or hint is RetryOptions:
+        if not isinstance(value, Mapping):
+            raise ConfigurationError(f"{name} has to be a dict, not {type(value).__name__}")
+    elif origin is Sequence and (isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable)):
+        raise ConfigurationError(f"{name} has to be a list of dicts, not {type(value).__name__}")
+
+
+def _check_retry(retry: Mapping[str, Any]) -> None:
+    known = get_type_hints(RetryOptions)
+    for name in retry:
+        if name not in known:
+            raise ConfigurationError(f"retry does not know {name!r}{did_you_mean(name, known)}")
+    if retry.get("retry_on") is not None:
+        for word in texts("retry_on", retry["retry_on"]):
+            one_of("retry_on", word, ErrorClass)
+
+
+def _tell_unknown(name: str, word: str, known: Sequence[str]) -> None:
+    if word not in known:
+        _logger.warning("%s: %r is none of the standard's words%s", name, word, did_you_mean(word, known))
+
+
+@cache
+def _hints() -> dict[str, Any]:
+    """The keywords and what each takes; where an enumeration or a text is taken, the text's words count."""
+    return {name: _words(hint) for name, hint in get_type_hints(GovernOptions).items()}
+
+
+def _words(hint: Any) -> Any:
+    if get_origin(hint) in (Union, types.UnionType):
+        literals = [arg for arg in get_args(hint) if get_origin(arg) is Literal]
+        return literals[0] if literals else hint
+    return hint

@@ -1,0 +1,90 @@
+"""Look-ups of all decision caches that report to one meter provider, as one set of totals.
+
+An SDK makes an observable instrument once for each name and drops the callbacks of whoever asks for it again. So there
+is one callback for a provider, and Governors come and go behind it: totals never fall, and no Governor is kept alive.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, TypeAlias
+
+from opentelemetry.metrics import CallbackOptions, Observation, get_meter_provider
+
+__all__ = ["CacheTally", "Counts", "tally_for"]
+
+Counts: TypeAlias = Callable[[], Iterable[tuple[int, Mapping[str, str]]]]
+"""Gives totals with their labels."""
+
+
+class CacheTally:
+    """The totals of the caches behind one instrument."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._live: set[Counts] = set()
+        self._ended: Counter[tuple[tuple[str, str], ...]] = Counter()
+        # a finalizer may run anywhere, also while this thread holds the lock: it only leaves a note
+        self._notes: deque[Counts] = deque()
+
+    def add(self, owner: object, counts: Counts) -> None:
+        """Count a cache for as long as its owner lives, and keep its last totals afterwards.
+
+        Args:
+            owner: whoever uses the cache.
+            counts: gives the totals; it must not hold the owner.
+        """
+        with self._lock:
+            self._settle()
+            self._live.add(counts)
+        weakref.finalize(owner, self._notes.append, counts).atexit = False
+
+    def observe(self, options: CallbackOptions) -> list[Observation]:
+        """Return the totals of all caches, when metrics are collected.
+
+        Args:
+            options: of the SDK.
+        """
+        del options
+        with self._lock:
+            self._settle()
+            totals = self._ended.copy()
+            for counts in self._live:
+                _count(totals, counts)
+        return [Observation(total, dict(labels)) for labels, total in totals.items()]
+
+    def _settle(self) -> None:
+        while self._notes:
+            counts = self._notes.popleft()
+            self._live.discard(counts)
+            _count(self._ended, counts)
+
+
+def _count(totals: Counter[tuple[tuple[str, str], ...]], counts: Counts) -> None:
+    for total, labels in counts():
+        totals[tuple(labels.items())] += total
+
+
+_GLOBAL: Final = CacheTally()
+_of_providers: weakref.WeakKeyDictionary[Any, CacheTally] = weakref.WeakKeyDictionary()
+_lock: Final = threading.Lock()
+
+
+def tally_for(provider: Any) -> CacheTally:
+    """Return the tally of a meter provider.
+
+    The global provider has the same one before and after it is set: instruments made early turn into real ones then.
+
+    Args:
+        provider: a meter provider; ``None``: the global one.
+    """
+    if provider is None or provider is get_meter_provider():
+        return _GLOBAL
+    try:
+        with _lock:
+            return _of_providers.setdefault(provider, CacheTally())
+    except TypeError:  # it can't be referred to weakly, or has no hash
+        return CacheTally()

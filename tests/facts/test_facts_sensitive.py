@@ -1,0 +1,104 @@
+"""Which names hold secrets, which only look so, and what a pattern could be expanded to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agenttool_otel.facts.environment import FactEnvironment
+from agenttool_otel.facts.paths import path_fact
+from agenttool_otel.facts.paths.sensitive import sensitive_class
+
+SECRETS = """
+id_rsa~ #.env# .id_rsa.swp credentials.json.bak secrets.yml.old .env.save server.key.orig .config/sops/age/keys.txt
+x.keychain-db a.kwl private_key wg0.conf .flaskenv .dev.vars env.production kubeconfig.yaml .oci/config
+.config/hcloud/cli.toml .config/helm/registry.json .vault_pass.txt .snowsql/config .huggingface/token
+.cache/huggingface/token x-firebase-adminsdk-1.json .m2/settings.xml .m2/settings-security.xml
+.gradle/gradle.properties .docker/config.json .cloudflared/cert.pem krb5cc_0 a.remmina x.binarycookies .config/Signal/x
+tdata/key .zhistory .foo_history .bitcoin/wallet passwords.txt token.json .api_key groups.xml serviceaccount/token
+x.agilekeychain/a x.opvault my-credentials.csv client-cert-key.pem ca-key.pem private.pem server.pem
+"""
+HARMLESS = """
+locales/en/auth.json i18n/auth.json id_rsa.pub id_ed25519.pub public.pem my_public_key.pem pubkey.pem ca-cert.pem
+cacerts.pem intermediate.pem roots.pem client-cert.pem archive-keyring.gpg id_rsa.md credentials.example.json
+example.tfvars charts/x/templates/secret.yaml templates/secrets.yaml service_account_schema.json data/cvs/john.pdf
+src/* **/*.py *.json src/**/* [id].tsx routes/[...slug].tsx tests/test_*.py src/?.c {a,b}.ts
+"""
+DOTFILES = ".docker/Dockerfile .env-example .env_sample .env.local.example .env.production.example .env.schema"
+PATTERNS = ".en* .e?v .[e]nv {.env,x} .s*/id* conf/.e* .config/gc* id_[r]sa id_{rsa,dsa} *.pe[m] .* [.]env cred*.json"
+
+
+@pytest.mark.parametrize("name", SECRETS.split())
+def test_secrets_are_known(name: str) -> None:
+    assert sensitive_class(f"/proj/{name}", "/proj") in ("key", "credential")
+
+
+@pytest.mark.parametrize("name", HARMLESS.split())
+def test_what_only_looks_like_a_secret_is_none(name: str) -> None:
+    assert sensitive_class(f"/proj/{name}", "/proj") is None
+
+
+@pytest.mark.parametrize("name", DOTFILES.split())
+def test_a_dotfile_that_is_an_example_is_a_dotfile_and_no_more(name: str) -> None:
+    assert sensitive_class(f"/proj/{name}", "/proj") == "dotfile"
+
+
+@pytest.mark.parametrize("name", PATTERNS.split())
+def test_a_pattern_that_could_match_a_secret_is_as_serious_as_the_secret(name: str) -> None:
+    assert sensitive_class(f"/proj/{name}", "/proj") in ("key", "credential")
+
+
+def test_a_pattern_of_more_wildcards_than_anybody_means_is_not_worked_out() -> None:
+    assert sensitive_class("/proj/" + "a*/" * 40, "/proj") == "credential"
+
+
+@pytest.mark.parametrize("name", [".agenttool/approvals.db", ".agenttool/approvals/1.json", "approvals.db-wal"])
+def test_an_approval_store_in_the_packages_own_folder_is_an_approval_store(name: str) -> None:
+    assert sensitive_class(f"/proj/{name}", "/proj") == "approval"
+    assert sensitive_class("/proj/.agenttool/rules.rego", "/proj") == "policy"
+
+
+@pytest.mark.parametrize("name", ["repo.git/hooks/post-commit", "repo.git/config", "CVS/Root", "src/CVS/Entries"])
+def test_version_control_files_are_known_by_their_folder(name: str) -> None:
+    assert sensitive_class(f"/proj/{name}", "/proj") == "vcs"
+
+
+@pytest.mark.parametrize("name", ["cookies", "credentials", "shadow", "kubeconfig", "crypto_rsa"])
+def test_a_folder_is_no_file_of_secrets(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+    env = FactEnvironment(roots=(str(tmp_path),), cwd=str(tmp_path))
+    assert path_fact(name, argument="/p", access="read", env=env)["sensitive"] is None
+    (tmp_path / name).rmdir()
+    assert path_fact(name, argument="/p", access="read", env=env)["sensitive"] in ("key", "credential")
+    inside = FactEnvironment(roots=(str(tmp_path / name),), cwd=str(tmp_path / name))
+    assert path_fact(".", argument="/p", access="read", env=inside)["sensitive"] is None
+
+
+@pytest.mark.parametrize(
+    "text", ["%ef%bc%8e%ef%bc%8e/x", "a%0ab", "a%e2%80%aeb", "&#46;&#46;/x", "&period;&sol;x", "%252e/x"]
+)
+def test_encoded_dots_controls_and_hidden_characters_are_told(text: str) -> None:
+    env = FactEnvironment(roots=("/srv",), cwd="/srv")
+    assert path_fact(text, argument="/p", access="read", env=env)["encoded"] is True
+
+
+@pytest.mark.parametrize("text", ["a%20b.txt", "100%.txt", "R&D/plan.md", "a&b", "50%25.txt", "caf%C3%A9"])
+def test_other_percent_signs_and_ampersands_are_not(text: str) -> None:
+    env = FactEnvironment(roots=("/srv",), cwd="/srv")
+    assert path_fact(text, argument="/p", access="read", env=env)["encoded"] is False
+
+
+@pytest.mark.parametrize("text", ["%~dp0x", "$[1+1]", "%~f1"])
+def test_more_variables_of_shells_are_told(text: str) -> None:
+    env = FactEnvironment(roots=("/srv",), cwd="/srv")
+    assert path_fact(text, argument="/p", access="read", env=env)["variables"] is True
+
+
+@pytest.mark.parametrize("text", ["a\\ud800", "x/\\udce9.txt"])
+def test_what_may_have_been_a_lone_surrogate_is_rejected(text: str) -> None:
+    from agenttool_otel.facts.urls import url_fact
+
+    env = FactEnvironment(roots=("/srv",), cwd="/srv")
+    assert path_fact(text, argument="/p", access="read", env=env)["rejected"] == "surrogate"
+    assert url_fact(f"https://a.example/{text}", argument="/u", env=env)["rejected"] == "surrogate"

@@ -1,0 +1,83 @@
+"""What shell facts say of reads that touch credentials: also behind globs, filters of names, and a cd."""
+
+from __future__ import annotations
+
+import importlib.resources
+import tomllib
+
+import pytest
+from shell_samples import samples_of
+
+from agenttool_otel.facts.shell import shell_fact
+
+_DATA = tomllib.loads(
+    (importlib.resources.files("agenttool_otel.facts.shell") / "data" / "sensitive.toml").read_text(encoding="utf-8")
+)
+
+
+def flagged(command: str) -> bool:
+    return shell_fact(command, argument="/command")["sensitive_read"]
+
+
+@pytest.mark.parametrize("pattern", _DATA["patterns"])
+def test_a_glob_for_any_name_of_a_secret_is_seen(pattern: str) -> None:
+    names = {name.lower() for name in samples_of(pattern) if name[-1] not in ".~-"}
+    assert names
+    names = {"/" + name if name in ("root", "var/root") else name for name in names}  # elsewhere it is a common name
+    missed = []
+    for name in names:
+        head, slash, last = name.rpartition("/")
+        # Its last letter left to a glob, and its second one, as the red team did.
+        for glob in (last[:-1] + "?", last[0] + "?" + last[2:] if len(last) > 2 else last):
+            place = f"{head}{slash}{glob}".replace(" ", "\\ ")
+            if not flagged(f"cat {place}"):
+                missed.append(place)
+    assert missed == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat ~/.{ssh,aws}/config",
+        "cat ~/.s{s,x}h/id",
+        "cat \"$HOME\"/.s's'h/config",
+        'cat ${HOME}/.a"w"s/config',
+        "cat $'/etc/\\x73hadow'",
+        "cat $'/etc/\\163hadow'",
+        "cat ~/.s\\sh/config",
+        "ps auxe",
+        "ps eww",
+        "for f in ~/.ssh/*; do cat $f; done",
+    ],
+)
+def test_what_could_not_be_read_still_warns_of_secrets_in_its_words(command: str) -> None:
+    assert flagged(command)
+    assert not shell_fact(command, argument="")["read_only"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat *",
+        "cat src/*",
+        "grep foo *",
+        "cat *.json",
+        "find . -name '*.json'",
+        "find . -regex '.*\\.\\(c\\|h\\)'",
+        "ls -l /proc/self/fd",
+        "cat [[:digit:]]*.md",
+        "cat test*",
+        "rg -g '*.py' foo",
+        "grep -r --include='*.ts' foo src",
+        "du -sh ~",
+        "jq .usage.total_tokens f",
+        "rg task-list",
+        "cat ../*/package.json",
+        "cd src && grep -rn foo .",
+        "cd src && bash -c 'rg foo .'",
+        "fd -e py foo",
+        "ps -o pid,comm",
+    ],
+)
+def test_everyday_reads_do_not_warn(command: str) -> None:
+    assert not flagged(command)

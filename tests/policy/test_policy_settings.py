@@ -1,0 +1,122 @@
+"""A misspelt setting of the stock bundle is refused when the policy is loaded, and told with what was meant."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import pytest
+
+from agenttool_otel import ConfigurationError, Governor
+from agenttool_otel.policy.bundle import default_bundle_path
+from agenttool_otel.policy.load import load_bundle
+from agenttool_otel.policy.overlay import overlay
+from agenttool_otel.policy.settings_check import settings_problems
+from agenttool_otel.policy.settings_schema import rule_names, settings_schema
+
+STOCK = load_bundle(default_bundle_path())
+DEFAULTS = STOCK.data["agenttool"]["defaults"]
+
+
+def problems(settings: Any) -> list[str]:
+    return settings_problems(overlay(STOCK, data={"agenttool": {"settings": settings}}))
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ("strict", "has to be an object"),
+        ({"presett": "strict"}, "settings.presett: there is no such setting (did you mean 'preset'?)"),
+        ({"preset": "strikt"}, "can't be 'strikt' (did you mean 'strict'?)"),
+        ({"preset": 7}, "settings.preset has to be a text"),
+        ({"modes": {"night": "strikt"}}, "modes.night can't be 'strikt'"),
+        (
+            {"approval": {"alway_ask": ["f"]}},
+            "approval.alway_ask: there is no such setting (did you mean 'always_ask'?)",
+        ),
+        ({"approval": {"always_ask": "f"}}, "always_ask has to be a list, not a text"),
+        ({"approval": {"always_ask": [7]}}, "always_ask[0] has to be a text"),
+        (
+            {"approval": {"always_allow": [{"tool": ["f"]}]}},
+            "always_allow[0].tool: there is no such setting (did you mean 'tools'?)",
+        ),
+        (
+            {"approval": {"always_allow": [{"tools": ["f"], "rules": ["agenttool.rules.paths.write_insid"]}]}},
+            "did you mean 'agenttool.rules.paths.write_inside'?",
+        ),
+        ({"budgets": {"session": {"call": 0}}}, "did you mean 'calls'?"),
+        ({"budgets": {"session": {"calls": "5"}}}, "has to be a number, not a text"),
+        ({"effects": {"agenttool.rules.paths.read_insid": "deny"}}, "there is no rule"),
+        ({"effects": {"agenttool.rules.paths.read_outside": "denied"}}, "can't be 'denied' (did you mean 'deny'?)"),
+        ({"effects": {"agenttool.rules.declared.access_payments": "deny"}}, "access_payment'?"),
+        ({"network": {"credentials_in_url": "redacted"}}, "did you mean 'redact'?"),
+        ({"network": {"listed_only": "yes"}}, "true or false"),
+        ({"network": {"allowed_hosts": {"a": True}}}, "has to be a list"),
+        ({"roles": {"definitions": {"dev": {"tool": ["*"]}}}}, "did you mean 'tools'?"),
+        ({"roles": {"definitions": {"dev": {"waives": ["agenttool.rules.path.write_inside"]}}}}, "there is no rule"),
+        ({"presets": {"strict": {"roles": {"enforced": False}}}}, "did you mean 'enforce'?"),
+    ],
+)
+def test_what_is_misspelt_or_of_another_type_is_told(settings: Any, told: str) -> None:
+    assert any(told in problem for problem in problems(settings))
+    with pytest.raises(ConfigurationError) as refused:
+        Governor(policy_data={"agenttool": {"settings": settings}})
+    assert told in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        ({"settings": {"preset": "strict"}}, "belongs into data.agenttool.settings"),
+        ({"preset": "strict"}, "belongs into data.agenttool.settings.preset"),
+        ({"agentool": {"settings": {}}}, "did you mean 'agenttool'?"),
+        ({"agenttool": {"setings": {"preset": "strict"}}}, "did you mean 'settings'?"),
+        ({"agenttool": {"preset": "strict"}}, "belongs into data.agenttool.settings.preset"),
+    ],
+)
+def test_settings_where_nothing_reads_them_are_told(data: dict[str, Any], told: str) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        Governor(policy_data=data)
+    assert told in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        DEFAULTS["presets"]["strict"],
+        {name: value for name, value in DEFAULTS.items() if name not in {"permission"}},
+        {"modes": {"observe": None}, "network": {"ports": None}, "effects": {"acme.rule": "deny"}},
+        {"preset": "mine", "presets": {"mine": {"budgets": {"asks": 3}}}},
+        {"effects": {"agenttool.rules.paths.unproven": "deny", "agenttool.custom.deny": "deny"}},
+        {"redaction": {"tools": {"crm.*": {"redact_result": ["/a"], "persistence": "never_persist"}}}},
+    ],
+)
+def test_what_the_rules_read_is_accepted(settings: Any) -> None:
+    assert problems(settings) == []
+    jsonschema_rs.Draft7Validator(settings_schema(rule_names(STOCK.modules))).validate(settings)
+
+
+def test_data_of_ones_own_is_left_alone() -> None:
+    assert settings_problems(overlay(STOCK, data={"acme": {"freeze": True}})) == []
+
+
+def test_the_schema_names_every_default() -> None:
+    properties = settings_schema(())["properties"]
+    assert set(properties) == set(DEFAULTS) - {"permission"} | {"preset", "modes", "presets"}
+    for concern, schema in properties.items():
+        if "properties" in schema:
+            assert set(schema["properties"]) == set(DEFAULTS[concern]), concern
+
+
+def test_every_rule_that_the_presets_name_exists() -> None:
+    known = rule_names(STOCK.modules)
+    for preset in DEFAULTS["presets"].values():
+        assert set(preset.get("effects", {})) <= known
+
+
+def test_the_committed_schema_is_current() -> None:
+    written = json.loads((Path(default_bundle_path()).parent / "policies/schemas/settings.json").read_text("utf-8"))
+    assert written == settings_schema(rule_names(STOCK.modules))
