@@ -350,7 +350,9 @@ def test_a_hooks_ask_is_not_answered_by_a_grant(opened: Callable[..., Tool]) -> 
     run(tool)
     assert len(approver.asked) == 1
     asking.append(True)
+    approver.answer = ApprovalAnswer(approved=True, answered_by="user:ada")  # what a hook asks offers no grant
     run(tool)
+    assert approver.asked[-1].suggested_updates == []
     assert len(approver.asked) == 2
 
 
