@@ -79,6 +79,8 @@ def configuration() -> str:
     told, variables = meanings(Settings.__doc__ or ""), Settings.variables()
     rows = []
     for spec in fields(Settings):
+        if spec.name not in variables:
+            continue  # what was found out about the others
         meaning = _MENTIONED.sub(lambda match: f" ({match[1]})" if match[1] else "", told[spec.name])
         meaning = meaning.replace("``", "`").replace("|", "\\|").rstrip(".")
         rows.append(f"| `{variables[spec.name]}` | `{spec.name}` | {shown(spec.default)} | {meaning} |")

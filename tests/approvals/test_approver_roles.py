@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agenttool_otel import ApprovalAnswer, ApprovalRequired, Governor, ToolDenied, agent_context
-from agenttool_otel.errors import ApprovalConflict
+from agenttool_otel.errors import ApprovalConflict, PolicyLoadError
 from agenttool_otel.testing import FixedApprover, decision
 from function_engine import FunctionEngine
 
@@ -42,7 +42,8 @@ def test_the_stock_policy_lets_only_the_configured_roles_answer() -> None:
 def test_roles_of_the_wrong_type_let_nobody_answer() -> None:
     data = {"agenttool": {"settings": {"approval": {"approver_roles": {"high": "security"}}}}}
     for roles in (("security",), ("s",), ()):
-        assert deploying(ApprovalAnswer(True, answered_by="user:lead", roles=roles), data) == []
+        with pytest.raises(PolicyLoadError, match="has to be a list"):
+            deploying(ApprovalAnswer(True, answered_by="user:lead", roles=roles), data)
 
 
 @pytest.mark.parametrize("roles", ["admin", {"admin": True}, ["admin", 7], 7])

@@ -107,13 +107,16 @@ def preset_of(governor: Governor) -> Any:
 
 def test_data_in_code_is_laid_over_the_preset_and_the_file(tmp_path: Path) -> None:
     file = tmp_path / "data.json"
-    file.write_text('{"agenttool": {"settings": {"network": {"a": 1}}}, "mine": {"x": 1}}')
-    over = {"agenttool": {"settings": {"network": {"b": 2}}}, "mine": {"y": 2}}
+    file.write_text('{"agenttool": {"settings": {"network": {"listed_only": true}}}, "mine": {"x": 1}}')
+    over = {"agenttool": {"settings": {"network": {"allowed_hosts": ["a.example"]}}}, "mine": {"y": 2}}
     governor = Governor(policy_preset="strict", policy_data=over, settings=None)
     assert preset_of(governor) == "strict"
     settings = Settings.load(policy_preset="strict", policy_data=file)
     data = Governor(settings=settings, policy_data=over).decider.engines[0].bundle.data  # type: ignore[attr-defined]
-    assert data["agenttool"]["settings"] == {"preset": "strict", "network": {"a": 1, "b": 2}}
+    assert data["agenttool"]["settings"] == {
+        "preset": "strict",
+        "network": {"listed_only": True, "allowed_hosts": ["a.example"]},
+    }
     assert data["mine"] == {"x": 1, "y": 2}
     observing = {"agenttool": {"settings": {"preset": "observe"}}}
     assert preset_of(Governor(policy_preset="strict", policy_data=observing)) == "observe"

@@ -118,5 +118,7 @@ def test_every_rule_that_the_presets_name_exists() -> None:
 
 
 def test_the_committed_schema_is_current() -> None:
-    written = json.loads((Path(default_bundle_path()).parent / "policies/schemas/settings.json").read_text("utf-8"))
+    written = json.loads(
+        (Path(default_bundle_path()).parent / "policies/schemas/settings/settings.json").read_text("utf-8")
+    )
     assert written == settings_schema(rule_names(STOCK.modules))

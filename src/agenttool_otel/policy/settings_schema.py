@@ -1,7 +1,7 @@
 """What ``data.agenttool.settings`` may hold, as a JSON Schema: for the check at load, for people and for editors.
 
-The members are those of the stock defaults; a test keeps the two equal, and ``policies/schemas/settings.json`` is this
-schema, written by ``make docs``. Any member may be ``null``, which takes the default away.
+The members are those of the stock defaults; a test keeps the two equal, and
+``policies/schemas/settings/settings.json`` is this schema, written by ``make docs``. Any member may be ``null``, which takes the default away.
 """
 
 from __future__ import annotations
@@ -95,6 +95,14 @@ def _members() -> dict[str, Schema]:
             always_allow=_list(entry),
             unwaivable=_map(truth, propertyNames={"$ref": RULE}),
             approver_roles=_map(texts),
+            remember=_closed(scopes=_list({"enum": ["session", "actor", "tenant"]}), expires_in=number),
+            never_remember=_closed(
+                tools=texts,
+                risk_levels=flags,
+                access_kinds=flags,
+                write_effects=flags,
+                rules=_map(truth, propertyNames={"$ref": RULE}),
+            ),
             non_interactive=_words("ask", "deny"),
         ),
         "budgets": _closed(
@@ -168,7 +176,7 @@ def settings_schema(rules: Iterable[str]) -> dict[str, Any]:
 
 
 def write_settings_schema(path: str | Path, modules: Mapping[str, str]) -> None:
-    """Write the schema to a file, as ``policies/schemas/settings.json`` is made.
+    """Write the schema to a file, as ``policies/schemas/settings/settings.json`` is made.
 
     Args:
         path: the file.
