@@ -1,7 +1,7 @@
 """What ``data.agenttool.settings`` may hold, as a JSON Schema: for the check at load, for people and for editors.
 
-The members are those of the stock defaults; a test keeps the two equal, and
-``policies/schemas/settings/settings.json`` is this schema, written by ``make docs``. Any member may be ``null``, which takes the default away.
+The members are those of the stock defaults; a test keeps the two equal. ``make docs`` writes the schema to
+``policies/schemas/settings/settings.json``. Any member may be ``null``, which takes the default away.
 """
 
 from __future__ import annotations
