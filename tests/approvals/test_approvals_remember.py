@@ -268,6 +268,15 @@ def test_a_tenants_grant_does_not_let_whoever_gave_it_approve_their_own_calls(op
     paused(tool, actor="user:Ada")
 
 
+@pytest.mark.parametrize("actor", ["user:ada\u200b", "user:\u00ada da", "user:\u0430d\u0430"])
+def test_nor_does_it_for_a_name_that_only_looks_different(opened: Callable[..., Tool], actor: str) -> None:
+    offer = decision("ask", suggested_updates=[{**GRANT, "scope": "tenant"}])
+    tool = opened(FixedApprover(REMEMBER), policy=StaticEngine(offer))
+    run(tool)
+    tool.captured.governor.approvals.approver = None
+    paused(tool, actor=actor)
+
+
 # --- what else has a say ---------------------------------------------------------------------------------------------
 
 

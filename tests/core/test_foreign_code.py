@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
 from opentelemetry.trace import INVALID_SPAN_CONTEXT, NonRecordingSpan, Tracer
 from opentelemetry.trace import TracerProvider as AnyProvider
@@ -113,3 +114,22 @@ def test_somebody_at_the_keyboard_may_stop_the_program() -> None:
     governor = allowing(subscribers=(raises(KeyboardInterrupt),))
     with pytest.raises(KeyboardInterrupt):
         governor.govern(lambda: "v", name="act")()
+
+
+class NoObservables(MeterProvider):
+    """Makes meters that can't have observable counters."""
+
+    def get_meter(self, *args: Any, **kwargs: Any) -> Any:
+        meter = super().get_meter(*args, **kwargs)
+
+        def refuse(*_: Any, **__: Any) -> Any:
+            raise RuntimeError("no observable counters here")
+
+        meter.create_observable_counter = refuse  # type: ignore[method-assign]
+        return meter
+
+
+def test_a_meter_that_refuses_an_instrument_keeps_no_governor_from_being_made() -> None:
+    settings = TelemetrySettings(meter_provider=NoObservables())
+    governor = Governor(policy=StaticEngine("allow"), telemetry=settings)
+    assert governor.govern(lambda: 7, name="seven")() == 7

@@ -11,13 +11,13 @@ a path or of a command line is how other systems' "always allow" was bypassed (n
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any, Final
 
 from agenttool_otel.approvals.clock import from_us
 from agenttool_otel.approvals.digests import args_digest
+from agenttool_otel.approvals.names_of_people import same_name
 from agenttool_otel.approvals.types import ApprovalRequest, Grant, GrantQuery
 from agenttool_otel.errors import ApprovalConflict, ApprovalError
 from agenttool_otel.names import ApprovalConflictReason
@@ -174,7 +174,7 @@ def grant_matches(
         return False
     if grant.scope not in SCOPES or (grant.scope == "tenant" and not tenant):
         return False
-    if grant.actor_id != actor_id and (grant.scope in {"session", "actor"} or _same(grant.granted_by, actor_id)):
+    if grant.actor_id != actor_id and (grant.scope in {"session", "actor"} or same_name(grant.granted_by, actor_id)):
         return False  # another's call; or a tenant's grant that would let whoever gave it approve their own calls
     if grant.scope == "session" and (not session_id or grant.session_id != session_id):
         return False
@@ -183,13 +183,6 @@ def grant_matches(
     if set(arguments) != set(grant.args):
         return False
     return all(_value_matches(matcher, arguments[name]) for name, matcher in grant.args.items())
-
-
-def _same(one: str, other: str) -> bool:
-    def plain(text: str) -> str:
-        return unicodedata.normalize("NFKC", text).strip().casefold()
-
-    return plain(one) == plain(other)
 
 
 def _value_matches(matcher: Any, value: Any) -> bool:

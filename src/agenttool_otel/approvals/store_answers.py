@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Callable
 from typing import Any
 
 import jsonschema_rs
 
 from agenttool_otel.approvals.database import Refused
+from agenttool_otel.approvals.names_of_people import has_unseen, same_name
 from agenttool_otel.approvals.rows import request_of, seal_answer
 from agenttool_otel.approvals.store_base import OPEN_STATES
 from agenttool_otel.approvals.store_grants import GrantMethods
 from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest
 from agenttool_otel.errors import ApprovalConflict, ApprovalError, ApprovalExpired, ApprovalNotFound
-from agenttool_otel.facts.lettering import escape_surrogates_in, has_invisible, skeleton, strip_invisible
+from agenttool_otel.facts.lettering import escape_surrogates_in
 from agenttool_otel.names import ApprovalConflictReason as Reason
 from agenttool_otel.names import ApprovalLogKind as Kind
 from agenttool_otel.names import ApprovalStatus as Status
@@ -103,9 +103,9 @@ class AnswerMethods(GrantMethods):
     ) -> None:
         if not answer.answered_by.strip():
             raise refuse(Reason.UNIDENTIFIED, "an answer has to say who gives it")
-        if _unreadable(answer.answered_by):
+        if has_unseen(answer.answered_by):
             raise refuse(Reason.UNIDENTIFIED, "who answers is written with characters that nobody can see")
-        same = bool(request.actor_id) and _same_actor(request.actor_id, answer.answered_by)
+        same = bool(request.actor_id) and same_name(request.actor_id, answer.answered_by)
         if same and not (allow_requester or request.requester_may_answer):
             raise refuse(Reason.REQUESTER, "the requesting actor may not answer its own request")
         if request.approver_roles and not set(request.approver_roles) & set(answer.roles):
@@ -168,24 +168,6 @@ def _check_schema(request: ApprovalRequest, edited: dict[str, Any]) -> None:
 
 def _no_remote(uri: str) -> Any:
     raise ValueError("a tool's schema is complete in itself; nothing is fetched")
-
-
-def _unreadable(name: str) -> bool:
-    """Tell whether a name has characters that show nothing, with which two names could look like one."""
-    return has_invisible(name) or any(unicodedata.category(character) in {"Cc", "Cs"} for character in name)
-
-
-def _same_actor(one: str, other: str) -> bool:
-    """Tell whether two names are one to whoever reads them: case, width, white space and invisible characters aside."""
-
-    def plain(text: str) -> str:
-        folded = unicodedata.normalize("NFKC", strip_invisible(unicodedata.normalize("NFKC", text))).casefold()
-        return "".join(c for c in folded if not c.isspace() and unicodedata.category(c) not in {"Cc", "Cs"})
-
-    if plain(one) == plain(other):
-        return True
-    # letters of another alphabet may look the same; within ASCII "user:1" and "user:l" are two people
-    return not (one.isascii() and other.isascii()) and skeleton(plain(one)) == skeleton(plain(other))
 
 
 def _short_id(value: Any) -> str:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Final
 
+from agenttool_otel.redaction.checksums import luhn
 from agenttool_otel.redaction.patterns import compile_pattern
 from agenttool_otel.redaction.types import Engine, Span
 
@@ -49,10 +50,9 @@ def _nhs(digits: list[int]) -> bool:
     return len(digits) == 10 and (11 - sum(d * (10 - at) for at, d in enumerate(digits[:9])) % 11) % 11 == digits[9]
 
 
-def _luhn_of_nine(digits: list[int]) -> bool:
-    """Canada's SIN."""
-    doubled = (d if at % 2 == 0 else d * 2 - 9 * (d > 4) for at, d in enumerate(digits))
-    return len(digits) == 9 and sum(doubled) % 10 == 0
+def _sin(digits: list[int]) -> bool:
+    """Canada."""
+    return len(digits) == 9 and luhn("".join(map(str, digits)))
 
 
 def _tfn(digits: list[int]) -> bool:
@@ -72,7 +72,7 @@ _LABELLED: Final[tuple[tuple[str, str, str, Callable[[list[int]], bool]], ...]] 
     ("national_id", "de_steuer_id", r"\b(?:steuer[- ]?id\w*|steuer-?identifikationsnummer|idnr)\b", _steuer_id),
     ("national_id", "tr_kimlik", r"\b(?:kimlik|tckn|tc no)\b", _tckn),
     ("national_id", "uk_nhs", r"\bnhs\b", _nhs),
-    ("national_id", "ca_sin", r"\b(?:sin|social insurance)\b", _luhn_of_nine),
+    ("national_id", "ca_sin", r"\b(?:sin|social insurance)\b", _sin),
     ("national_id", "au_tfn", r"\b(?:tfn|tax file)\b", _tfn),
     (
         "phone",

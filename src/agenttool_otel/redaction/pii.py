@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from agenttool_otel.redaction import inert
+from agenttool_otel.redaction.checksums import luhn
 from agenttool_otel.redaction.labelled import LabelledNumbers
 from agenttool_otel.redaction.patterns import compile_pattern, spans_of
 from agenttool_otel.redaction.types import Engine, Span
 from agenttool_otel.redaction.words import byte_words, words
 
-__all__ = ["PiiDetector", "card_number", "iban", "luhn"]
+__all__ = ["PiiDetector", "card_number", "iban"]
 
 _EMAIL = r"[A-Za-z0-9._%+'-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.){1,6}[A-Za-z]{2,24}"
 # in groups of three at least, as cards are printed; a dump of bytes has groups of two
@@ -39,15 +40,6 @@ _INVENTED: Final = re.compile(rb"(?:^|[._+-])(?:fake|example|dummy|test|sample|n
 _GOES_ON: Final = re.compile(rb"[\w@]|-\w")
 _LENGTHS: Final = {pair[:2]: int(pair[3:]) for pair in words("iban_lengths")}
 _CALLING_CODES: Final = words("calling_codes")
-
-
-def luhn(digits: str) -> bool:
-    """Whether the Luhn check digit holds (ISO/IEC 7812-1, Annex B)."""
-    backwards = digits[::-1]
-    return (sum(map(int, backwards[::2])) + sum(map(int, backwards[1::2].translate(_DOUBLED)))) % 10 == 0
-
-
-_DOUBLED: Final = str.maketrans("0123456789", "0246813579")
 
 
 def card_number(digits: str) -> bool:

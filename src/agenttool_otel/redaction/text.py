@@ -267,9 +267,9 @@ class TextRedactor:
                     found.extend(parts)
         return found
 
-    def _find_by(self, detectors: tuple[Detector, ...], data: bytes) -> list[Span]:
+    def _find_by(self, detectors: tuple[Detector, ...], data: bytes, lowered: bytes | None = None) -> list[Span]:
         found: list[tuple[int, Span]] = []
-        self._run(detectors, View_of(data), found)
+        self._run(detectors, View_of(data, lowered), found)
         return self._merge(data, found)
 
     def _find_joined(self, data: bytes) -> list[Span]:
@@ -324,9 +324,7 @@ class TextRedactor:
     def _find_inner(self, data: bytes, lowered: bytes) -> list[Span]:
         if self._gate is not None and self._gate.search(data) is None:
             return []
-        found: list[tuple[int, Span]] = []
-        self._run(self._inner, View_of(data, lowered), found)
-        return self._merge(data, found)
+        return self._find_by(self._inner, data, lowered)
 
     def _merge(self, data: bytes, found: list[tuple[int, Span]]) -> list[Span]:
         if not found:

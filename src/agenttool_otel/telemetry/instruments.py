@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 
 from opentelemetry.metrics import Meter, MeterProvider
 
@@ -81,9 +82,10 @@ class Instruments:
         self.policy_reloads = counter(Metric.POLICY_RELOADS, "{reload}", "Attempts to load a new policy bundle.")
         self.dropped = counter(Metric.TELEMETRY_DROPPED, "{item}", "Telemetry that was lost.")
         self._tally = tally_for(provider)
-        meter.create_observable_counter(
-            Metric.CACHE_LOOKUPS, [self._tally.observe], "{lookup}", "Look-ups in the decision cache."
-        )
+        with suppress(Exception):  # a meter that can't have it costs this one metric
+            meter.create_observable_counter(
+                Metric.CACHE_LOOKUPS, [self._tally.observe], "{lookup}", "Look-ups in the decision cache."
+            )
 
     def observe_cache(self, owner: object, counts: Counts) -> None:
         """Report the look-ups of a decision cache when metrics are collected, so that a call pays nothing for them.
