@@ -32,6 +32,7 @@ from agenttool_otel.pipeline.custom import continued
 from agenttool_otel.records import ToolResult
 from agenttool_otel.records.values import to_json_value
 from agenttool_otel.resume import asking_context, asking_span
+from agenttool_otel.telemetry.spans import context_of
 
 if TYPE_CHECKING:
     from agenttool_otel.approvals.types import ApprovalRequest, StoredCall
@@ -156,7 +157,7 @@ def _hold(governor: Governor, call: Invocation, taken: Invocation | RequiredCall
 
 
 def _first_span(call: Invocation) -> tuple[Link, ...]:
-    context = call.span.get_span_context()
+    context = context_of(call.span)
     return (Link(context),) if context.is_valid else ()
 
 

@@ -232,6 +232,15 @@ class Recorder:
         self.telemetry.measure(self.telemetry.instruments.approval_wait, waited, labels)
         self.pending(-1)
 
+    def granted(self, call: Invocation, grant_id: str) -> None:
+        """Tell which remembered approval lets a call run.
+
+        Args:
+            call: the call.
+            grant_id: the grant.
+        """
+        self.telemetry.attribute(call.span, Attr.APPROVAL_GRANT_ID, grant_id)
+
     def arguments(self, call: Invocation) -> None:
         """Capture the arguments, redacted, if content was asked for and somebody keeps it.
 
@@ -246,7 +255,8 @@ class Recorder:
         text = self._captured(call, "arguments", call.observable_input, pointers)
         if self._capture_span:
             self.telemetry.attribute(call.span, GenAI.TOOL_CALL_ARGUMENTS, text)
-            description = self._captured(call, "description", call.spec.declaration.description, ())
+            # the same for every call of the tool, so it is redacted once
+            description = self._clean_reason(call.spec.declaration.description)[: self._max_chars]
             self.telemetry.attribute(call.span, GenAI.TOOL_DESCRIPTION, description)
         if self._capture_event:
             self.emit(call, Event.INVOCATION_STARTED, {GenAI.TOOL_CALL_ARGUMENTS: text})

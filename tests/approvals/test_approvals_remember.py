@@ -15,6 +15,7 @@ from urllib.parse import urlencode
 
 import pytest
 from approval_helpers import ARGS, FakeClock, a_request, yes
+from opentelemetry.sdk.trace import Span
 from rich.console import Console
 from typer.testing import CliRunner
 
@@ -266,6 +267,24 @@ def test_a_tenants_grant_does_not_let_whoever_gave_it_approve_their_own_calls(op
     tool.captured.governor.approvals.approver = None
     assert len(tool.ran) == 2
     paused(tool, actor="user:Ada")
+
+
+def test_a_span_that_can_not_tell_the_grant_keeps_no_call_from_running(
+    opened: Callable[..., Tool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = Span.set_attribute
+
+    def refuse(self: Span, key: str, value: Any) -> None:
+        if key == Attr.APPROVAL_GRANT_ID:
+            raise RuntimeError("no such attribute")
+        original(self, key, value)
+
+    tool = opened(FixedApprover(REMEMBER))
+    run(tool)
+    monkeypatch.setattr(Span, "set_attribute", refuse)
+    run(tool)
+    assert len(tool.ran) == 2
+    assert len(tool.captured.governor.approvals.approver.asked) == 1
 
 
 @pytest.mark.parametrize("actor", ["user:ada\u200b", "user:\u00ada da", "user:\u0430d\u0430"])

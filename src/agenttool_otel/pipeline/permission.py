@@ -99,7 +99,7 @@ class Permission:
             target: what it runs.
             session: its session.
         """
-        remembering = Remembering()
+        remembering = Remembering(self._recorder)
         for _ in range(_MAX_ROUNDS):
             if self._hooks is not None:
                 yield from self._hooks.before(call, target, session)

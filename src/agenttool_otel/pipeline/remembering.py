@@ -15,8 +15,9 @@ from agenttool_otel.approvals.grants import questions_of
 from agenttool_otel.approvals.types import Grant, GrantQuery
 from agenttool_otel.effects import FindGrant, UseGrant
 from agenttool_otel.invocation import Invocation
-from agenttool_otel.names import ApprovalStatus, Attr, Behavior, DecisionSource, PolicyMode, ReasonType
+from agenttool_otel.names import ApprovalStatus, Behavior, DecisionSource, PolicyMode, ReasonType
 from agenttool_otel.policy.types import Verdict
+from agenttool_otel.recorder import Recorder
 from agenttool_otel.records.values import digest
 
 __all__ = ["Remembering"]
@@ -40,11 +41,16 @@ class _Found:
 
 
 class Remembering:
-    """What one call makes of remembered approvals, from decision to decision."""
+    """What one call makes of remembered approvals, from decision to decision.
 
-    __slots__ = ("_found", "_refused")
+    Args:
+        recorder: telemetry.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_found", "_recorder", "_refused")
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
         self._found: _Found | None = None
         self._refused = False
 
@@ -142,7 +148,7 @@ class Remembering:
             self._refused = True
             return found.asked
         call.approval_status = ApprovalStatus.APPROVED.value
-        call.span.set_attribute(Attr.APPROVAL_GRANT_ID, found.grant.grant_id)
+        self._recorder.granted(call, found.grant.grant_id)
         return None
 
     def _forget(self, call: Invocation) -> None:
