@@ -14,7 +14,7 @@ STEPS: tuple[tuple[str, ...], ...] = (
         "from agenttool_otel.policy.bundle import default_bundle_path as d; "
         "from agenttool_otel.policy.load import load_bundle as l; "
         "from agenttool_otel.policy.settings_schema import write_settings_schema as w; "
-        "w('policies/schemas/settings/settings.json', l(d()).modules)",
+        "w('docs/policy-settings.schema.json', l(d()).modules)",
     ),
     ("tools/semconv.py", "docs"),
     ("tools/make_boards.py",),

@@ -118,7 +118,14 @@ def test_every_rule_that_the_presets_name_exists() -> None:
 
 
 def test_the_committed_schema_is_current() -> None:
-    written = json.loads(
-        (Path(default_bundle_path()).parent / "policies/schemas/settings/settings.json").read_text("utf-8")
-    )
+    written = json.loads((Path(default_bundle_path()).parent / "docs/policy-settings.schema.json").read_text("utf-8"))
     assert written == settings_schema(rule_names(STOCK.modules))
+
+
+def test_a_preset_of_the_environment_holds_beside_settings_of_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGENTTOOL_POLICY_PRESET", "strict")
+    governor = Governor(policy_data={"agenttool": {"settings": {"network": {"allowed_hosts": ["a.example"]}}}})
+    read = governor.govern(lambda x: x, name="f", read_only=True, access_kinds=[])
+    decision = read.tool.check(x=1).decision
+    assert decision is not None
+    assert decision.reason.rule_ref == "agenttool.rules.roles.not_granted"  # which strict alone enforces

@@ -59,7 +59,18 @@ def test_a_fresh_project_passes_every_check_strictly(project: Path) -> None:
     status, report = run_json("check", project, "--strict", "--json")
     assert status == 0
     assert {check["name"]: check["status"] for check in report["checks"]} == dict.fromkeys(
-        ("builtins: embedded", "builtins: OPA", "load", "tests", "METADATA", "places", "input types"), "passed"
+        (
+            "builtins: embedded",
+            "builtins: OPA",
+            "load",
+            "settings",
+            "tests",
+            "METADATA",
+            "places",
+            "reads",
+            "input types",
+        ),
+        "passed",
     )
 
 

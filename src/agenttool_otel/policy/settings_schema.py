@@ -1,7 +1,7 @@
 """What ``data.agenttool.settings`` may hold, as a JSON Schema: for the check at load, for people and for editors.
 
 The members are those of the stock defaults; a test keeps the two equal. ``make docs`` writes the schema to
-``policies/schemas/settings/settings.json``. Any member may be ``null``, which takes the default away.
+``docs/policy-settings.schema.json``. Any member may be ``null``, which takes the default away.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ def settings_schema(rules: Iterable[str]) -> dict[str, Any]:
 
 
 def write_settings_schema(path: str | Path, modules: Mapping[str, str]) -> None:
-    """Write the schema to a file, as ``policies/schemas/settings/settings.json`` is made.
+    """Write the schema to a file, as ``docs/policy-settings.schema.json`` is made.
 
     Args:
         path: the file.
