@@ -5,12 +5,19 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test test-all lint bench docs servers lock clean help
+# Tests run in random order; `make test SEED=...` repeats an order.
+SEED ?= $(shell date +%s)
+WORKERS ?= 2
+IN_RANDOM_ORDER = -n $(WORKERS) --dist loadfile --random-order --random-order-seed=$(SEED)
+
+.PHONY: demo test test-all test-pythons fuzz lint bench docs servers lock clean help
 
 help:
 	@echo "make demo      set up, and watch an agent's tool calls being decided and traced"
 	@echo "make test      set up, check types and style, run the fast tests"
-	@echo "make test-all  everything, with real servers and kill tests (builds servers once, needs Go)"
+	@echo "make test-all  everything, with real servers, kill tests and the gate of coverage (builds servers once, needs Go)"
+	@echo "make test-pythons  a part of the fast tests on every other CPython from 3.11 on that is here"
+	@echo "make fuzz      random edits of hostile inputs for FUZZ_SECONDS (ten minutes)"
 	@echo "make bench     measure, as ratios in one run"
 	@echo "make servers   build the real servers of the slow tests into .servers (needs Go)"
 	@echo "make docs      regenerate the generated documents and dashboards"
@@ -25,17 +32,26 @@ demo: $(STAMP)
 	$(BIN)/agenttool demo
 
 test: $(STAMP) lint
-	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile
+	@echo "tests in random order: SEED=$(SEED)"
+	$(BIN)/python -m pytest -m "not slow" $(IN_RANDOM_ORDER)
 
 test-all: $(STAMP) servers
-	$(BIN)/python -m pytest -m "slow" -n 2 --dist loadfile
+	$(BIN)/python -m pytest -m "not speed" -n $(WORKERS) --dist loadfile --cov --cov-report=term
+	$(BIN)/python -m pytest -m "speed"
+
+# FUZZ_SECONDS is for all targets together: two minutes in test-all, ten here
+fuzz: $(STAMP)
+	FUZZ_SECONDS=$(or $(FUZZ_SECONDS),600) $(BIN)/python -m pytest -m "" tests/fuzz
+
+test-pythons: $(STAMP)
+	$(BIN)/python tools/pythons.py
 
 lint: $(STAMP)
+	$(BIN)/python tools/check_test_names.py
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/interrogate -q src
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks
@@ -48,9 +64,9 @@ docs: $(STAMP)
 
 lock:
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile pyproject.toml --group dev --extra cli --extra langchain --extra instrument --extra postgres \
-	  --extra object-store --extra cloudevents --extra hyperscan --extra detect-secrets --universal --python-version 3.11 \
+	$(BIN)/uv pip compile pyproject.toml --group dev --extra cli --extra web --extra langchain --extra instrument --extra postgres \
+	  --extra object-store --extra cloudevents --extra opa-server --universal --python-version 3.11 \
 	  --generate-hashes --no-emit-index-url --no-annotate --no-header --quiet -o requirements.lock
 
 clean:
-	rm -rf $(VENV) .servers .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) .venvs .servers .mypy_cache .ruff_cache .hypothesis build dist

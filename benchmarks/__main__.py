@@ -11,15 +11,16 @@ from collections.abc import Callable
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks import matrix
 from benchmarks.call_path import measure
 from benchmarks.peers import PEERS, measure_peer
 from benchmarks.timing import interleaved
 
-PARTS = ("facts_paths_urls", "facts_shell_sql", "redaction", "results", "policy")
+PARTS = ("import_cost", "facts_paths_urls", "facts_shell_sql", "redaction", "results", "policy")
 
 
 def main(arguments: list[str]) -> int:
-    """Measure and print; ``--no-peers`` and ``--no-parts`` leave those tables out."""
+    """Measure and print; ``--no-matrix``, ``--no-parts`` and ``--no-peers`` leave those tables out."""
     console = Console(width=None if sys.stdout.isatty() else 130)
     load = os.getloadavg()[0]
     console.print(
@@ -34,6 +35,8 @@ def main(arguments: list[str]) -> int:
         style = "green" if ratio <= bar else "red"
         bars.add_row(name, f"[{style}]{ratio:.2f} x[/]", f"<= {bar:g} x", times)
     console.print(bars)
+    if "--no-matrix" not in arguments:
+        console.print(matrix.table(matrix.measure(rounds=7, calls=20)))
     if "--no-parts" not in arguments:
         console.print(_parts())
     if "--no-peers" not in arguments:

@@ -133,6 +133,9 @@ def governed(function: Callable[..., Any], *, sampled: bool, cache: bool, decide
                     kept.append(verdict(document))
                 return kept[0]
 
+            async def adecide(self, document: Any) -> Any:
+                return self.decide(document)
+
         governor.decider = Fixed()  # type: ignore[assignment]
     return lambda: call("q")
 

@@ -21,13 +21,13 @@ from opa_program import OpaServer, find_opa
 from policy_inputs import default_of, make_document
 
 from agenttool_otel.facts.types import PathFact
-from agenttool_otel.policy.bundle import default_bundle_path
-from agenttool_otel.policy.bundle_files import bundle_files, write_archive
+from agenttool_otel.policy.bundles.bundle import default_bundle_path
+from agenttool_otel.policy.bundles.bundle_files import bundle_files, write_archive
+from agenttool_otel.policy.bundles.load import load_bundle
 from agenttool_otel.policy.cache import DecisionCache
 from agenttool_otel.policy.decider import Decider
-from agenttool_otel.policy.embedded import EmbeddedEngine
-from agenttool_otel.policy.load import load_bundle
-from agenttool_otel.policy.opa_server import OpaServerEngine
+from agenttool_otel.policy.engines.embedded import EmbeddedEngine
+from agenttool_otel.policy.engines.opa_server import OpaServerEngine
 
 DECISION = "data.agenttool.permission.decision"
 

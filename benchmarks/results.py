@@ -13,15 +13,19 @@ import timeit
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from agenttool_otel.records.values import canonical_bytes, changed_pointers, digest, snapshot, to_json_value
-from agenttool_otel.results.content import content_types_of, map_content
-from agenttool_otel.results.errors import classify, control_flow
-from agenttool_otel.results.persistence import ResultKeeper
-from agenttool_otel.results.preview import preview
-from agenttool_otel.results.size import size_of
+from agenttool_otel.results.content.map_content import content_types_of, map_content
+from agenttool_otel.results.content.preview import preview
+from agenttool_otel.results.content.size import size_of
+from agenttool_otel.results.errors.control_flow import control_flow
+from agenttool_otel.results.errors.mapper import classify
+from agenttool_otel.results.persistence.keeper import ResultKeeper
+from agenttool_otel.results.persistence.strategy import Demand
 from agenttool_otel.results.stores.local import LocalBackend
 from agenttool_otel.results.stores.store import ResultStore
-from agenttool_otel.results.strategy import Demand
+from agenttool_otel.values.canonical import canonical_bytes, digest
+from agenttool_otel.values.conversion import to_json_value
+from agenttool_otel.values.pointers import changed_pointers
+from agenttool_otel.values.snapshot import snapshot
 
 
 def rows() -> Iterator[tuple[str, Callable[[], object]]]:

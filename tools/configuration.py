@@ -9,12 +9,12 @@ from inspect import cleandoc
 from pathlib import Path
 from typing import Any
 
-from agenttool_otel.config import Settings
+from agenttool_otel.context.settings import Settings
 
 TARGET = Path(__file__).resolve().parent.parent / "docs" / "configuration.md"
 HEAD = """# Configuration
 
-Made by `make docs` from `Settings` (config.py); edit the descriptions there.
+Made by `make docs` from `Settings` (context/settings.py); edit the descriptions there.
 
 What code says (`Governor(policy_mode="shadow")`, `configure(...)`) wins over the environment, which wins over the
 default. Names in code that are no setting are refused.

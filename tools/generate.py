@@ -11,11 +11,12 @@ STEPS: tuple[tuple[str, ...], ...] = (
     ("-c", "from agenttool_otel.policy.input_schema import write_input_schema as w; w('policies/schemas/input.json')"),
     (
         "-c",
-        "from agenttool_otel.policy.bundle import default_bundle_path as d; "
-        "from agenttool_otel.policy.load import load_bundle as l; "
-        "from agenttool_otel.policy.settings_schema import write_settings_schema as w; "
+        "from agenttool_otel.policy.bundles.bundle import default_bundle_path as d; "
+        "from agenttool_otel.policy.bundles.load import load_bundle as l; "
+        "from agenttool_otel.policy.bundles.settings_schema import write_settings_schema as w; "
         "w('docs/policy-settings.schema.json', l(d()).modules)",
     ),
+    ("tools/make_names.py",),
     ("tools/semconv.py", "docs"),
     ("tools/make_boards.py",),
     ("tools/configuration.py",),

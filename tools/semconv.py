@@ -36,9 +36,10 @@ GROUP_KEYS: Final = frozenset(
         "metric_name",
         "instrument",
         "unit",
+        "annotations",
     ]
 )
-ATTRIBUTE_KEYS: Final = frozenset(["id", "type", "stability", "brief", "note", "examples"])
+ATTRIBUTE_KEYS: Final = frozenset(["id", "type", "stability", "brief", "note", "examples", "annotations"])
 REFERENCE_KEYS: Final = frozenset(["ref", "requirement_level", "sampling_relevant", "note"])
 
 
@@ -48,7 +49,8 @@ class RegistryError(ValueError):
 
 @dataclass(frozen=True)
 class Attribute:
-    """One attribute: ``type`` is a primitive of weaver's; ``members`` are an enumeration's values."""
+    """One attribute: ``type`` is a primitive of weaver's; ``members`` are an enumeration's values; ``python`` is its
+    constant in names.py where that does not follow from the name."""
 
     name: str
     type: str
@@ -58,6 +60,7 @@ class Attribute:
     note: str
     examples: tuple[Any, ...]
     group: str
+    python: str = ""
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,7 @@ class Signal:
     instrument: str = ""
     unit: str = ""
     sampling_relevant: frozenset[str] = frozenset()
+    python: str = ""
 
 
 @dataclass
@@ -145,8 +149,13 @@ def _add_attributes(registry: Registry, group: Mapping[str, Any]) -> None:
             _require(kind == "boolean" or bool(item.get("examples")), group, f"{name}: no examples")
         registry.attributes[name] = Attribute(
             name, kind, members, item["stability"], item["brief"], item.get("note", ""),
-            tuple(item.get("examples", ())), group["id"],
+            tuple(item.get("examples", ())), group["id"], _python(item),
         )  # fmt: skip
+
+
+def _python(item: Mapping[str, Any]) -> str:
+    """Return the constant of names.py that an annotation states; the others follow from the name."""
+    return str(item.get("annotations", {}).get("python", ""))
 
 
 def _add_signal(registry: Registry, group: Mapping[str, Any]) -> None:
@@ -164,7 +173,9 @@ def _add_signal(registry: Registry, group: Mapping[str, Any]) -> None:
         levels[name] = f"{word}: {level[word]}" if isinstance(level, dict) else level
         if item.get("sampling_relevant"):
             sampling.add(name)
-    shared = {"brief": group["brief"], "note": group.get("note", ""), "attributes": levels}
+    shared = {
+        "brief": group["brief"], "note": group.get("note", ""), "attributes": levels, "python": _python(group),
+    }  # fmt: skip
     if kind == "span":
         _require(group.get("span_kind") in {"internal", "client", "server"}, group, "unknown span kind")
         name = group["id"].removeprefix("span.")

@@ -5,51 +5,93 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest
-from agenttool_otel.config import Settings
-from agenttool_otel.context import AgentContext, agent_context, carry_context, current_context, native_call
-from agenttool_otel.decorators import govern
-from agenttool_otel.errors import (
-    AgentToolError,
-    ApprovalRejected,
-    ApprovalRequired,
-    ConfigurationError,
-    GovernedOutcome,
-    InstanceMissing,
-    PolicyError,
-    PolicyLoadError,
-    ResultRequired,
-    ToolBlocked,
-    ToolDenied,
-    ToolInputInvalid,
-    ToolTimeout,
-    UnknownTool,
-)
-from agenttool_otel.governor import Governor, aresume, configure, default_governor, resume
-from agenttool_otel.names import SCHEMA_VERSION, Behavior, ErrorClass
-from agenttool_otel.policy.preflight import Preflight
-from agenttool_otel.records import PermissionDecision, ToolDeclaration, ToolError, ToolResult
-from agenttool_otel.telemetry import TelemetrySettings
-from agenttool_otel.tool import GovernedTool
-
 if TYPE_CHECKING:
-    from agenttool_otel.approvals.approvers import CallbackApprover, ConsoleApprover
-    from agenttool_otel.approvals.store import ApprovalStore
-    from agenttool_otel.errors import ApprovalConflict
+    from agenttool_otel.approvals.approvers import CallbackApprover
+    from agenttool_otel.approvals.console import ConsoleApprover
+    from agenttool_otel.approvals.store.store import ApprovalStore
+    from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest
+    from agenttool_otel.call.tool import GovernedTool
+    from agenttool_otel.context.context import AgentContext, agent_context, carry_context, current_context, native_call
+    from agenttool_otel.context.settings import Settings
+    from agenttool_otel.errors import (
+        AgentToolError,
+        ApprovalConflict,
+        ApprovalRejected,
+        ApprovalRequired,
+        ConfigurationError,
+        GovernedOutcome,
+        InstanceMissing,
+        PolicyError,
+        PolicyLoadError,
+        ResultRequired,
+        ToolBlocked,
+        ToolDenied,
+        ToolInputInvalid,
+        ToolTimeout,
+        UnknownTool,
+    )
+    from agenttool_otel.govern.decorators import govern
+    from agenttool_otel.govern.governor import Governor, aresume, configure, default_governor, resume
     from agenttool_otel.hooks import Hooks
-    from agenttool_otel.integrations.langchain_agents import AgentToolMiddleware as AgentToolMiddleware
-    from agenttool_otel.policy.load import load_bundle
+    from agenttool_otel.integrations.langchain.agents import AgentToolMiddleware as AgentToolMiddleware
+    from agenttool_otel.names import SCHEMA_VERSION, Behavior, ErrorClass
+    from agenttool_otel.policy.bundles.load import load_bundle
+    from agenttool_otel.policy.preflight import Preflight
+    from agenttool_otel.records import PermissionDecision, ToolDeclaration, ToolError, ToolResult
+    from agenttool_otel.telemetry import TelemetrySettings
 
-_LATER = {
-    "AgentToolMiddleware": "agenttool_otel.integrations.langchain_agents",
-    "ApprovalConflict": "agenttool_otel.errors",
-    "ApprovalStore": "agenttool_otel.approvals.store",
-    "CallbackApprover": "agenttool_otel.approvals.approvers",
-    "ConsoleApprover": "agenttool_otel.approvals.approvers",
-    "Hooks": "agenttool_otel.hooks",
-    "load_bundle": "agenttool_otel.policy.load",
+importlib.import_module(f"{__name__}.govern")
+globals().pop("govern")  # a package's first import sets its name here: from now on it is that of the function
+
+_MODULES = {
+    "AgentContext": "context.context",
+    "AgentToolError": "errors",
+    "AgentToolMiddleware": "integrations.langchain.agents",
+    "ApprovalAnswer": "approvals.types",
+    "ApprovalConflict": "errors",
+    "ApprovalRejected": "errors",
+    "ApprovalRequest": "approvals.types",
+    "ApprovalRequired": "errors",
+    "ApprovalStore": "approvals.store.store",
+    "Behavior": "names",
+    "CallbackApprover": "approvals.approvers",
+    "ConfigurationError": "errors",
+    "ConsoleApprover": "approvals.console",
+    "ErrorClass": "names",
+    "GovernedOutcome": "errors",
+    "GovernedTool": "call.tool",
+    "Governor": "govern.governor",
+    "Hooks": "hooks",
+    "InstanceMissing": "errors",
+    "PermissionDecision": "records",
+    "PolicyError": "errors",
+    "PolicyLoadError": "errors",
+    "Preflight": "policy.preflight",
+    "ResultRequired": "errors",
+    "SCHEMA_VERSION": "names",
+    "Settings": "context.settings",
+    "TelemetrySettings": "telemetry",
+    "ToolBlocked": "errors",
+    "ToolDeclaration": "records",
+    "ToolDenied": "errors",
+    "ToolError": "records",
+    "ToolInputInvalid": "errors",
+    "ToolResult": "records",
+    "ToolTimeout": "errors",
+    "UnknownTool": "errors",
+    "agent_context": "context.context",
+    "aresume": "govern.governor",
+    "carry_context": "context.context",
+    "configure": "govern.governor",
+    "current_context": "context.context",
+    "default_governor": "govern.governor",
+    "govern": "govern.decorators",
+    "load_bundle": "policy.bundles.load",
+    "native_call": "context.context",
+    "resume": "govern.governor",
 }
-"""Names that are imported when somebody asks for them: one needs LangChain, the others not every program."""
+"""Where each public name is: a module is imported when somebody asks for one of its names, so that a program pays for
+what it uses alone."""
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -100,9 +142,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LATER:
-        return getattr(importlib.import_module(_LATER[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

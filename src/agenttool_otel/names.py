@@ -3,8 +3,8 @@
 Attributes, events, metrics, error classes, states and environment variables: whatever a trace, a metric, a policy
 input, a record or a person's dashboard may match on is spelt here once, and nowhere else. The words come from Agent
 Tool v0.2.0 (the *standard* below), from the OpenTelemetry semantic conventions for generative AI, or, under
-``agenttool.*``, from this package where neither has one. ``semconv/`` describes the same names for machines; a test
-keeps the two equal.
+``agenttool.*``, from this package where neither has one. Attributes, events and metrics are written from ``semconv/``,
+which says what each means; the vocabularies are kept here, and a test holds the enumerations of ``semconv/`` to them.
 """
 
 from __future__ import annotations
@@ -22,12 +22,10 @@ EVENT_SOURCE: Final = "agenttool-otel"
 """Default ``source`` of a tool_event envelope (standard, event schema)."""
 
 
-# --- states and vocabularies of the standard ------------------------------------------------------------------------
+# --- states and vocabularies of the standard: the section of the same name says what each word means -----------------
 
 
 class Behavior(StrEnum):
-    """What a permission decision says (standard, "Permission decisions")."""
-
     ALLOW = "allow"
     ASK = "ask"
     DENY = "deny"
@@ -61,8 +59,6 @@ class PolicyMode(StrEnum):
 
 
 class ReasonType(StrEnum):
-    """Kinds of decision reasons (standard, "Decision reasons")."""
-
     RULE = "rule"
     MODE = "mode"
     POLICY = "policy"
@@ -75,19 +71,6 @@ class ReasonType(StrEnum):
     ASYNC_AGENT = "async_agent"
     SUBCOMMAND_RESULTS = "subcommand_results"
     OTHER = "other"
-
-
-class RuleSource(StrEnum):
-    """Where a permission rule came from (standard, "Rule sources")."""
-
-    USER_SETTINGS = "user_settings"
-    PROJECT_SETTINGS = "project_settings"
-    LOCAL_SETTINGS = "local_settings"
-    FLAG_SETTINGS = "flag_settings"
-    POLICY_SETTINGS = "policy_settings"
-    CLI_ARG = "cli_arg"
-    COMMAND = "command"
-    SESSION = "session"
 
 
 class ErrorClass(StrEnum):
@@ -124,8 +107,6 @@ class ErrorClass(StrEnum):
 
 
 class Recoverability(StrEnum):
-    """What a caller has to do before a retry can succeed (standard, "Errors and retries", retry guidance)."""
-
     RETRY_SAFE = "retry_safe"
     RETRY_LATER = "retry_later"
     CHANGE_ARGUMENTS = "change_arguments"
@@ -139,8 +120,6 @@ class Recoverability(StrEnum):
 
 
 class InvocationStatus(StrEnum):
-    """The states of an invocation (standard, "Invocation lifecycle")."""
-
     PLANNED = "planned"
     SELECTED = "selected"
     SCHEMA_PARSE_FAILED = "schema_parse_failed"
@@ -164,8 +143,6 @@ class InvocationStatus(StrEnum):
 
 
 class Phase(StrEnum):
-    """The pipeline contract's twelve phases."""
-
     RESOLVE_TOOL = "resolve_tool"
     PARSE_SCHEMA = "parse_schema"
     VALIDATE_VALUES = "validate_values"
@@ -198,8 +175,6 @@ class ResultStatus(StrEnum):
 
 
 class ContentType(StrEnum):
-    """Content classes of a result (standard, "Content classes")."""
-
     TEXT = "text"
     STRUCTURED_CONTENT = "structured_content"
     IMAGE = "image"
@@ -216,8 +191,6 @@ class ContentType(StrEnum):
 
 
 class RedactionState(StrEnum):
-    """What redaction did to a record."""
-
     NONE = "none"
     REDACTED = "redacted"
     DROPPED = "dropped"
@@ -225,8 +198,6 @@ class RedactionState(StrEnum):
 
 
 class PersistenceStrategy(StrEnum):
-    """How a result's bytes are kept (standard, "Persistence decision")."""
-
     INLINE = "inline"
     PREVIEW_AND_PERSIST = "preview_and_persist"
     REF_ONLY = "ref_only"
@@ -236,8 +207,6 @@ class PersistenceStrategy(StrEnum):
 
 
 class ToolKind(StrEnum):
-    """Initial ``tool_kind`` values of the standard."""
-
     FUNCTION = "function"
     MCP_TOOL = "mcp_tool"
     OPENAPI_OPERATION = "openapi_operation"
@@ -258,8 +227,6 @@ class ToolKind(StrEnum):
 
 
 class Lifecycle(StrEnum):
-    """Lifecycle states of a declaration (standard, "Lifecycle")."""
-
     DRAFT = "draft"
     AVAILABLE = "available"
     DISABLED = "disabled"
@@ -270,8 +237,6 @@ class Lifecycle(StrEnum):
 
 
 class ExecutionKind(StrEnum):
-    """Initial execution kinds (standard, "Execution kinds")."""
-
     MCP_SERVER = "mcp_server"
     HTTP_API = "http_api"
     NATIVE_APP = "native_app"
@@ -285,8 +250,6 @@ class ExecutionKind(StrEnum):
 
 
 class RiskLevel(StrEnum):
-    """Risk levels of a permission profile."""
-
     LOW = "low"
     MEDIUM = "medium"
     HIGH = "high"
@@ -294,8 +257,6 @@ class RiskLevel(StrEnum):
 
 
 class AccessKind(StrEnum):
-    """Access kinds of a permission profile (standard, "Permission profile")."""
-
     FILE_READ = "file_read"
     FILE_WRITE = "file_write"
     NETWORK = "network"
@@ -307,8 +268,6 @@ class AccessKind(StrEnum):
 
 
 class WriteEffect(StrEnum):
-    """Write effects of a permission profile."""
-
     NONE = "none"
     LOCAL_DRAFT = "local_draft"
     LOCAL_PERSISTENT = "local_persistent"
@@ -317,8 +276,6 @@ class WriteEffect(StrEnum):
 
 
 class SchemaVisibility(StrEnum):
-    """Who may see a tool's schema."""
-
     LOADED = "loaded"
     DEFERRED = "deferred"
     INTERNAL = "internal"
@@ -326,8 +283,6 @@ class SchemaVisibility(StrEnum):
 
 
 class LoadingState(StrEnum):
-    """Loading states of a deferred tool (standard, "Loading states")."""
-
     LOADED = "loaded"
     DEFERRED = "deferred"
     DISCOVERABLE = "discoverable"
@@ -335,22 +290,7 @@ class LoadingState(StrEnum):
     UNAVAILABLE = "unavailable"
 
 
-class BlockReason(StrEnum):
-    """Machine-readable reasons of a blocked or excluded tool (standard, "Tool surface")."""
-
-    POLICY_BLOCKED = "policy_blocked"
-    CREDENTIAL_MISSING = "credential_missing"
-    SETUP_REQUIRED = "setup_required"
-    MODEL_UNSUPPORTED = "model_unsupported"
-    RECURSIVE_TOOL_FORBIDDEN = "recursive_tool_forbidden"
-    ROLE_NOT_ALLOWED = "role_not_allowed"
-    FEATURE_DISABLED = "feature_disabled"
-    DEFERRED_UNTIL_DISCOVERED = "deferred_until_discovered"
-
-
 class SurfaceScope(StrEnum):
-    """Scopes of a tool surface (standard, "Tool Surface")."""
-
     TURN = "turn"
     TASK = "task"
     SESSION = "session"
@@ -363,8 +303,6 @@ class SurfaceScope(StrEnum):
 
 
 class HookEvent(StrEnum):
-    """The six hook kinds (standard, "Hook events")."""
-
     PRE_TOOL_USE = "pre_tool_use"
     POST_TOOL_USE = "post_tool_use"
     POST_TOOL_USE_FAILURE = "post_tool_use_failure"
@@ -374,8 +312,6 @@ class HookEvent(StrEnum):
 
 
 class MutationSource(StrEnum):
-    """Who changed an input (standard, "Mutation rule")."""
-
     HOOK = "hook"
     PERMISSION_PROMPT = "permission_prompt"
     ADAPTER = "adapter"
@@ -384,8 +320,6 @@ class MutationSource(StrEnum):
 
 
 class ArgumentMode(StrEnum):
-    """How a tool takes its arguments (standard, "Input contract")."""
-
     JSON = "json"
     TEXT = "text"
     FILE = "file"
@@ -434,8 +368,6 @@ class ContextModifierPolicy(StrEnum):
 
 
 class ProgressStatus(StrEnum):
-    """States of a progress record (standard, "Progress classes")."""
-
     QUEUED = "queued"
     STARTED = "started"
     RUNNING = "running"
@@ -488,6 +420,7 @@ class ApprovalConflictReason(StrEnum):
     SESSION = "session"
     TOOL = "tool"
     DECLARATION = "declaration"
+    PLACES = "places"
     POLICY_REVISION = "policy_revision"
     NOT_ANSWERED = "not_answered"
     ALREADY_ANSWERED = "already_answered"
@@ -508,8 +441,6 @@ class ApprovalConflictReason(StrEnum):
 
 
 class ApprovalLogKind(StrEnum):
-    """Kinds of entries in the approval store's evidence log."""
-
     CREATED = "created"
     CREATE_REFUSED = "create_refused"
     ANSWERED = "answered"
@@ -527,6 +458,10 @@ class ApprovalLogKind(StrEnum):
     RESULT_REQUIRED = "result_required"
     RESULT_COMPLETED = "result_completed"
     RESULT_INTERRUPTED = "result_interrupted"
+    CLAIM_EXTENDED = "claim_extended"
+    CLAIM_TAKEN_OVER = "claim_taken_over"
+    EXPIRY_REPORTED = "expiry_reported"
+    KEY_ROTATED = "key_rotated"
 
 
 class RequiredStatus(StrEnum):
@@ -549,11 +484,8 @@ class EntryPoint(StrEnum):
 
 
 class EngineName(StrEnum):
-    """Values of ``agenttool.policy.engine``."""
-
     EMBEDDED = "embedded"
     OPA_SERVER = "opa_server"
-    OPA_INPROCESS = "opa_inprocess"
     NONE = "none"
 
 
@@ -665,8 +597,11 @@ OPERATION_EXECUTE_TOOL: Final = "execute_tool"
 """``gen_ai.operation.name`` and the first word of the span's name."""
 
 
+# --- generated from semconv/ by `make docs`; edit there ---------------------------------------------------------------
+
+
 class GenAI:
-    """Attribute names of the OpenTelemetry GenAI conventions that a tool span uses (all in Development there)."""
+    """Attributes of OpenTelemetry's GenAI conventions that a tool span uses."""
 
     OPERATION_NAME: Final = "gen_ai.operation.name"
     TOOL_NAME: Final = "gen_ai.tool.name"
@@ -683,23 +618,46 @@ class GenAI:
 class Exc:
     """The event of a tool's own exception (OpenTelemetry, "recording errors"); the message only where captured."""
 
-    EVENT: Final = "exception"
     TYPE: Final = "exception.type"
     MESSAGE: Final = "exception.message"
+    EVENT: Final = "exception"
 
 
 class Attr:
-    """Span attributes of this package: flat primitives, because that is what backends can search and group by."""
+    """Attributes of spans and events: flat primitives, because backends can search and group by those alone."""
 
-    SCHEMA_VERSION: Final = "agenttool.schema_version"
-    TOOL_ID: Final = "agenttool.tool.id"
-    TOOL_NAMESPACE: Final = "agenttool.tool.namespace"
-    TOOL_KIND: Final = "agenttool.tool.kind"
-    TOOL_RISK_LEVEL: Final = "agenttool.tool.risk_level"
+    APPROVAL_STATUS: Final = "agenttool.approval.status"
+    APPROVAL_ID: Final = "agenttool.approval.id"
+    APPROVAL_GRANT_ID: Final = "agenttool.approval.grant_id"
+    APPROVAL_WAIT: Final = "agenttool.approval.wait_s"
+    ERROR_CODE: Final = "agenttool.error.code"
+    ERROR_RECOVERABILITY: Final = "agenttool.error.recoverability"
+    ERROR_NATIVE_TYPE: Final = "agenttool.error.native_type"
+    HOOK_ID: Final = "agenttool.hook.id"
+    HOOK_EVENT: Final = "agenttool.hook.event"
+    HOOK_OUTPUTS: Final = "agenttool.hook.outputs"
+    HOOK_ERROR: Final = "agenttool.hook.error"
+    MUTATION_ID: Final = "agenttool.mutation.id"
+    MUTATION_SOURCE: Final = "agenttool.mutation.source"
+    MUTATION_SOURCE_REF: Final = "agenttool.mutation.source_ref"
+    MUTATION_CHANGED_FIELDS: Final = "agenttool.mutation.changed_fields"
+    MUTATION_DIGEST_FROM: Final = "agenttool.mutation.digest.from"
+    MUTATION_DIGEST_TO: Final = "agenttool.mutation.digest.to"
     INVOCATION_ID: Final = "agenttool.invocation.id"
     INVOCATION_STATUS: Final = "agenttool.invocation.status"
     INVOCATION_ATTEMPTS: Final = "agenttool.invocation.attempts"
+    INVOCATION_RUN_SECONDS: Final = "agenttool.invocation.run_s"
     INVOCATION_RESUMED: Final = "agenttool.invocation.resumed"
+    ABORT_REASON: Final = "agenttool.abort_reason"
+    PHASE: Final = "agenttool.phase"
+    PROGRESS_SEQUENCE: Final = "agenttool.progress.sequence"
+    PROGRESS_STATUS: Final = "agenttool.progress.status"
+    PROGRESS_PERCENT: Final = "agenttool.progress.percent"
+    ATTEMPT_NUMBER: Final = "agenttool.attempt.number"
+    ATTEMPT_DELAY: Final = "agenttool.attempt.delay_s"
+    SESSION_ID: Final = "agenttool.session.id"
+    ACTOR_ID: Final = "agenttool.actor.id"
+    TENANT_ID: Final = "agenttool.tenant.id"
     PERMISSION_BEHAVIOR: Final = "agenttool.permission.behavior"
     PERMISSION_OUTCOME: Final = "agenttool.permission.outcome"
     PERMISSION_MODE: Final = "agenttool.permission.mode"
@@ -712,19 +670,16 @@ class Attr:
     PERMISSION_SHADOW_BEHAVIOR: Final = "agenttool.permission.shadow.behavior"
     PERMISSION_SHADOW_RULE: Final = "agenttool.permission.shadow.rule"
     PERMISSION_FAIL_CLOSED: Final = "agenttool.permission.fail_closed.cause"
+    PERMISSION_BLOCKED_ARGUMENT: Final = "agenttool.permission.blocked.argument"
+    PERMISSION_BLOCKED_PATH: Final = "agenttool.permission.blocked.path"
     PERMISSION_DURATION: Final = "agenttool.permission.duration_s"
     POLICY_ENGINE: Final = "agenttool.policy.engine"
     POLICY_REVISION: Final = "agenttool.policy.revision"
     POLICY_CACHED: Final = "agenttool.policy.cached"
-    POLICY_ENTRY_POINT: Final = "agenttool.policy.entry_point"
     POLICY_OPA_DECISION_ID: Final = "agenttool.policy.opa.decision_id"
-    APPROVAL_STATUS: Final = "agenttool.approval.status"
-    APPROVAL_ID: Final = "agenttool.approval.id"
-    APPROVAL_WAIT: Final = "agenttool.approval.wait_s"
-    APPROVAL_GRANT_ID: Final = "agenttool.approval.grant_id"
     REDACTION_STATE: Final = "agenttool.redaction.state"
     REDACTION_COUNT: Final = "agenttool.redaction.count"
-    REDACTION_KIND: Final = "agenttool.redaction.kinds"  # a list; the metric's label of one kind is in Label
+    REDACTION_KIND: Final = "agenttool.redaction.kinds"
     REDACTION_POINTERS: Final = "agenttool.redaction.pointers"
     REDACTION_RULES: Final = "agenttool.redaction.rules"
     REDACTION_TARGET: Final = "agenttool.redaction.target"
@@ -732,41 +687,30 @@ class Attr:
     RESULT_STATUS: Final = "agenttool.result.status"
     RESULT_PERSISTENCE: Final = "agenttool.result.persistence"
     RESULT_ITEMS: Final = "agenttool.result.items"
-    RESULT_CONTENT_TYPES: Final = "agenttool.result.content_types"
     RESULT_PREVIEW_SIZE_BYTES: Final = "agenttool.result.preview_size_bytes"
     RESULT_REF: Final = "agenttool.result.ref"
     RESULT_DIGEST: Final = "agenttool.result.digest"
     RESULT_REASON: Final = "agenttool.result.reason"
-    SESSION_ID: Final = "agenttool.session.id"
-    ACTOR_ID: Final = "agenttool.actor.id"
-    TENANT_ID: Final = "agenttool.tenant.id"
-    ABORT_REASON: Final = "agenttool.abort_reason"
-    ERROR_CODE: Final = "agenttool.error.code"
-    ERROR_RECOVERABILITY: Final = "agenttool.error.recoverability"
-    ERROR_NATIVE_TYPE: Final = "agenttool.error.native_type"
-    ERROR_MESSAGE: Final = "agenttool.error.message"
-    HOOK_ID: Final = "agenttool.hook.id"
-    HOOK_EVENT: Final = "agenttool.hook.event"
-    HOOK_OUTPUTS: Final = "agenttool.hook.outputs"
-    HOOK_ERROR: Final = "agenttool.hook.error"
-    MUTATION_ID: Final = "agenttool.mutation.id"
-    MUTATION_SOURCE: Final = "agenttool.mutation.source"
-    MUTATION_SOURCE_REF: Final = "agenttool.mutation.source_ref"
-    MUTATION_CHANGED_FIELDS: Final = "agenttool.mutation.changed_fields"
-    MUTATION_DIGEST_FROM: Final = "agenttool.mutation.digest.from"
-    MUTATION_DIGEST_TO: Final = "agenttool.mutation.digest.to"
-    PHASE: Final = "agenttool.phase"
-    PROGRESS_SEQUENCE: Final = "agenttool.progress.sequence"
-    PROGRESS_STATUS: Final = "agenttool.progress.status"
-    PROGRESS_PERCENT: Final = "agenttool.progress.percent"
-    ATTEMPT_NUMBER: Final = "agenttool.attempt.number"
-    ATTEMPT_DELAY: Final = "agenttool.attempt.delay_s"
+    SCHEMA_VERSION: Final = "agenttool.schema_version"
+    TOOL_ID: Final = "agenttool.tool.id"
+    TOOL_NAMESPACE: Final = "agenttool.tool.namespace"
+    TOOL_KIND: Final = "agenttool.tool.kind"
+    TOOL_RISK_LEVEL: Final = "agenttool.tool.risk_level"
     SURFACE_ID: Final = "agenttool.surface.id"
-    EVENT_ID: Final = "agenttool.event.id"
+
+
+class Label:
+    """Metric labels that are no span attributes; never an id, a digest or a message."""
+
+    CACHE_RESULT: Final = "agenttool.policy.cache.result"
+    RELOAD_RESULT: Final = "agenttool.policy.reload.result"
+    REDACTION_KIND: Final = "agenttool.redaction.kind"
+    STORE: Final = "agenttool.persistence.store"
+    SIGNAL: Final = "agenttool.telemetry.signal"
 
 
 class Event:
-    """Event classes (standard, "Event classes"), and the few of this package's own at the end."""
+    """Event classes of the standard, and this package's own in its style."""
 
     DECLARED: Final = "tool.declared"
     SURFACE_CREATED: Final = "tool.surface.created"
@@ -795,7 +739,6 @@ class Event:
     INVOCATION_TIMED_OUT: Final = "tool.invocation.timed_out"
     RESULT_CREATED: Final = "tool.result.created"
     RESULT_REDACTED: Final = "tool.result.redacted"
-    # this package's own, in the standard's style
     INPUT_MUTATED: Final = "tool.input.mutated"
     ARGUMENTS_REDACTED: Final = "tool.arguments.redacted"
     APPROVAL_REQUESTED: Final = "tool.approval.requested"
@@ -808,7 +751,7 @@ class Event:
 
 
 class Metric:
-    """Metric names; the first is OpenTelemetry's, the others are this package's."""
+    """Metric names."""
 
     DURATION: Final = "gen_ai.execute_tool.duration"
     DECISIONS: Final = "agenttool.permission.decisions"
@@ -826,20 +769,11 @@ class Metric:
     TELEMETRY_DROPPED: Final = "agenttool.telemetry.dropped"
 
 
-class Label:
-    """Metric labels that are not span attributes; never an id, a digest or a message."""
-
-    CACHE_RESULT: Final = "agenttool.policy.cache.result"
-    RELOAD_RESULT: Final = "agenttool.policy.reload.result"
-    REDACTION_KIND: Final = "agenttool.redaction.kind"
-    FAIL_CLOSED_CAUSE: Final = "agenttool.permission.fail_closed.cause"
-    STORE: Final = "agenttool.persistence.store"
-    SIGNAL: Final = "agenttool.telemetry.signal"
-    DROP_REASON: Final = "agenttool.telemetry.drop_reason"
+# --- end of what is generated ----------------------------------------------------------------------------------------
 
 
 class Env:
-    """Environment variables that the package reads (config.py documents each)."""
+    """Environment variables that the package reads (context/settings.py documents each)."""
 
     PREFIX: Final = "AGENTTOOL_"
     CAPTURE_CONTENT: Final = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest
 from agenttool_otel.errors import PolicyEvaluationError
-from agenttool_otel.governor import Governor
+from agenttool_otel.govern.governor import Governor
 from agenttool_otel.names import Behavior, EntryPoint, FailClosedCause
 from agenttool_otel.policy.types import EngineAnswer, EngineCapabilities, PolicyInput
 from agenttool_otel.records import ToolEvent
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
     from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
     from opentelemetry.sdk.trace.sampling import Sampler
-
-__all__ = ["Capture", "FixedApprover", "StaticEngine", "capture", "decision"]
 
 
 def decision(behavior: str | Behavior, **fields: Any) -> dict[str, Any]:

@@ -13,9 +13,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from agenttool_otel.approvals.digests import args_digest
+from sqlalchemy import select
+
+from agenttool_otel.approvals.store.digests import args_digest
+from agenttool_otel.approvals.store.schema import requests
+from agenttool_otel.approvals.store.store import ApprovalStore
 from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest
-from agenttool_otel.records.ids import new_id
+from agenttool_otel.names import ApprovalLogKind
+from agenttool_otel.values.ids import new_id
 
 ARGS = {"path": "notes.txt", "content": "hello"}
 
@@ -76,6 +81,14 @@ def bindings(request: ApprovalRequest, **changes: Any) -> dict[str, Any]:
         "policy_revision_seen": request.policy_revision,
         **changes,
     }
+
+
+def held_by(store: ApprovalStore, owner: str, request_id: str | None = None) -> None:
+    """Make another process the holder of the store's claims, as if it had taken them over."""
+    with store._db.write() as tx:
+        for row in tx.connection.execute(select(requests).where(requests.c.claim_id.is_not(None))).all():
+            if request_id in {None, row.request_id}:
+                tx.update(requests, row, {"claim_owner": owner}, ApprovalLogKind.CLAIM_TAKEN_OVER, row.request_id)
 
 
 def postgres_binaries() -> Path | None:

@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from approval_helpers import ARGS, a_request, bindings, no, yes
 
-from agenttool_otel.approvals.store import ApprovalStore
+from agenttool_otel.approvals.store.store import ApprovalStore
 from agenttool_otel.errors import ApprovalConflict
 from agenttool_otel.names import ApprovalStatus as Status
 
@@ -27,7 +27,7 @@ def here(step: str) -> None:
 
 def die_at(url: str, key: str, step: str, ran: str, invocation: str) -> None:
     """Walk from the ask to the result, and stop at one step; the "tool" appends a line to a file."""
-    store = ApprovalStore(url, key=key)
+    store = ApprovalStore(url, key=key, max_pending_per_session=0)
     inside, _, point = step.partition(":")
     if point == "before_commit":
         real = store._db.write
@@ -70,7 +70,7 @@ def die_at(url: str, key: str, step: str, ran: str, invocation: str) -> None:
 def work(url: str, key: str, seed: str, count: str, ran: str) -> None:
     """Answer requests of everybody in random order and resume whatever is approved, until all are settled."""
     chance = random.Random(int(seed))
-    store = ApprovalStore(url, key=key, timeout=30)
+    store = ApprovalStore(url, key=key, timeout=30, max_pending_per_session=0)
     mine = [store.create(a_request(invocation_id=f"inv_{seed}_{n}", ttl=3600), ARGS) for n in range(int(count))]
     print("asked", flush=True)
     sys.stdin.readline()
@@ -95,7 +95,7 @@ def work(url: str, key: str, seed: str, count: str, ran: str) -> None:
 
 def race(url: str, key: str, invocation: str) -> None:
     """Resume one invocation as soon as told; say whether it was ours."""
-    store = ApprovalStore(url, key=key, timeout=30)
+    store = ApprovalStore(url, key=key, timeout=30, max_pending_per_session=0)
     request = store.by_invocation(invocation)
     assert request is not None
     assert request.status is Status.APPROVED

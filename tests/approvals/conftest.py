@@ -11,8 +11,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from approval_helpers import FakeClock, postgres_binaries, running_postgres
 
-from agenttool_otel.approvals.sealing import generate_key
-from agenttool_otel.approvals.store import ApprovalStore
+from agenttool_otel.approvals.store.sealing import generate_key
+from agenttool_otel.approvals.store.store import ApprovalStore
 
 KEY = generate_key()
 

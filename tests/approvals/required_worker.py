@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 from agenttool_otel import ApprovalAnswer, agent_context
-from agenttool_otel.approvals.store import ApprovalStore
+from agenttool_otel.approvals.store.store import ApprovalStore
 from agenttool_otel.errors import InvocationConflict
 from agenttool_otel.testing import Capture, FixedApprover, StaticEngine, capture
 

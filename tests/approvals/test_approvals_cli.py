@@ -18,7 +18,7 @@ import pytest
 from approval_helpers import ARGS, a_request, no, yes
 from typer.testing import CliRunner
 
-from agenttool_otel.approvals.store import ApprovalStore
+from agenttool_otel.approvals.store.store import ApprovalStore
 from agenttool_otel.cli.approvals import EXIT_CODES, app
 from agenttool_otel.names import ApprovalStatus as Status
 
@@ -65,7 +65,7 @@ def test_a_request_is_shown_by_its_id_or_its_invocations(store: ApprovalStore) -
     assert run("show", "appr_none").exit_code == EXIT_CODES["not_found"]
 
 
-def test_a_request_is_found_by_the_start_of_its_id_unless_that_is_ambiguous(store: ApprovalStore) -> None:
+def test_a_request_is_found_by_an_unambiguous_start_of_its_id(store: ApprovalStore) -> None:
     one, two = (store.create(a_request(), ARGS) for _ in range(2))
     same = next(n for n in range(len(one.request_id)) if one.request_id[n] != two.request_id[n])
     start = one.request_id[: max(8, same + 1)]
@@ -105,7 +105,7 @@ def test_a_request_is_approved_and_rejected(store: ApprovalStore) -> None:
     assert store.get(two.request_id).answer_reason == "no need"
 
 
-def test_arguments_are_edited_from_a_file_and_from_standard_input(store: ApprovalStore, tmp_path: Path) -> None:
+def test_arguments_are_edited_from_a_file_and_standard_input(store: ApprovalStore, tmp_path: Path) -> None:
     edited = {"path": "other.txt", "content": "hello"}
     file = tmp_path / "edit.json"
     file.write_text(json.dumps(edited))
@@ -181,13 +181,26 @@ def test_the_evidence_is_verified(store: ApprovalStore) -> None:
     assert run("verify").exit_code == 0
     assert json.loads(run("verify", "--json").output)["entries"] == 1
     with store._db.write() as tx:
-        from agenttool_otel.approvals.schema import log
+        from agenttool_otel.approvals.store.schema import log
 
         tx.connection.execute(log.update().values(request_id="forged"))
     result = run("verify")
     assert result.exit_code == EXIT_CODES["store_error"]
     assert "broken at entry 1" in result.output
     assert request.request_id
+
+
+def test_the_key_is_changed_and_the_log_goes_on_from_its_anchor(store: ApprovalStore, path: Path) -> None:
+    request = store.create(a_request(), ARGS)
+    result = run("rotate-key")
+    assert result.exit_code == 0, result.output
+    anchor = result.output.split()[-1]
+    assert run("verify", "--anchor", anchor).exit_code == 0
+    assert run("verify", "--anchor", "1:" + "0" * 64).exit_code == EXIT_CODES["store_error"]
+    assert run("verify", "--anchor", "nonsense").exit_code == EXIT_CODES["usage"]
+    assert run("show", request.request_id).exit_code == 0
+    assert run("rotate-key", "--new-key-file", str(path.parent / "new.key")).exit_code == 0
+    assert run("show", request.request_id).exit_code == 0
 
 
 def test_serve_prints_the_link_and_serves_until_interrupted(store: ApprovalStore, path: Path) -> None:
@@ -216,3 +229,17 @@ def test_serve_prints_the_link_and_serves_until_interrupted(store: ApprovalStore
     process.send_signal(signal.SIGINT)
     assert process.wait(15) == 0
     process.stderr.close()
+
+
+def test_serve_without_its_extra_says_which_is_missing(store: ApprovalStore, path: Path) -> None:
+    code = "import sys; sys.modules['starlette'] = None\nfrom agenttool_otel.cli.approvals import app; app()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "serve", "--port", "0"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "AGENTTOOL_APPROVALS_URL": str(path)},
+    )
+    assert done.returncode == EXIT_CODES["usage"]
+    assert "pip install 'agenttool-otel[web]'" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -15,17 +14,15 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from typer.testing import CliRunner
 
 from agenttool_otel import ApprovalRequired
-from agenttool_otel.approvals.store import ApprovalStore
+from agenttool_otel.approvals.store.store import ApprovalStore
+from agenttool_otel.call.expire import close_call, close_expired
 from agenttool_otel.cli import endings as endings_module
 from agenttool_otel.cli.approvals import app
-from agenttool_otel.closing import close_call, close_expired
 from agenttool_otel.errors import ApprovalExpired
 from agenttool_otel.testing import StaticEngine, capture
 
 
-def test_a_rejection_on_the_command_line_leaves_the_end_of_the_call(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_rejection_on_the_command_line_ends_the_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     url = f"sqlite:///{tmp_path / 'approvals.db'}"
     with capture(policy=StaticEngine("ask"), approvals=url) as captured:
         with pytest.raises(ApprovalRequired) as asked:
@@ -64,9 +61,7 @@ READERS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_an_expired_call_leaves_its_end_once_whoever_saw_it_expire_first(
-    tmp_path: Path, clock: FakeClock, reader: str
-) -> None:
+def test_an_expired_call_ends_once_whoever_saw_it_first(tmp_path: Path, clock: FakeClock, reader: str) -> None:
     def opened() -> ApprovalStore:
         return ApprovalStore(tmp_path / "approvals.db", clock=clock, ticks=clock.ticks)
 
@@ -82,7 +77,7 @@ def test_an_expired_call_leaves_its_end_once_whoever_saw_it_expire_first(
         assert captured.span.attributes is not None
         assert captured.span.attributes["agenttool.approval.status"] == "expired"
         assert close_expired(captured.governor) == []
-        assert page.untold() == []
+        assert page.unreported_expiries() == []
         page.close()
 
 
@@ -99,30 +94,11 @@ def test_what_was_closed_by_name_is_not_closed_again(tmp_path: Path, clock: Fake
 def test_of_many_tellers_one_tells(tmp_path: Path, clock: FakeClock) -> None:
     stores = [ApprovalStore(tmp_path / "approvals.db", clock=clock, ticks=clock.ticks) for _ in range(4)]
     request = stores[0].create(a_request(ttl=60), ARGS)
-    assert stores[0].tell(request.request_id) is False  # it has not expired
+    assert stores[0].report_expiry(request.request_id) is False  # it has not expired
     clock.move(61)
-    assert {tuple(store.untold()) for store in stores} == {(request.request_id,)}
+    assert {tuple(store.unreported_expiries()) for store in stores} == {(request.request_id,)}
     with ThreadPoolExecutor(4) as pool:
-        told = list(pool.map(lambda store: store.tell(request.request_id), stores))
+        told = list(pool.map(lambda store: store.report_expiry(request.request_id), stores))
     assert sorted(told) == [False, False, False, True]
     for store in stores:
         store.close()
-
-
-def test_a_store_of_the_version_before_opens_and_tells_nothing_old(tmp_path: Path, clock: FakeClock) -> None:
-    path = tmp_path / "approvals.db"
-    store = ApprovalStore(path, clock=clock, ticks=clock.ticks)
-    old = store.create(a_request(ttl=60), ARGS)
-    clock.move(61)
-    assert store.get(old.request_id).status == "expired"
-    new = store.create(a_request(ttl=60), ARGS)
-    store.close()
-    with sqlite3.connect(path) as connection:
-        connection.execute("ALTER TABLE agenttool_approval_request DROP COLUMN told_us")
-        connection.execute("DELETE FROM agenttool_approval_schema WHERE version = 4")
-    connection.close()
-    store = ApprovalStore(path, clock=clock, ticks=clock.ticks)
-    assert store.untold() == []
-    clock.move(61)
-    assert store.untold() == [new.request_id]
-    store.close()

@@ -14,10 +14,10 @@ from approval_helpers import ARGS, FakeClock, a_request, bindings, no, yes
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agenttool_otel.approvals import schema
-from agenttool_otel.approvals.digests import args_digest
-from agenttool_otel.approvals.sealing import Sealer, generate_key, parse_key
-from agenttool_otel.approvals.store import ApprovalStore
+from agenttool_otel.approvals.store import schema
+from agenttool_otel.approvals.store.digests import args_digest
+from agenttool_otel.approvals.store.sealing import Sealer, generate_key, parse_key
+from agenttool_otel.approvals.store.store import ApprovalStore
 from agenttool_otel.errors import ApprovalConflict, ApprovalError, ApprovalStoreError, ConfigurationError
 from agenttool_otel.names import ApprovalLogKind as Kind
 from agenttool_otel.names import ApprovalStatus as Status
@@ -145,6 +145,76 @@ def test_a_key_is_read_in_each_of_its_forms(form: Callable[[bytes], Any]) -> Non
     assert parse_key(form(raw)) == raw
 
 
+# --- another key ----------------------------------------------------------------------------------------------------
+
+
+def used_and_open(store: ApprovalStore) -> tuple[Any, Any, Any]:
+    """A used request with a grant, an approved one, and a pending one."""
+    used = store.create(a_request(suggested_updates=[{"type": "grant"}]), ARGS, context={"a": 1})
+    store.answer(used.request_id, yes(remember=0))
+    store.finish(store.claim(used.invocation_id, **bindings(used)), "succeeded")
+    approved, pending = (store.create(a_request(), ARGS) for _ in range(2))
+    store.answer(approved.request_id, yes())
+    store.keep_required("inv_waits", "ui/pick", {"n": 1}, {}, declaration_digest="d")
+    return used, approved, pending
+
+
+def test_after_a_change_of_the_key_everything_goes_on(open_store: Callable[..., ApprovalStore]) -> None:
+    store, other, new_key = open_store(), open_store(), generate_key()
+    used, approved, pending = used_and_open(store)
+    before = store.verify_chain()
+    store.rotate_key(new_key)
+    assert store.verify_chain().ok
+    last = store.log_entries()[-1]
+    assert (last.kind, last.data["previous_head"]) == (Kind.KEY_ROTATED, before.head)
+    for act in (other.list, lambda: other.claim(approved.invocation_id, **bindings(approved)), open_store):
+        with pytest.raises(ApprovalStoreError, match="another key"):
+            act()
+    again = open_store(key=new_key)
+    assert again.verify_chain().ok
+    assert again.claim(approved.invocation_id, **bindings(approved)).arguments == ARGS
+    assert again.answer(pending.request_id, yes()).status is Status.APPROVED
+    assert again.stored_call(used.request_id).context == {"a": 1}
+    assert again.take_required("inv_waits", "completed").arguments == {"n": 1}
+    assert len(again.list_grants()) == 1
+    with pytest.raises(ApprovalConflict):
+        again.claim(used.invocation_id, **bindings(used))
+    assert again.verify_chain().ok
+
+
+def test_a_key_file_is_replaced_even_if_the_process_dies_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.db"
+    store = ApprovalStore(path)
+    _, approved, _ = used_and_open(store)
+    first = (tmp_path / "a.db.key").read_text()
+    store.rotate_key()
+    second = (tmp_path / "a.db.key").read_text()
+    assert second != first
+    real = os.replace
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", lambda a, b: None if str(a).endswith(".next") else real(a, b))
+        store.rotate_key()
+    store.close()
+    assert (tmp_path / "a.db.key").read_text() == second
+    again = ApprovalStore(path)
+    assert (tmp_path / "a.db.key").read_text() != second
+    assert again.claim(approved.invocation_id, **bindings(approved)).arguments == ARGS
+    assert again.verify_chain().ok
+    assert {file.stat().st_mode & 0o077 for file in tmp_path.iterdir()} == {0}
+
+
+def test_an_edited_store_keeps_its_key(store: ApprovalStore) -> None:
+    used_and_open(store)
+    with store._db._connection() as connection, connection.begin():
+        connection.execute(schema.requests.update().values(actor_id="agent:other"))
+    with pytest.raises(ApprovalStoreError, match="keeps its key"):
+        store.rotate_key(generate_key())
+    with pytest.raises(ConfigurationError, match="has to be given"):
+        store.rotate_key()
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(st.characters(exclude_categories=["Cs"])),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
@@ -154,7 +224,7 @@ JSON = st.recursive(
 
 @settings(max_examples=150)
 @given(JSON, st.integers(0, 10_000), st.integers(1, 255))
-def test_sealed_values_open_unchanged_and_any_changed_byte_is_noticed(value: Any, at: int, flip: int) -> None:
+def test_sealed_values_open_and_any_changed_byte_is_noticed(value: Any, at: int, flip: int) -> None:
     sealer = Sealer(b"k" * 32)
     data = sealer.seal(value, purpose="call", row="r1")
     assert sealer.open(data, purpose="call", row="r1") == value
@@ -168,26 +238,17 @@ def test_sealed_values_open_unchanged_and_any_changed_byte_is_noticed(value: Any
 # --- opening --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("version", [1, 2])
-def test_an_older_schema_is_brought_up_to_date_without_losing_requests(tmp_path: Path, version: int) -> None:
-    path, key = tmp_path / "a.db", generate_key()
-    request = ApprovalStore(path, key=key).create(a_request(), ARGS)
-    with sqlite3.connect(path) as old:
-        for table in ("agenttool_approval_grant", "agenttool_approval_required")[version - 1 :]:
-            old.execute(f"DROP TABLE {table}")
-        old.execute("DELETE FROM agenttool_approval_schema WHERE version > ?", (version,))
-    store = ApprovalStore(path, key=key)
-    assert store.get(request.request_id).status is Status.PENDING
-    assert store.list_grants() == []
-    assert store.list_required() == []
-    with sqlite3.connect(path) as new:
-        assert new.execute("SELECT max(version) FROM agenttool_approval_schema").fetchone() == (schema.VERSION,)
+def test_a_store_of_an_earlier_package_is_refused(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "a.db") as old:
+        old.execute("CREATE TABLE agenttool_approval_schema (version INTEGER PRIMARY KEY, applied_us BIGINT)")
+    with pytest.raises(ApprovalStoreError, match="earlier agenttool-otel"):
+        ApprovalStore(tmp_path / "a.db", key=generate_key())
 
 
 def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
     ApprovalStore(tmp_path / "a.db")
     with sqlite3.connect(tmp_path / "a.db") as newer:
-        newer.execute("INSERT INTO agenttool_approval_schema VALUES (99, 0)")
+        newer.execute("UPDATE agenttool_approval_head SET version = 99")
     with pytest.raises(ApprovalStoreError, match="version 99"):
         ApprovalStore(tmp_path / "a.db")
 
@@ -335,7 +396,7 @@ def test_a_suggestion_that_is_not_understood_is_not_remembered(tmp_path: Path, s
     assert store.get(request.request_id).status is Status.PENDING
 
 
-def test_a_scope_that_the_request_does_not_have_is_not_remembered(store: ApprovalStore) -> None:
+def test_a_scope_the_request_lacks_is_not_remembered(store: ApprovalStore) -> None:
     for missing, scope in (("session_id", "session"), ("tenant", "tenant")):
         with pytest.raises(ApprovalConflict):
             remember(store, {"type": "grant", "scope": scope}, **{missing: None})

@@ -7,11 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from approval_helpers import ARGS, FakeClock, a_request, bindings, no, yes
+from approval_helpers import ARGS, FakeClock, a_request, bindings, held_by, no, yes
 
-from agenttool_otel.approvals.digests import args_digest
-from agenttool_otel.approvals.schema import requests
-from agenttool_otel.approvals.store import ApprovalStore
+from agenttool_otel.approvals.store import database
+from agenttool_otel.approvals.store.digests import args_digest
+from agenttool_otel.approvals.store.requests import by_id
+from agenttool_otel.approvals.store.schema import requests
+from agenttool_otel.approvals.store.store import ApprovalStore
 from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest, AskLimit
 from agenttool_otel.errors import (
     ApprovalConflict,
@@ -51,7 +53,7 @@ def approved(store: ApprovalStore, **values: Any) -> ApprovalRequest:
 
 
 @pytest.mark.parametrize(("changes", "reason"), [row[1:] for row in WRONG_CLAIMS], ids=[row[0] for row in WRONG_CLAIMS])
-def test_an_approval_is_refused_for_anything_but_what_was_approved(
+def test_an_approval_is_refused_for_anything_else(
     store: ApprovalStore, changes: dict[str, Any], reason: Reason
 ) -> None:
     request = approved(store)
@@ -117,7 +119,7 @@ def test_a_clock_set_back_revives_nothing(open_store: Callable[..., ApprovalStor
             reader.claim(request.invocation_id, **bindings(request))
 
 
-def test_time_that_really_passed_counts_though_the_wall_clock_was_set_back(
+def test_elapsed_time_counts_when_the_wall_clock_is_set_back(
     open_store: Callable[..., ApprovalStore], clock: FakeClock
 ) -> None:
     passed = [1000.0]
@@ -129,7 +131,7 @@ def test_time_that_really_passed_counts_though_the_wall_clock_was_set_back(
         store.claim(request.invocation_id, **bindings(request))
 
 
-def test_a_clock_that_once_ran_ahead_does_not_shorten_later_requests(store: ApprovalStore, clock: FakeClock) -> None:
+def test_a_clock_that_ran_ahead_shortens_no_later_request(store: ApprovalStore, clock: FakeClock) -> None:
     clock.move(365 * 86_400)
     asked(store)
     clock.move(-365 * 86_400)
@@ -229,7 +231,7 @@ def test_a_changed_policy_needs_a_decision_of_its_own(store: ApprovalStore) -> N
 
 
 @pytest.mark.parametrize("end", ["open", "approved", "rejected", "consumed"])
-def test_an_invocation_is_not_asked_a_second_time_around_its_answer(store: ApprovalStore, end: str) -> None:
+def test_an_answered_invocation_is_not_asked_again(store: ApprovalStore, end: str) -> None:
     request = asked(store)
     if end == "rejected":
         store.answer(request.request_id, no())
@@ -268,7 +270,7 @@ def test_a_request_is_stored_only_with_its_own_arguments(store: ApprovalStore) -
     assert store.list("pending") == []
 
 
-def test_an_actor_that_asks_too_often_is_refused_in_every_process(
+def test_an_actor_that_asks_too_often_is_refused_everywhere(
     open_store: Callable[..., ApprovalStore], clock: FakeClock
 ) -> None:
     one, two = (open_store(ask_limit=AskLimit(2, 60)) for _ in range(2))
@@ -305,6 +307,39 @@ def test_a_request_without_an_expiry_gets_one(store: ApprovalStore) -> None:
     request = asked(store, ttl=None)
     assert request.expires_at is not None
     assert (request.expires_at - request.created_at).days == 7
+
+
+def test_only_so_many_requests_wait_for_an_answer_at_once(open_store: Callable[..., ApprovalStore]) -> None:
+    store = open_store(max_pending=4, max_pending_per_session=2)
+    first = asked(store, session_id="s")
+    asked(store, session_id="s")
+    entries = store.position()
+    with pytest.raises(ApprovalConflict, match="this session") as caught:
+        asked(store, session_id="s")
+    assert caught.value.reason is Reason.RATE_LIMITED
+    assert store.position() == entries  # whoever asks in a loop does not fill the log
+    for session in ("t", None):
+        asked(store, session_id=session)
+    with pytest.raises(ApprovalConflict, match="too many requests wait") as caught:
+        asked(store, session_id="u")
+    assert caught.value.reason is Reason.RATE_LIMITED
+    store.answer(first.request_id, no())
+    asked(store, session_id="s")
+
+
+def test_a_store_in_memory_forgets_what_was_closed_long_ago(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "KEPT_IN_MEMORY", 40)
+    monkeypatch.setattr(database, "_FORGET_EVERY", 10)
+    store = ApprovalStore("sqlite://")
+    waiting = asked(store)
+    for _ in range(50):
+        request = approved(store)
+        store.finish(store.claim(request.invocation_id, **bindings(request)), "succeeded")
+    assert len(store.log_entries()) < 60
+    assert sum(store.counts().values()) < 20
+    assert store.verify_chain().ok
+    assert store.answer(waiting.request_id, yes()).status is Status.APPROVED
+    assert store.claim(waiting.invocation_id, **bindings(waiting)).arguments == ARGS
 
 
 # --- tampering ------------------------------------------------------------------------------------------------------
@@ -345,8 +380,8 @@ def test_a_used_row_set_back_by_hand_does_not_run_again(store: ApprovalStore) ->
 def test_a_changed_or_swapped_ciphertext_does_not_run(store: ApprovalStore, column: str) -> None:
     request, other = approved(store), approved(store)
     with store._db.read() as (connection, _):
-        mine = store._by_id(connection, request.request_id)
-        theirs = store._by_id(connection, other.request_id)
+        mine = by_id(connection, request.request_id)
+        theirs = by_id(connection, other.request_id)
     data = bytearray(getattr(mine, column))
     data[-1] ^= 1
     for value in (bytes(data), bytes(getattr(theirs, column)), b"", b"\x01short"):
@@ -360,11 +395,11 @@ def test_an_expiry_moved_by_hand_does_not_help(store: ApprovalStore, clock: Fake
     request = approved(store)
     _change(store, request.request_id, expires_us=2**52)
     clock.move(601)
-    with pytest.raises(ApprovalExpired):
+    with pytest.raises(ApprovalStoreError, match="changed"):
         store.claim(request.invocation_id, **bindings(request))
 
 
-def test_a_list_shows_an_unreadable_request_and_the_readable_ones(store: ApprovalStore) -> None:
+def test_a_list_shows_unreadable_requests_and_readable_ones(store: ApprovalStore) -> None:
     bad, good = asked(store), asked(store)
     _change(store, bad.request_id, sealed_request=b"\x01" + b"0" * 40)
     shown = {one.request_id: one for one in store.list("pending")}
@@ -411,9 +446,9 @@ def test_a_running_claim_is_not_recovered(store: ApprovalStore, clock: FakeClock
 def test_a_lost_run_is_asked_again_and_never_repeated(store: ApprovalStore, clock: FakeClock) -> None:
     request = approved(store)
     claim = store.claim(request.invocation_id, **bindings(request))
-    _change(store, request.request_id, claim_owner='{"host": "elsewhere", "pid": 1, "start": 1}')
-    assert store.recover() == []  # a machine that can't be seen from here: only the lease tells
     store.extend(claim)
+    held_by(store, '{"host": "elsewhere", "pid": 1, "start": 1}')
+    assert store.recover() == []  # a machine that can't be seen from here: only the lease tells
     clock.move(3601)
     [lost] = store.recover()
     assert store.recover() == []
@@ -430,12 +465,10 @@ def test_a_lost_run_is_asked_again_and_never_repeated(store: ApprovalStore, cloc
     assert store.claim(request.invocation_id, **bindings(request)).arguments == ARGS
 
 
-def test_a_run_that_was_taken_for_lost_and_ends_after_all_withdraws_the_question(
-    store: ApprovalStore, clock: FakeClock
-) -> None:
+def test_a_lost_run_that_ends_after_all_withdraws_the_question(store: ApprovalStore, clock: FakeClock) -> None:
     request = approved(store)
     claim = store.claim(request.invocation_id, **bindings(request))
-    _change(store, request.request_id, claim_owner="{}")
+    held_by(store, "{}")
     clock.move(3601)
     [lost] = store.recover()
     store.answer(lost.asked_again, yes())
@@ -445,14 +478,12 @@ def test_a_run_that_was_taken_for_lost_and_ends_after_all_withdraws_the_question
         store.claim(request.invocation_id, **bindings(request))
 
 
-def test_a_lost_run_with_edited_arguments_asks_about_those_that_have_a_preview(
-    store: ApprovalStore, clock: FakeClock
-) -> None:
+def test_a_lost_edited_run_asks_about_arguments_with_a_preview(store: ApprovalStore, clock: FakeClock) -> None:
     request = asked(store)
     edited = {"path": "other.txt", "content": "x"}
     store.answer(request.request_id, yes(edited_input=edited))
     store.claim(request.invocation_id, **bindings(request, args_digest=args_digest(edited)))
-    _change(store, request.request_id, claim_owner="{}")
+    held_by(store, "{}")
     clock.move(3601)
     [lost] = store.recover()
     assert store.stored_call(lost.asked_again).arguments == ARGS

@@ -10,15 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from approval_helpers import held_by
 
 from agenttool_otel import ApprovalAnswer
-from agenttool_otel.approvals import owner, store_claims
-from agenttool_otel.approvals.store import ApprovalStore
+from agenttool_otel.approvals.store import claims as store_claims
+from agenttool_otel.approvals.store import owner
+from agenttool_otel.approvals.store.store import ApprovalStore
 from agenttool_otel.names import ApprovalStatus
 from agenttool_otel.testing import Capture, FixedApprover, StaticEngine, capture
 
 YES = ApprovalAnswer(approved=True, answered_by="user:ada")
-LEASE = 0.6
+LEASE = 1.5
 
 
 def renewing() -> list[threading.Thread]:
@@ -125,6 +127,33 @@ def test_a_claim_that_is_given_back_is_no_longer_renewed(captured: Capture) -> N
         return held[0]
 
     store.claim = claiming  # type: ignore[method-assign]
+    captured.governor.govern(act, name="act")()
+
+
+@pytest.mark.parametrize("ended_by", ["complete", "interrupt"])
+def test_a_call_that_waits_for_its_result_is_not_renewed(tmp_path: Path, ended_by: str) -> None:
+    hour_long = ApprovalStore(tmp_path / "approvals.db")
+    with (
+        capture(policy=StaticEngine("ask"), approvals=hour_long, approver=FixedApprover(YES)) as first,
+        capture(approvals=ApprovalStore(tmp_path / "approvals.db")) as second,
+    ):
+        tools = [one.governor.govern(lambda: None, name="pick", ownership="custom") for one in (first, second)]
+        waiting = tools[0].tool.invoke()
+        assert waiting.status == "pending"
+        assert gone()
+        getattr(second.governor, ended_by)(waiting.invocation_id, "ended elsewhere")
+        assert gone()
+
+
+def test_a_claim_that_another_process_took_over_is_not_renewed(
+    captured: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = captured.governor.approvals.store
+
+    def act() -> None:
+        held_by(store, "another process")
+        assert gone()
+
     captured.governor.govern(act, name="act")()
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from approval_helpers import a_request
 
-from agenttool_otel.approvals.digests import args_digest
-from agenttool_otel.approvals.store import ApprovalStore
+from agenttool_otel.approvals.store.digests import args_digest
+from agenttool_otel.approvals.store.store import ApprovalStore
 from agenttool_otel.approvals.web.server import ApprovalsServer
 from agenttool_otel.names import ApprovalStatus as Status
 
@@ -260,6 +260,7 @@ def test_hidden_characters_and_markup_are_shown_not_obeyed(
     assert r"\u{202e}" in shown
     assert r"\u{200b}" in shown
     assert "\u202e" not in page.content()
+    assert page.locator("#arguments-shown mark").all_inner_texts() == [r"\u{202e}", r"\u{200b}"]
     assert page.locator("main script, main img, main b").count() == 0
     assert page.title() != "1"
 
@@ -314,7 +315,7 @@ CONTRAST = """() => {
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_text_has_contrast_every_field_a_label_and_every_page_its_landmarks(
+def test_pages_have_contrast_labels_and_landmarks(
     browser: Any, server: ApprovalsServer, store: ApprovalStore, scheme: str
 ) -> None:
     request = ask_to_delete(store)

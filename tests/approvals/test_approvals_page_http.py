@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 import pytest
 from approval_helpers import ARGS, a_request, yes
 
-from agenttool_otel.approvals.store import ApprovalStore
+from agenttool_otel.approvals.store.store import ApprovalStore
 from agenttool_otel.approvals.web.server import ApprovalsServer
 from agenttool_otel.approvals.web.sessions import Sessions
 from agenttool_otel.errors import ConfigurationError
@@ -61,7 +61,7 @@ class Client:
         self.cookie = headers["set-cookie"].split(";")[0]
 
     def csrf(self, request_id: str) -> str:
-        return self.server.sessions.form_token(self.cookie.split("=", 1)[1], f"answer {request_id}")
+        return self.server.page.sessions.form_token(self.cookie.split("=", 1)[1], f"answer {request_id}")
 
 
 @pytest.fixture
@@ -81,7 +81,12 @@ def test_nothing_is_shown_or_answered_without_a_session(client: Client, store: A
         status, headers, body = client("GET", path)
         assert (status, headers["location"], body) == (303, "/login", "")
     assert client("GET", "/events")[0] == 401
-    for cookie in ("", f"{client.server.cookie}=guess", f"{client.server.cookie}={client.server.token}", "a=b; ="):
+    for cookie in (
+        "",
+        f"{client.server.page.cookie}=guess",
+        f"{client.server.page.cookie}={client.server.token}",
+        "a=b; =",
+    ):
         client.cookie = cookie
         assert client("POST", f"/requests/{request.request_id}/approve", {"csrf": "x"})[0] == 401
     assert store.get(request.request_id).status is Status.PENDING
@@ -105,7 +110,7 @@ def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(client: Client) -
 @pytest.mark.parametrize(
     "host", ["evil.example", "127.0.0.1", "127.0.0.1:1", "localhost.evil.example:{port}", "127.0.0.1:{port}.evil", ""]
 )
-def test_another_host_name_is_refused_so_that_rebinding_a_name_does_not_help(signed_in: Client, host: str) -> None:
+def test_another_host_name_is_refused(signed_in: Client, host: str) -> None:
     status, _, body = signed_in("GET", "/", Host=host.format(port=signed_in.server.port))
     assert status == 421
     assert "Pending" not in body
@@ -115,7 +120,7 @@ def test_two_host_headers_are_refused(server: ApprovalsServer) -> None:
     with socket.create_connection(("127.0.0.1", server.port), timeout=10) as raw:
         good = f"Host: 127.0.0.1:{server.port}\r\n"
         raw.sendall(f"GET /login HTTP/1.1\r\n{good}Host: evil.example\r\n\r\n".encode())
-        assert b" 421 " in raw.recv(1000).split(b"\r\n")[0]
+        assert raw.recv(1000).startswith(b"HTTP/1.1 400 ")
 
 
 @pytest.mark.parametrize(
@@ -146,7 +151,7 @@ def test_a_form_needs_the_token_of_its_own_session_and_request(signed_in: Client
     for token in tokens:
         assert signed_in("POST", f"/requests/{request.request_id}/approve", {"csrf": token})[0] == 403
     assert signed_in("POST", f"/requests/{request.request_id}/approve", {})[0] == 403
-    assert signed_in("GET", f"/requests/{request.request_id}/approve")[0] == 404
+    assert signed_in("GET", f"/requests/{request.request_id}/approve")[0] == 405
     assert store.get(request.request_id).status is Status.PENDING
 
 
@@ -158,6 +163,16 @@ def test_an_answer_is_recorded_with_the_pages_identity_and_roles(signed_in: Clie
     call = store.stored_call(request.request_id)
     assert call.answer is not None
     assert (call.answer.answered_by, call.answer.roles) == ("user:ada", ("operator",))
+
+
+def test_a_hidden_character_is_spelt_out_and_marked(signed_in: Client, store: ApprovalStore) -> None:
+    hidden = "<i>\u202e"
+    request = store.create(a_request(arguments_preview={"path": hidden}, tool_name=hidden, message=hidden), ARGS)
+    for path in ("/", f"/requests/{request.request_id}"):
+        _, _, body = signed_in("GET", path)
+        assert body.count("&lt;i&gt;<mark>\\u{202e}</mark>") >= 3
+        assert "\u202e" not in body
+        assert "<i>" not in body
 
 
 CONFLICTS: list[tuple[str, dict[str, str], str]] = [
@@ -221,7 +236,7 @@ def test_every_answer_forbids_scripts_frames_and_caches(signed_in: Client, store
         (b"{}", {"Content-Type": "application/json"}, 415),
         (b"csrf=a", {"Content-Type": "text/plain"}, 415),
         (b"csrf=a", {**FORM, "Content-Length": "99999999"}, 413),
-        (b"csrf=a", {**FORM, "Content-Length": "-1"}, 413),
+        (b"csrf=a", {**FORM, "Content-Length": "-1"}, 400),
     ],
 )
 def test_a_broken_body_is_refused(signed_in: Client, body: bytes, headers: dict[str, str], status: int) -> None:
@@ -237,7 +252,7 @@ def test_unknown_addresses_show_nothing(signed_in: Client, path: str) -> None:
 
 
 def test_signing_out_ends_the_session(signed_in: Client) -> None:
-    token = signed_in.server.sessions.form_token(signed_in.cookie.split("=", 1)[1], "logout")
+    token = signed_in.server.page.sessions.form_token(signed_in.cookie.split("=", 1)[1], "logout")
     assert signed_in("POST", "/logout", {"csrf": "wrong"})[0] == 403
     assert signed_in("POST", "/logout", {"csrf": token})[0] == 303
     assert signed_in("GET", "/")[1]["location"] == "/login"

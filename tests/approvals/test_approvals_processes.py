@@ -19,8 +19,8 @@ from typing import IO, Any
 import pytest
 from approval_helpers import ARGS, a_request, bindings, yes
 
-from agenttool_otel.approvals.sealing import generate_key
-from agenttool_otel.approvals.store import ApprovalStore
+from agenttool_otel.approvals.store.sealing import generate_key
+from agenttool_otel.approvals.store.store import ApprovalStore
 from agenttool_otel.errors import ApprovalConflict, ApprovalStoreError
 from agenttool_otel.names import ApprovalStatus as Status
 
@@ -66,9 +66,7 @@ QUICK = {"claim:before_commit", "ran"}
 @pytest.mark.parametrize(
     "step", [step if step in QUICK else pytest.param(step, marks=pytest.mark.slow) for step in STEPS]
 )
-def test_kill_minus_9_at_each_step_runs_nothing_twice_and_loses_nothing(
-    store_url: str, tmp_path: Path, step: str
-) -> None:
+def test_sigkill_at_each_step_runs_nothing_twice_nor_loses_it(store_url: str, tmp_path: Path, step: str) -> None:
     found, ran_before, asked_again = STEPS[step]
     ran, invocation = tmp_path / "ran", "inv_killed"
     process = start("die_at", store_url, KEY, step, str(ran), invocation)
@@ -140,11 +138,11 @@ def test_a_few_concurrent_asks_each_run_once(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_a_thousand_concurrent_asks_answered_by_four_processes_each_run_once(store_url: str, tmp_path: Path) -> None:
+def test_1000_asks_answered_by_four_processes_each_run_once(store_url: str, tmp_path: Path) -> None:
     _settle_many(store_url, tmp_path, each=250, processes=4)
 
 
-def test_of_many_processes_that_resume_one_invocation_one_runs_it(store_url: str) -> None:
+def test_of_many_processes_that_resume_a_call_one_runs_it(store_url: str) -> None:
     store = ApprovalStore(store_url, key=KEY)
     request = store.create(a_request(), ARGS)
     store.answer(request.request_id, yes())
@@ -269,7 +267,7 @@ def test_a_locked_postgresql_fails_in_bounded_time(postgres_url: str) -> None:
 
 @pytest.mark.postgres
 @pytest.mark.slow
-def test_a_connection_that_the_server_drops_fails_one_operation_at_most(postgres_url: str) -> None:
+def test_a_dropped_connection_fails_one_operation_at_most(postgres_url: str) -> None:
     import psycopg
 
     store = ApprovalStore(postgres_url, key=KEY)
@@ -324,7 +322,7 @@ def _write_until_full(path: str, key: str, result: str) -> None:
     Path(result).write_text("\n".join(lines))
 
 
-def test_writes_that_the_operating_system_refuses_let_nothing_run(tmp_path: Path) -> None:
+def test_writes_that_the_system_refuses_let_nothing_run(tmp_path: Path) -> None:
     result = tmp_path / "result"
     child = multiprocessing.get_context("fork").Process(
         target=_write_until_full, args=(str(tmp_path / "a.db"), KEY, str(result))
@@ -348,7 +346,7 @@ def test_a_read_only_store_still_shows_what_is_due_as_expired(tmp_path: Path, cl
 
 def test_many_processes_make_one_schema_and_one_key(tmp_path: Path) -> None:
     code = (
-        "import sys; from agenttool_otel.approvals.store import ApprovalStore;"
+        "import sys; from agenttool_otel.approvals.store.store import ApprovalStore;"
         "print(ApprovalStore(sys.argv[1]).verify_chain().ok)"
     )
     path = str(tmp_path / "deep" / "er" / "a.db")

@@ -21,8 +21,8 @@ from typer.testing import CliRunner
 
 from agenttool_otel import ApprovalAnswer, ApprovalRequired, ToolDenied, agent_context
 from agenttool_otel.approvals import console as console_module
-from agenttool_otel.approvals.approvers import ConsoleApprover
-from agenttool_otel.approvals.store import ApprovalStore
+from agenttool_otel.approvals.console import ConsoleApprover
+from agenttool_otel.approvals.store.store import ApprovalStore
 from agenttool_otel.approvals.types import Approver
 from agenttool_otel.approvals.web.server import ApprovalsServer
 from agenttool_otel.cli.approvals import app
@@ -92,7 +92,7 @@ def run(tool: Tool, text: str = "hello", **context: Any) -> Any:
 # --- the doors of people, with the stock bundle ----------------------------------------------------------------------
 
 
-def test_an_approver_in_place_is_asked_once_for_three_equal_calls(opened: Callable[..., Tool]) -> None:
+def test_an_approver_is_asked_once_for_three_equal_calls(opened: Callable[..., Tool]) -> None:
     approver = FixedApprover(REMEMBER)
     tool = opened(approver)
     assert [run(tool) for _ in range(3)] == ["hello"] * 3
@@ -143,25 +143,31 @@ def test_the_command_line_remembers_lists_and_revokes(opened: Callable[..., Tool
     assert tool.ran == ["hello"]
 
 
+def _fetch(
+    server: ApprovalsServer, method: str, path: str, form: dict[str, str] | None = None, cookie: str = ""
+) -> tuple[Any, str]:
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+    headers = {**FORM, **({"Cookie": cookie} if cookie else {})}
+    connection.request(method, path, body=urlencode(form or {}).encode(), headers=headers)
+    answer = connection.getresponse()
+    return answer, answer.read().decode()
+
+
+def _signed_in_page(server: ApprovalsServer, path: str) -> tuple[str, str]:
+    login, _ = _fetch(server, "POST", "/login", {"token": server.token})
+    cookie = login.headers["set-cookie"].split(";")[0]
+    return cookie, _fetch(server, "GET", path, cookie=cookie)[1]
+
+
 def test_the_page_remembers(opened: Callable[..., Tool], tmp_path: Path) -> None:
     tool = opened()
     first = paused(tool)
     with ApprovalsServer(tool.store, answered_by="user:ada", interval=0.05) as server:
-
-        def ask(method: str, path: str, form: dict[str, str] | None = None, cookie: str = "") -> tuple[Any, str]:
-            connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
-            headers = {**FORM, **({"Cookie": cookie} if cookie else {})}
-            connection.request(method, path, body=urlencode(form or {}).encode(), headers=headers)
-            answer = connection.getresponse()
-            return answer, answer.read().decode()
-
-        login, _ = ask("POST", "/login", {"token": server.token})
-        cookie = login.headers["set-cookie"].split(";")[0]
-        _, page = ask("GET", f"/requests/{first.request_id}", cookie=cookie)
+        cookie, page = _signed_in_page(server, f"/requests/{first.request_id}")
         assert 'name="remember" value="0"' in page
-        token = server.sessions.form_token(cookie.split("=", 1)[1], f"answer {first.request_id}")
+        token = server.page.sessions.form_token(cookie.split("=", 1)[1], f"answer {first.request_id}")
         form = {"csrf": token, "remember": "0"}
-        answered, _ = ask("POST", f"/requests/{first.request_id}/approve", form, cookie)
+        answered, _ = _fetch(server, "POST", f"/requests/{first.request_id}/approve", form, cookie)
         assert answered.status == 303
     assert run(tool) == "hello"
     assert len(tool.store.list_grants()) == 1
@@ -171,9 +177,8 @@ def test_nothing_that_can_not_be_remembered_is_offered(tmp_path: Path, monkeypat
     store = ApprovalStore(tmp_path / "approvals.db")
     odd = [{"type": "acme_grant"}, {"type": "grant", "scope": "world"}, {"type": "grant", "scope": "session"}]
     request = store.create(a_request(suggested_updates=odd), ARGS)
-    from agenttool_otel.approvals.web.pages import _forms
-
-    page = _forms(request, "token", None)
+    with ApprovalsServer(store, answered_by="user:ada") as server:
+        _, page = _signed_in_page(server, f"/requests/{request.request_id}")
     assert 'value="2"' in page
     assert 'value="0"' not in page and 'value="1"' not in page  # noqa: PT018
     console = Console(force_terminal=True, width=120, record=True)
@@ -259,7 +264,7 @@ def test_another_question_about_the_same_call_is_asked(opened: Callable[..., Too
     assert len(written) == 2
 
 
-def test_a_tenants_grant_does_not_let_whoever_gave_it_approve_their_own_calls(opened: Callable[..., Tool]) -> None:
+def test_a_tenants_grant_does_not_let_its_giver_approve_himself(opened: Callable[..., Tool]) -> None:
     offer = decision("ask", suggested_updates=[{**GRANT, "scope": "tenant"}])
     tool = opened(FixedApprover(REMEMBER), policy=StaticEngine(offer))
     run(tool)
@@ -269,7 +274,7 @@ def test_a_tenants_grant_does_not_let_whoever_gave_it_approve_their_own_calls(op
     paused(tool, actor="user:Ada")
 
 
-def test_a_span_that_can_not_tell_the_grant_keeps_no_call_from_running(
+def test_a_span_that_cannot_take_the_grant_stops_no_call(
     opened: Callable[..., Tool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     original = Span.set_attribute
@@ -455,7 +460,7 @@ def test_a_store_that_fails_grants_nothing(opened: Callable[..., Tool], monkeypa
         raise ApprovalStoreError("gone")
 
     with monkeypatch.context() as patch:
-        patch.setattr(tool.store, "list_grants", broken)
+        patch.setattr(tool.store, "find_grant", broken)
         run(tool)
     assert len(approver.asked) == 2
     with monkeypatch.context() as patch:
@@ -466,7 +471,7 @@ def test_a_store_that_fails_grants_nothing(opened: Callable[..., Tool], monkeypa
     assert Attr.APPROVAL_GRANT_ID not in tool.captured.spans[-1].attributes
 
 
-def test_a_grant_that_is_revoked_between_decision_and_run_is_of_no_use(opened: Callable[..., Tool]) -> None:
+def test_a_grant_revoked_before_the_run_is_of_no_use(opened: Callable[..., Tool]) -> None:
     tool = opened(FixedApprover(REMEMBER))
     run(tool)
     store = tool.store

@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from approval_helpers import held_by
 from pydantic import BaseModel, SecretStr
 from required_worker import governed
 
 from agenttool_otel import ApprovalAnswer, agent_context
-from agenttool_otel.approvals import schema
-from agenttool_otel.approvals.sealing import generate_key
-from agenttool_otel.approvals.store import ApprovalStore
-from agenttool_otel.approvals.store_required import RequiredMethods
+from agenttool_otel.approvals.store.sealing import generate_key
+from agenttool_otel.approvals.store.store import ApprovalStore
+from agenttool_otel.call.pending.required import RequiredActions
 from agenttool_otel.errors import (
     ApprovalStoreError,
     InvocationConflict,
@@ -35,7 +35,6 @@ from agenttool_otel.errors import (
 )
 from agenttool_otel.hooks import AdditionalContext, HookContext, Hooks, Message, UpdatedInput
 from agenttool_otel.names import ApprovalLogKind as Kind
-from agenttool_otel.pipeline.custom import RequiredActions
 from agenttool_otel.testing import Capture, FixedApprover, StaticEngine, capture, decision
 
 WORKER = Path(__file__).with_name("required_worker.py")
@@ -105,7 +104,7 @@ VERDICT = (
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
-def test_another_process_completes_a_call_as_if_it_had_permitted_it(processes: Processes, asynchronous: bool) -> None:
+def test_another_process_completes_as_if_it_had_permitted(processes: Processes, asynchronous: bool) -> None:
     first = processes.start("allow")
     invocation_id = waiting(first)
     second = processes.start()
@@ -130,7 +129,7 @@ def test_another_process_completes_a_call_as_if_it_had_permitted_it(processes: P
     assert list(first.governor.required_actions) == list(governor.required_actions) == []
 
 
-def test_the_process_that_permitted_a_call_closes_it_in_the_store_as_well(processes: Processes) -> None:
+def test_the_permitting_process_closes_a_call_in_the_store(processes: Processes) -> None:
     first, second = processes.start("allow"), processes.start()
     invocation_id = waiting(first)
     governed(second)
@@ -141,7 +140,7 @@ def test_the_process_that_permitted_a_call_closes_it_in_the_store_as_well(proces
     assert len(second.spans) == 0
 
 
-def test_a_call_that_another_process_completed_is_completed_here_too(processes: Processes) -> None:
+def test_a_call_completed_elsewhere_is_completed_here_too(processes: Processes) -> None:
     first, second = processes.start("allow"), processes.start()
     invocation_id = waiting(first)
     governed(second)
@@ -156,7 +155,7 @@ def test_a_call_that_another_process_completed_is_completed_here_too(processes: 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
 @pytest.mark.parametrize("known", [False, True])
-def test_another_process_interrupts_a_call_even_of_a_tool_that_it_does_not_know(
+def test_another_process_interrupts_a_call_of_an_unknown_tool(
     processes: Processes, asynchronous: bool, known: bool
 ) -> None:
     first, approver = approving(processes)
@@ -178,7 +177,7 @@ def test_another_process_interrupts_a_call_even_of_a_tool_that_it_does_not_know(
         first.governor.complete(invocation_id, "late")
 
 
-def test_a_process_without_the_tool_or_with_another_declaration_leaves_the_call_waiting(processes: Processes) -> None:
+def test_a_process_without_the_same_tool_leaves_the_call_waiting(processes: Processes) -> None:
     def pick(title: str, folder: str) -> str:
         """Another tool by now."""
         raise AssertionError("ran")
@@ -204,7 +203,7 @@ def test_a_process_without_the_tool_or_with_another_declaration_leaves_the_call_
     assert stranger.governor.complete(invocation_id, "a").status == "succeeded"
 
 
-def test_a_result_that_breaks_the_output_schema_leaves_the_call_waiting_elsewhere_too(on_sqlite: Processes) -> None:
+def test_a_result_that_breaks_the_schema_elsewhere_waits_on(on_sqlite: Processes) -> None:
     def pick(title: str) -> Picked:
         raise AssertionError("ran")
 
@@ -224,7 +223,7 @@ def test_an_error_is_reported_to_another_process(on_sqlite: Processes) -> None:
     assert (result.status, second.span.attributes["agenttool.invocation.status"]) == ("failed", "failed")
 
 
-def test_obligations_and_the_calls_own_secrets_bind_the_process_that_completes_it(on_sqlite: Processes) -> None:
+def test_obligations_and_secrets_bind_the_completing_process(on_sqlite: Processes) -> None:
     word, other = "correct-" + "horse-7", "battery-" + "staple-9"
 
     def unlock(pin: str, code: SecretStr) -> dict[str, str]:
@@ -272,14 +271,13 @@ def test_what_hooks_changed_and_said_goes_with_the_call(on_sqlite: Processes) ->
 
 def owned_by_a_dead_process(store: ApprovalStore) -> None:
     owner = json.loads(json.dumps({"host": "", "pid": 1, "start": -1}))
-    from agenttool_otel.approvals.owner import this_process
+    from agenttool_otel.approvals.store.owner import this_process
 
     owner["host"] = json.loads(this_process())["host"]
-    with store._db.write() as tx:
-        tx.connection.execute(schema.requests.update().values(claim_owner=json.dumps(owner)))
+    held_by(store, json.dumps(owner))
 
 
-def test_an_approved_run_is_not_lost_while_its_result_is_awaited_and_ends_with_it(processes: Processes) -> None:
+def test_an_approved_run_is_kept_while_its_result_is_awaited(processes: Processes) -> None:
     first, approver = approving(processes)
     invocation_id = waiting(first)
     second = processes.start()
@@ -296,7 +294,7 @@ def test_an_approved_run_is_not_lost_while_its_result_is_awaited_and_ends_with_i
     assert store.verify_chain().ok
 
 
-def test_a_process_that_dies_with_a_taken_call_leaves_its_approval_interrupted(processes: Processes) -> None:
+def test_a_process_that_dies_with_a_call_interrupts_its_approval(processes: Processes) -> None:
     first, approver = approving(processes)
     invocation_id = waiting(first)
     store = processes.start().governor.approvals.store
@@ -326,7 +324,7 @@ def test_each_step_is_in_the_evidence_log_without_content(processes: Processes) 
 # --- what is stored -------------------------------------------------------------------------------------------------
 
 
-def test_no_argument_of_a_waiting_call_is_readable_and_none_is_kept_after_it(tmp_path: Path) -> None:
+def test_no_argument_of_a_waiting_call_is_readable_or_kept(tmp_path: Path) -> None:
     secret = "hunter" + "2-" + "correct-horse"
     path = tmp_path / "a.db"
     with capture(policy=StaticEngine("allow"), approvals=str(path)) as captured:
@@ -354,11 +352,10 @@ def test_an_ended_call_is_not_revived_by_editing_the_database(on_sqlite: Process
         database.execute("UPDATE agenttool_approval_required SET status = 'waiting', sealed_call = ?", (sealed,))
     second = on_sqlite.start()
     governed(second)
-    with pytest.raises(InvocationConflict, match="ended"):
-        second.governor.complete(invocation_id, "b")
-    with pytest.raises(ApprovalStoreError, match="changed"):
-        second.governor.complete(other, "b")
-    assert [action.invocation_id for action in second.governor.required_actions] == [invocation_id]
+    for edited in (invocation_id, other):
+        with pytest.raises(ApprovalStoreError, match="changed"):
+            second.governor.complete(edited, "b")
+    assert list(second.governor.required_actions) == []
 
 
 def test_a_call_that_a_framework_hands_over_again_waits_once(on_sqlite: Processes) -> None:
@@ -376,7 +373,7 @@ def test_a_call_that_a_framework_hands_over_again_waits_once(on_sqlite: Processe
 
 
 @pytest.mark.parametrize("url", [None, "sqlite://"])
-def test_without_a_store_that_outlives_the_process_calls_wait_in_memory(url: str | None) -> None:
+def test_without_a_lasting_store_calls_wait_in_memory(url: str | None) -> None:
     options = {"approvals": url} if url else {}
     with capture(policy=StaticEngine("allow"), **options) as captured:
         invocation_id = waiting(captured)
@@ -399,7 +396,7 @@ def locked(processes: Processes) -> Iterator[None]:
         holder.close()
 
 
-def test_a_call_that_a_locked_store_can_not_keep_waits_in_memory_and_the_loss_is_told(on_sqlite: Processes) -> None:
+def test_a_call_that_a_locked_store_refuses_waits_in_memory(on_sqlite: Processes) -> None:
     captured = on_sqlite.start("allow", timeout=0.2)
     governor = captured.governor
     with locked(on_sqlite):
@@ -432,7 +429,7 @@ def test_a_store_that_can_not_be_opened_costs_no_call(tmp_path: Path) -> None:
         assert captured.governor.complete(invocation_id, "a").status == "succeeded"
 
 
-def test_a_call_that_the_store_keeps_waits_on_while_the_store_can_not_say_who_is_first(on_sqlite: Processes) -> None:
+def test_a_stored_call_waits_while_the_store_cannot_say_who_won(on_sqlite: Processes) -> None:
     captured = on_sqlite.start("allow", timeout=0.2)
     invocation_id = waiting(captured)
     with locked(on_sqlite):
@@ -487,11 +484,11 @@ async def test_a_slow_store_does_not_block_the_event_loop(on_sqlite: Processes) 
     assert list(await governor.arequired_actions()) == []
 
 
-async def test_a_call_whose_task_is_canceled_while_it_is_stored_does_not_wait(on_sqlite: Processes) -> None:
+async def test_a_task_canceled_while_its_call_is_stored_does_not_wait(on_sqlite: Processes) -> None:
     captured, approver = approving(on_sqlite)
     tool, store = governed(captured).tool, captured.governor.approvals.store
     reached, go_on = threading.Event(), threading.Event()
-    real = RequiredMethods.keep_required
+    real = ApprovalStore.keep_required
 
     def slow(*args: Any, **kwargs: Any) -> None:
         reached.set()
@@ -512,14 +509,14 @@ async def test_a_call_whose_task_is_canceled_while_it_is_stored_does_not_wait(on
     assert captured.span.attributes["agenttool.invocation.status"] == "canceled"
 
 
-async def test_a_completion_whose_task_is_canceled_once_it_was_taken_is_told_all_the_same(
+async def test_a_completion_canceled_after_its_claim_is_still_recorded(
     on_sqlite: Processes,
 ) -> None:
     captured = on_sqlite.start("allow")
     governor, store = captured.governor, captured.governor.approvals.store
     invocation_id = waiting(captured)
     reached, go_on = threading.Event(), threading.Event()
-    real = RequiredMethods.take_required
+    real = ApprovalStore.take_required
 
     def slow(*args: Any) -> Any:
         taken = real(store, *args)
@@ -590,7 +587,7 @@ def test_kill_minus_9_between_pause_and_result_loses_nothing(processes: Processe
     assert store.verify_chain().ok
 
 
-def test_of_four_processes_that_complete_one_call_at_once_exactly_one_wins(processes: Processes) -> None:
+def test_of_four_processes_that_complete_one_call_one_wins(processes: Processes) -> None:
     first, approver = approving(processes)
     invocation_id = waiting(first)
     racers = [start("race", processes.url, KEY, invocation_id, str(n)) for n in range(4)]
@@ -634,7 +631,7 @@ def test_of_a_forked_child_and_its_parent_one_completes_a_call(processes: Proces
     assert list(captured.governor.required_actions) == []
 
 
-def test_of_many_threads_that_complete_a_stored_call_one_is_taken(on_sqlite: Processes) -> None:
+def test_of_many_threads_that_complete_a_stored_call_one_wins(on_sqlite: Processes) -> None:
     captured = on_sqlite.start("allow")
     invocation_id = waiting(captured)
     taken: list[Any] = []

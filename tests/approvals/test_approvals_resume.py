@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from approval_helpers import bindings
 from opentelemetry import trace
 
-from agenttool_otel import ApprovalAnswer, ApprovalRequired, agent_context
-from agenttool_otel.approvals.store import ApprovalStore
+from agenttool_otel import ApprovalAnswer, ApprovalRequired, Settings, agent_context
+from agenttool_otel.approvals.store.store import ApprovalStore
 from agenttool_otel.errors import ApprovalConflict
 from agenttool_otel.names import ApprovalStatus
 from agenttool_otel.testing import Capture, StaticEngine, capture
@@ -98,7 +100,7 @@ async def test_a_plain_call_goes_on_off_the_event_loop(captured: Capture) -> Non
     assert owner.seen[0][1] != threading.get_ident()
 
 
-def test_a_plain_call_that_was_awaited_goes_on_without_an_event_loop(captured: Capture) -> None:
+def test_an_awaited_plain_call_goes_on_without_an_event_loop(captured: Capture) -> None:
     ran: list[int] = []
     tool = captured.governor.govern(lambda item: ran.append(item), name="act").tool
     paused = asyncio.run(tool.ainvoke(item=7))
@@ -139,7 +141,7 @@ def test_a_paused_generator_goes_on_without_an_event_loop(captured: Capture) -> 
 # --- cancellation ----------------------------------------------------------------------------------------------------
 
 
-async def test_a_resume_that_is_canceled_while_it_claims_uses_nothing_up(captured: Capture) -> None:
+async def test_a_resume_canceled_while_it_claims_uses_nothing_up(captured: Capture) -> None:
     owner, call = governed(captured, "plain")
     with pytest.raises(ApprovalRequired) as asked:
         call(7)
@@ -282,3 +284,99 @@ def test_another_actors_resume_is_refused_and_the_call_waits_on(captured: Captur
     assert captured.governor.resume(invocation).value == 7
     with pytest.raises(ApprovalConflict):
         store_of(captured).cancel(invocation, "late")
+
+
+def test_asks_beyond_the_bound_are_refused_and_may_be_repeated() -> None:
+    settings = Settings(approvals_max_pending_per_session=2, policy_timeout=60)
+    with capture(policy=StaticEngine("ask"), settings=settings) as captured:
+        tool = captured.governor.govern(lambda n: n, name="count").tool
+        with agent_context(session_id="s1"):
+            results = [tool.invoke(n=n) for n in range(3)]
+        with agent_context(session_id="s2"):
+            results.append(tool.invoke(n=3))
+    assert [one.status for one in results] == ["pending", "pending", "failed", "pending"]
+    error = results[2].error
+    assert error is not None
+    assert error.error_class == "rate_limited"
+    assert "this session" in error.message
+
+
+def test_a_relative_path_is_approved_for_the_place_it_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "a")
+    with capture(policy=StaticEngine("ask"), settings=Settings(policy_timeout=60)) as captured:
+
+        def write_file(path: str) -> str:
+            """Write a file."""
+            Path(path).write_text("hello")
+            return "wrote"
+
+        tool = captured.governor.govern(write_file, tool_kind="file_operation", access_kinds=["file_write"]).tool
+        with agent_context(session_id="s1", roots=["."]):
+            relative, absolute, edited = (
+                tool.invoke(path=path) for path in ("rel.txt", str(tmp_path / "abs.txt"), "edited.txt")
+            )
+        store = store_of(captured)
+        answers = {one.invocation_id: YES for one in (relative, absolute)}
+        answers[edited.invocation_id] = replace(YES, edited_input={"path": "other.txt"})
+        for invocation_id, answer in answers.items():
+            request = store.by_invocation(str(invocation_id))
+            assert request is not None
+            store.answer(request.request_id, answer)
+        monkeypatch.chdir(tmp_path / "a" / "b")
+        for one in (relative, edited):
+            refused = captured.governor.resume(str(one.invocation_id))
+            assert refused.error is not None
+            assert "other places" in refused.error.message
+        assert list((tmp_path / "a" / "b").iterdir()) == []
+        assert captured.governor.resume(str(absolute.invocation_id)).status == "succeeded"
+        monkeypatch.chdir(tmp_path / "a")
+        for one in (relative, edited):
+            assert captured.governor.resume(str(one.invocation_id)).status == "succeeded"
+        assert {file.name for file in (tmp_path / "a").iterdir()} == {"b", "rel.txt", "other.txt"}
+
+
+# --- an approval that was used ---------------------------------------------------------------------------------------
+
+
+def test_a_second_resume_says_that_the_call_has_run(captured: Capture) -> None:
+    ran: list[int] = []
+    call = captured.governor.govern(lambda item: ran.append(item), name="act")
+    with pytest.raises(ApprovalRequired) as asked:
+        call(7)
+    invocation = approved(captured, asked.value)
+    assert captured.governor.resume(invocation).status == "succeeded"
+    again = captured.governor.resume(invocation)
+    assert ran == [7]
+    assert again.status == "denied"
+    assert again.error is not None
+    assert again.error.error_class == "policy_blocked"
+    assert "used already" in again.error.message
+    assert "succeeded" in again.error.message
+    assert "rejected" not in str(again.to_json_object())
+    assert captured.spans[-1].attributes["error.type"] == "policy_blocked"
+
+
+def test_an_approval_used_by_another_meanwhile_was_not_rejected(tmp_path: Path) -> None:
+    class Racing(StaticEngine):
+        """Somebody else takes the claim while this process decides again."""
+
+        def evaluate(self, entry_point: str, document: Any, *, timeout: float) -> Any:
+            if document["invocation"]["resumed"]:
+                request = store.by_invocation(document["invocation"]["id"])
+                assert request is not None
+                store.claim(request.request_id, **{**bindings(request), "decided_again": True})
+            return super().evaluate(entry_point, document, timeout=timeout)
+
+    ran: list[int] = []
+    store = ApprovalStore(tmp_path / "approvals.db")
+    with capture(policy=Racing("ask"), approvals=store) as captured:
+        call = captured.governor.govern(lambda item: ran.append(item), name="act")
+        with pytest.raises(ApprovalRequired) as asked:
+            call(7)
+        late = captured.governor.resume(approved(captured, asked.value))
+    store.close()
+    assert ran == []
+    assert late.error is not None
+    assert (late.status, str(late.error.error_class)) == ("denied", "policy_blocked")
+    assert "used already" in late.error.message

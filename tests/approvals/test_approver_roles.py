@@ -55,7 +55,7 @@ def test_a_decision_with_unreadable_roles_is_malformed(roles: Any) -> None:
     assert approver.asked == []
 
 
-def test_an_edit_that_needs_another_role_does_not_run_on_the_first_yes() -> None:
+def test_an_edit_for_another_role_needs_more_than_one_yes() -> None:
     ran: list[int] = []
 
     def policy(document: Any) -> dict[str, Any]:
@@ -74,7 +74,7 @@ def test_an_edit_that_needs_another_role_does_not_run_on_the_first_yes() -> None
     assert ran == []
 
 
-def test_a_role_that_the_policy_asks_for_only_now_is_needed_at_resume() -> None:
+def test_a_role_asked_for_only_now_is_needed_at_resume() -> None:
     ran: list[int] = []
     needed = ["clerk"]
     engine = FunctionEngine(lambda _: decision("ask", approver_roles=list(needed)))
@@ -124,7 +124,7 @@ def answered_by(name: str, *, actor: str = "agent:bot") -> bool:
         *("agent:bot\x00", "agent:bot\ufe0f", "agent:bot\u034f", "agent:bot\U000e0101"),
     ],
 )
-def test_an_actor_does_not_answer_itself_however_it_writes_its_name(name: str) -> None:
+def test_no_actor_answers_itself_under_any_spelling(name: str) -> None:
     assert not answered_by(name)
 
 

@@ -42,14 +42,33 @@ class Case:
 
 def _rm(*targets: str) -> dict[str, Any]:
     words = ["rm", "-rf", *targets]
+    places = [
+        {
+            "word": target,
+            "operation": "delete_tree",
+            "covers": ["root"] if target in ("/", "/proj") else [],
+            "path": {**fixture("path_fact"), "access": "write", "lexical": target, "resolved": target},
+        }
+        for target in targets
+    ]
     return {
         "read_only": False,
         "writes": True,
         "destructive": True,
         "commands": [
-            {"name": "rm", "argv": words, "assignments": [], "redirects": [], "read_only": False, "reason": ""}
+            {
+                "name": "rm",
+                "argv": words,
+                "assignments": [],
+                "redirects": [],
+                "category": "tree_deleter",
+                "directory": "/proj",
+                "places": places,
+                "complete": True,
+                "read_only": False,
+                "reason": "",
+            }
         ],
-        "paths": list(targets),
     }
 
 
@@ -293,7 +312,7 @@ def test_custom_rules_join_and_lift_no_denial(kind: type[Any]) -> None:
 
 
 @pytest.mark.parametrize("kind", EMBEDDED, ids=lambda kind: kind.name)
-def test_no_argument_content_is_in_an_answer_but_the_blocked_path(kind: type[Any]) -> None:
+def test_an_answer_has_no_argument_but_the_blocked_path(kind: type[Any]) -> None:
     marker = "zq7-marker"
     documents = [
         path_call(inside=False, lexical=f"/srv/{marker}", raw=marker),

@@ -70,7 +70,7 @@ def test_manifest_names_revision_version_and_roots() -> None:
 
 
 @pytest.mark.parametrize("file", [file for file, _ in modules()])
-def test_directory_is_package_path_and_every_package_is_described(file: str) -> None:
+def test_folders_are_package_paths_and_packages_are_described(file: str) -> None:
     text = dict(modules())[file]
     package = re.search(r"^package (\S+)", text, re.MULTILINE)
     assert package

@@ -45,7 +45,7 @@ BLOCKED: list[dict[str, Any]] = [
     shell_call(sensitive_read=True),
     shell_call(read_only=False, writes=True, destructive=True),
     shell_call(network=True),
-    shell_call(paths=["/etc/hosts"]),
+    shell_call(complete=False),
     url_call(address_class="loopback", host="localhost"),
     url_call(address_class="metadata"),
     url_call(valid=False, rejected="control"),
@@ -184,7 +184,7 @@ def test_damage_never_turns_a_block_into_an_allow(kind: type[Any], data: st.Data
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("kind", EMBEDDED, ids=lambda kind: kind.name)
-def test_every_single_loss_and_every_single_wrong_type_is_no_allow(kind: type[Any]) -> None:
+def test_no_single_loss_or_wrong_type_is_an_allow(kind: type[Any]) -> None:
     """The same without chance: each member of each blocked call, dropped or given each wrong type, one at a time."""
     wrong: tuple[Any, ...] = (None, True, False, 0, 7, "", "x", [], [7], {}, {"x": 1})
     engine = stock(kind)

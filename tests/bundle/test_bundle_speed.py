@@ -22,6 +22,7 @@ def _cost(work: Callable[[], object], floor: Callable[[], object]) -> float:
     return best[0] / best[1]
 
 
+@pytest.mark.speed
 @pytest.mark.parametrize(
     ("document", "bar"),
     [(call(facts={"paths": []}), 4.5), (path_call(), 4.5), (url_call(), 5), (shell_call(), 6), (write_call(), 16)],

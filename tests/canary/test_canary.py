@@ -26,7 +26,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from pydantic import SecretStr
 
 from agenttool_otel import Governor, TelemetrySettings
-from agenttool_otel.approvals.store import ApprovalStore
+from agenttool_otel.approvals.store.store import ApprovalStore
 from agenttool_otel.approvals.types import ApprovalAnswer
 from agenttool_otel.errors import GovernedOutcome
 from agenttool_otel.hooks import AdditionalContext, HookContext, Hooks, Message, PermissionResult, Stop
@@ -402,7 +402,7 @@ def test_what_hooks_say_and_raise_is_clean(capture: str, tmp_path: Path, caplog:
     assert not leaks, "\n".join(leaks[:40])
 
 
-def test_the_search_finds_eight_characters_of_a_secret_in_every_form() -> None:
+def test_the_search_finds_8_characters_of_a_secret_in_any_form() -> None:
     made = Canaries(1)
     secret = made.word("test")
     assert made.found_in("text", f"xx{secret[5:13]}yy")

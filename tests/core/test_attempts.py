@@ -23,7 +23,7 @@ def held_for(seconds: float, behavior: str = "allow") -> FunctionEngine:
 
 
 @pytest.mark.parametrize("door", ["python", "json"])
-def test_an_attempt_does_not_see_what_an_earlier_one_did_to_its_arguments(door: str) -> None:
+def test_an_attempt_sees_no_earlier_change_of_its_arguments(door: str) -> None:
     ran: list[Any] = []
     governor = Governor(policy=StaticEngine("allow"))
 
@@ -71,12 +71,12 @@ def test_a_decision_that_ends_while_a_hook_works_is_a_denial() -> None:
     assert ran == []
 
 
-def test_an_approval_that_was_claimed_for_an_expired_decision_has_an_outcome(monkeypatch: pytest.MonkeyPatch) -> None:
-    governor = Governor(policy=held_for(0.4, "ask"), approver=FixedApprover(ApprovalAnswer(True, answered_by="user:u")))
+def test_a_claimed_approval_of_an_expired_decision_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    governor = Governor(policy=held_for(1.5, "ask"), approver=FixedApprover(ApprovalAnswer(True, answered_by="user:u")))
     claim = governor.approvals.claim
 
     def slow(*args: Any, **kwargs: Any) -> Any:
-        time.sleep(0.5)
+        time.sleep(1.7)
         return claim(*args, **kwargs)
 
     monkeypatch.setattr(governor.approvals, "claim", slow)

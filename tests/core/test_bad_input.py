@@ -110,7 +110,7 @@ def test_odd_arguments_never_run_a_denied_tool(name: str) -> None:
         captured.governor.govern(tool)(ODD_VALUES[name])
 
 
-def test_a_gigabyte_of_text_is_returned_as_it_is_and_measured_without_a_copy() -> None:
+def test_a_gigabyte_of_text_is_returned_and_measured_uncopied() -> None:
     import tracemalloc
 
     text = "x" * 1_000_000_000
@@ -141,7 +141,7 @@ def test_an_argument_of_a_gigabyte_is_not_decided_and_so_not_run() -> None:
     "error", [ValueError(SECRET), BaseException(SECRET), type("Odd", (Exception,), {"__str__": 1})()]
 )
 @pytest.mark.parametrize("mode", CAPTURE_MODES)
-def test_a_tool_that_raises_raises_the_same_and_its_message_stays_out(error: BaseException, mode: str) -> None:
+def test_a_tools_exception_is_raised_and_its_message_stays_out(error: BaseException, mode: str) -> None:
     def tool() -> None:
         raise error
 
@@ -250,7 +250,7 @@ class BrokenEngine(StaticEngine):
 @pytest.mark.parametrize(
     "error", [RuntimeError(SECRET), PolicyEvaluationError("broken"), RecursionError(), MemoryError()]
 )
-def test_an_engine_that_raises_denies_and_says_no_more_than_the_type(error: Exception) -> None:
+def test_an_engine_that_raises_denies_and_tells_only_the_type(error: Exception) -> None:
     def tool() -> None:
         raise AssertionError("ran")
 
@@ -288,7 +288,7 @@ class BrokenProcessor:
         return True
 
 
-def test_broken_exporters_processors_meters_and_subscribers_change_nothing() -> None:
+def test_broken_telemetry_changes_nothing() -> None:
     from opentelemetry.metrics import NoOpMeterProvider
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -326,7 +326,7 @@ def test_broken_exporters_processors_meters_and_subscribers_change_nothing() -> 
         deny(1)
 
 
-def test_a_redactor_that_raises_drops_the_content_and_keeps_the_result() -> None:
+def test_a_failing_redactor_drops_content_and_keeps_the_result() -> None:
     with capture(policy=StaticEngine("allow"), capture="SPAN_ONLY") as captured:
 
         class Broken:
@@ -339,7 +339,7 @@ def test_a_redactor_that_raises_drops_the_content_and_keeps_the_result() -> None
         assert SECRET not in repr([(s.attributes, s.events) for s in captured.spans])
 
 
-def test_a_result_that_must_be_redacted_is_withheld_when_that_fails() -> None:
+def test_a_result_that_must_be_redacted_is_withheld_on_failure() -> None:
     answers = {"tool": decision("allow", obligations={"redact_result": ["*"]})}
     with capture(policy=StaticEngine(answers)) as captured:
 

@@ -81,7 +81,7 @@ def test_no_argument_ever_comes_to_stand_for_another_one(case: tuple[inspect.Sig
 
 
 @given(calls())
-def test_what_a_model_sees_of_a_call_spreads_back_to_the_same_call(
+def test_the_models_view_of_a_call_gives_the_same_call(
     case: tuple[inspect.Signature, dict[str, Any]],
 ) -> None:
     signature, bound = case
@@ -98,7 +98,7 @@ def test_what_a_model_sees_of_a_call_spreads_back_to_the_same_call(
     assert _filled(signature, again) == _filled(signature, bound)
 
 
-def test_further_positional_arguments_never_slide_into_an_omitted_one() -> None:
+def test_positional_arguments_never_slide_into_an_omitted_one() -> None:
     ran: list[Any] = []
 
     def read(path: str = "README.md", *labels: str) -> None:
@@ -111,7 +111,7 @@ def test_further_positional_arguments_never_slide_into_an_omitted_one() -> None:
     assert ran == [("README.md", ("/etc/passwd",))]
 
 
-def test_a_keyword_with_the_name_of_a_positional_only_parameter_is_refused_because_one_would_hide_the_other() -> None:
+def test_a_keyword_that_hides_a_positional_only_name_is_refused() -> None:
     def read(path: str, /, **rest: str) -> None:
         raise AssertionError("ran")
 
@@ -119,7 +119,7 @@ def test_a_keyword_with_the_name_of_a_positional_only_parameter_is_refused_becau
         captured.governor.govern(read)("/etc/shadow", path="/safe")
 
 
-def test_an_edit_of_a_keyword_with_the_name_of_the_keywords_themselves_is_used() -> None:
+def test_an_edit_of_a_keyword_called_like_kwargs_is_used() -> None:
     ran: list[Any] = []
 
     def tool(**kw: str) -> None:
@@ -157,7 +157,7 @@ def _files(captured: Any) -> tuple[type[Any], list[Any]]:
     return Files, ran
 
 
-def test_a_method_without_its_instance_is_refused_before_anything_is_decided() -> None:
+def test_a_method_without_its_instance_is_refused_undecided() -> None:
     with capture(policy=StaticEngine("allow")) as captured:
         files, ran = _files(captured)
         with pytest.raises(InstanceMissing):
@@ -171,7 +171,7 @@ def test_a_method_without_its_instance_is_refused_before_anything_is_decided() -
     assert ran == [("Files", "a", "/tmp/x"), ("Files", "b", "/tmp/x"), ("Files", "c", "d")]
 
 
-def test_an_approved_method_is_not_resumed_where_its_instance_is_unknown_and_its_approval_stays() -> None:
+def test_an_approved_method_of_an_unknown_instance_is_kept() -> None:
     with capture(policy=StaticEngine("ask")) as captured:
         governor = captured.governor
         files, ran = _files(captured)
@@ -187,7 +187,7 @@ def test_an_approved_method_is_not_resumed_where_its_instance_is_unknown_and_its
         assert ran == [("Files", "public", "secret")]
 
 
-def test_the_wrong_way_to_resume_an_asynchronous_method_does_not_forget_its_instance() -> None:
+def test_the_wrong_way_to_resume_a_method_keeps_its_instance() -> None:
     ran: list[Any] = []
     with capture(policy=StaticEngine("ask")) as captured:
         governor = captured.governor
@@ -206,14 +206,14 @@ def test_the_wrong_way_to_resume_an_asynchronous_method_does_not_forget_its_inst
     assert ran == ["public"]
 
 
-def test_what_a_caller_adds_to_underscored_variable_arguments_is_shown() -> None:
+def test_underscored_variable_arguments_are_shown() -> None:
     engine = StaticEngine("allow")
     with capture(policy=engine) as captured:
         captured.governor.govern(lambda *_args, **_kw: None, name="tool")("/etc/shadow", more=["x"])
     assert engine.documents[0]["input"] == {"_args": ["/etc/shadow"], "more": ["x"]}
 
 
-def test_an_argument_whose_annotation_can_not_be_resolved_is_decided_on_and_spoils_no_other_one() -> None:
+def test_an_unresolvable_annotation_spoils_no_other_argument() -> None:
     def tool(x: int, target: Optional[NoSuchThing] = None) -> None:  # type: ignore[name-defined]  # noqa: F821, UP045
         ran.append(target)
 
@@ -228,6 +228,6 @@ def test_an_argument_whose_annotation_can_not_be_resolved_is_decided_on_and_spoi
 
 
 @pytest.mark.parametrize("facts", [{"actor": 5}, {"roles": "admin"}, {"roles": [1]}, {"session_id": b"s"}])
-def test_a_context_that_nothing_could_be_decided_on_is_refused_where_it_is_set(facts: Any) -> None:
+def test_a_context_that_allows_no_decision_is_refused_when_set(facts: Any) -> None:
     with pytest.raises(ConfigurationError), agent_context(**facts):
         pass

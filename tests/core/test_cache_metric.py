@@ -51,7 +51,7 @@ def used(provider: MeterProvider, calls: int) -> Governor:
     return governor
 
 
-def test_look_ups_of_later_governors_are_counted_and_none_is_kept_alive() -> None:
+def test_look_ups_of_later_governors_count_and_keep_none_alive() -> None:
     reader = InMemoryMetricReader()
     provider = MeterProvider(metric_readers=[reader])
     first = used(provider, 5)
@@ -77,7 +77,7 @@ def test_providers_are_counted_apart() -> None:
         governor.close()
 
 
-def test_governors_made_before_and_after_the_global_provider_is_set_are_counted_together() -> None:
+def test_governors_before_and_after_the_global_provider_count() -> None:
     script = """
 import sys
 sys.path.insert(0, sys.argv[1])
@@ -95,7 +95,7 @@ print(totals(reader))
     assert "{'hit': 4, 'miss': 4, 'bypass': 0}" in done.stdout, done.stdout + done.stderr
 
 
-def test_what_ended_between_two_collections_is_counted_to_its_last_look_up() -> None:
+def test_what_ended_between_collections_is_counted_in_full() -> None:
     class Owner:
         pass
 
@@ -111,7 +111,7 @@ def test_what_ended_between_two_collections_is_counted_to_its_last_look_up() -> 
     assert [item.value for item in tally.observe(options)] == [7]
 
 
-def test_a_provider_that_has_no_weak_reference_gets_a_tally_of_its_own() -> None:
+def test_a_provider_without_weak_references_gets_its_own_tally() -> None:
     class Slotted(NoOpMeterProvider):
         __slots__ = ()
         __hash__ = None  # type: ignore[assignment]

@@ -72,7 +72,7 @@ def test_a_models_json_is_decided_as_it_was_read(kind: Any, given: Any, decided:
 
 
 @pytest.mark.parametrize("given", [{"path": "/etc/shadow"}, {"p": "/etc/shadow"}, {"location": "/etc/shadow"}])
-def test_a_field_has_the_name_of_the_schema_whatever_key_it_came_from(given: dict[str, str]) -> None:
+def test_a_field_has_its_schemas_name_whatever_its_key(given: dict[str, str]) -> None:
     engine = StaticEngine("allow")
     with capture(policy=engine) as captured:
         governed = captured.governor.govern(_typed(Aliased, []), path_args=["/x/path"])
@@ -83,7 +83,7 @@ def test_a_field_has_the_name_of_the_schema_whatever_key_it_came_from(given: dic
         assert [fact["argument"] for fact in document["facts"]["paths"]] == ["/x/path"]
 
 
-def test_a_change_is_decided_as_it_was_read_and_with_the_default_of_what_it_leaves_out() -> None:
+def test_a_change_is_decided_as_read_with_its_defaults() -> None:
     ran: list[Any] = []
     hooks = Hooks()
     hooks.add(lambda ctx: UpdatedInput({"command": "RM"}) if "ls" in str(ctx.arguments) else None, "pre_tool_use")
@@ -98,7 +98,7 @@ def test_a_change_is_decided_as_it_was_read_and_with_the_default_of_what_it_leav
     assert ran == [("rm", "/etc/shadow")]
 
 
-def test_an_edit_that_is_read_as_something_else_is_decided_in_that_form_and_runs() -> None:
+def test_an_edit_read_as_something_else_is_decided_as_that() -> None:
     ran: list[Any] = []
 
     def tool(command: Lower, path: str = "p") -> None:
@@ -112,7 +112,7 @@ def test_an_edit_that_is_read_as_something_else_is_decided_in_that_form_and_runs
     assert ran == [("rm", "p")]
 
 
-def test_a_policys_update_that_leaves_out_a_default_is_applied_once() -> None:
+def test_a_policys_update_without_a_default_is_applied_once() -> None:
     ran: list[Any] = []
 
     def tool(x: str, note: str = "") -> None:
@@ -123,7 +123,7 @@ def test_a_policys_update_that_leaves_out_a_default_is_applied_once() -> None:
     assert ran == [("b", "")]
 
 
-def test_a_paused_json_call_runs_with_what_it_was_read_as_and_is_not_read_again() -> None:
+def test_a_paused_json_call_runs_as_first_read() -> None:
     ran: list[Any] = []
     engine = StaticEngine("ask")
     with capture(policy=engine) as captured:
@@ -218,7 +218,7 @@ def test_what_is_shown_by_content_is_copied_and_keeps_its_class(name: str) -> No
         (memoryview(b"abcd").cast("H"), lambda value: value.format, "H"),
     ],
 )
-def test_a_class_that_answers_in_its_own_way_becomes_what_was_shown(value: Any, read: Any, answer: Any) -> None:
+def test_a_class_with_answers_of_its_own_becomes_what_was_shown(value: Any, read: Any, answer: Any) -> None:
     ran: list[Any] = []
     with capture(policy=StaticEngine("allow")) as captured:
         captured.governor.govern(lambda x: ran.append(read(x)), name="tool")(value)
@@ -273,7 +273,7 @@ def test_an_argument_is_copied_before_it_is_shown() -> None:
     ran: list[Any] = []
     engine = StaticEngine("allow")
     with capture(policy=engine) as captured:
-        import agenttool_otel.binding as binding
+        import agenttool_otel.call.binding as binding
 
         items = ["safe"]
         shown = binding.to_policy_value
@@ -295,7 +295,7 @@ def test_an_argument_is_copied_before_it_is_shown() -> None:
 @pytest.mark.parametrize(
     "options", [{"validate": lambda a: a.update(path="safe")}, {"read_only": lambda a: a.pop("path") is None}]
 )
-def test_a_check_that_changes_its_argument_changes_nothing_that_is_decided(options: Any) -> None:
+def test_a_check_that_changes_its_argument_changes_no_decision(options: Any) -> None:
     engine, ran = StaticEngine("allow"), []
 
     def tool(path: str) -> None:
@@ -349,7 +349,7 @@ def test_a_key_that_is_a_secret_is_in_no_message_and_no_event() -> None:
     assert not [text for text in told if TOKEN in text]
 
 
-def test_an_approval_of_a_coerced_call_still_waits_and_runs_in_another_process() -> None:
+def test_an_approved_coerced_call_runs_in_another_process() -> None:
     ran: list[Any] = []
     with capture(policy=StaticEngine("ask")) as captured:
         governor = captured.governor

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from agenttool_otel.catalog.options import GovernOptions, RetryOptions
-from agenttool_otel.config import Settings
+from agenttool_otel.context.settings import Settings
 from agenttool_otel.names import (
     AccessKind,
     ExecutionKind,

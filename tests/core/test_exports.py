@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
 
@@ -21,7 +22,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         _ = agenttool_otel.Govern
 
 
-def test_neither_the_package_nor_its_helpers_for_tests_need_the_sdk_or_langchain() -> None:
+def test_package_and_test_helpers_need_no_sdk_or_langchain() -> None:
     program = """
 import sys
 class Missing:
@@ -38,6 +39,22 @@ print(govern(lambda: "ran", name="f")())
     assert done.stdout.strip() == "ran", done.stderr
 
 
-def test_what_needs_langchain_is_there_by_name_and_not_in_the_star() -> None:
+def test_langchain_names_are_there_but_not_in_the_star() -> None:
     assert agenttool_otel.AgentToolMiddleware.__name__ == "AgentToolMiddleware"
     assert "AgentToolMiddleware" not in agenttool_otel.__all__
+
+
+def test_every_public_name_and_its_public_methods_are_documented() -> None:
+    missing = []
+    for name in agenttool_otel.__all__:
+        value = getattr(agenttool_otel, name)
+        if not (inspect.isclass(value) or inspect.isroutine(value)):
+            continue
+        members = vars(value).items() if inspect.isclass(value) else ()
+        documented = {name: value} | {
+            f"{name}.{member}": found
+            for member, found in members
+            if not member.startswith("_") and (inspect.isfunction(found) or isinstance(found, (property, classmethod)))
+        }
+        missing += [label for label, found in documented.items() if not inspect.getdoc(found)]
+    assert not missing

@@ -129,7 +129,7 @@ class NoObservables(MeterProvider):
         return meter
 
 
-def test_a_meter_that_refuses_an_instrument_keeps_no_governor_from_being_made() -> None:
+def test_a_meter_that_refuses_an_instrument_stops_no_governor() -> None:
     settings = TelemetrySettings(meter_provider=NoObservables())
     governor = Governor(policy=StaticEngine("allow"), telemetry=settings)
     assert governor.govern(lambda: 7, name="seven")() == 7

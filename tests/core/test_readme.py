@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from agenttool_otel.config import Settings
-from agenttool_otel.defaults import replace_default
+from agenttool_otel.call.runtime import replace_default
+from agenttool_otel.context.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agenttool_otel import ApprovalRequired, Governor, ToolDenied, agent_context
-from agenttool_otel.context import AgentContext
+from agenttool_otel.context.context import AgentContext
 from agenttool_otel.testing import decision
 from function_engine import FunctionEngine
 
@@ -21,7 +21,7 @@ def one_call() -> Governor:
 READS: dict[str, Any] = {"read_only": True, "access_kinds": ["file_read"], "write_effects": ["none"]}
 
 
-def test_of_calls_at_the_same_time_no_more_run_than_the_budget_has() -> None:
+def test_calls_at_the_same_time_stay_within_the_budget() -> None:
     governor, ran, inside, waiting = one_call(), [], threading.Event(), threading.Barrier(6)
 
     @governor.govern(**READS)

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from agenttool_otel import Governor, ToolDenied
-from agenttool_otel.config import Settings
-from agenttool_otel.defaults import default_governor, replace_default
+from agenttool_otel import Governor, ToolDenied, default_governor
+from agenttool_otel.call.runtime import replace_default
+from agenttool_otel.context.settings import Settings
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.testing import StaticEngine
 
@@ -42,7 +42,7 @@ def test_an_engine_is_known_however_it_is_written(text: str) -> None:
         ("APPROVALS_TTL", "5m"),
     ],
 )
-def test_what_can_not_be_read_and_may_have_been_stricter_lets_nothing_run(
+def test_an_unreadable_setting_that_may_be_strict_stops_all(
     name: str, value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(f"AGENTTOOL_{name}", value)
@@ -94,7 +94,7 @@ def test_rules_and_data_that_an_engine_can_not_have_are_refused(policy: Any, opt
         Governor(policy_engine="opa_server", opa_url="http://127.0.0.1:9", **option)
 
 
-def test_a_preset_of_the_environment_is_refused_by_a_server_and_yields_to_code(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_environments_preset_yields_to_code_not_to_servers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AGENTTOOL_POLICY_PRESET", "strict")
     Governor(policy=StaticEngine("allow"))
     with pytest.raises(ConfigurationError, match="policy_preset"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 from typing import Any, get_args
 
@@ -79,7 +80,7 @@ def test_a_word_that_the_standard_leaves_open_is_told_in_the_log(
 
 
 @pytest.mark.parametrize("stated", [{"access_kinds": ["read"]}, {"write_effects": ["local_write"]}])
-def test_the_stock_policy_asks_about_a_word_that_it_does_not_know(stated: dict[str, Any]) -> None:
+def test_the_stock_policy_asks_about_an_unknown_word(stated: dict[str, Any]) -> None:
     with capture() as captured:
         tool = captured.governor.govern(pay, **{"read_only": True, **stated})
         assert tool.tool.check(pin="1").behavior == "ask"
@@ -100,9 +101,9 @@ def test_every_word_of_a_closed_vocabulary_can_be_stated() -> None:
 
 
 def test_every_keyword_is_described() -> None:
-    described = GovernOptions.__doc__ or ""
+    described = inspect.cleandoc(GovernOptions.__doc__ or "")  # Python 3.13 takes the indentation away itself
     for name in GovernOptions.__annotations__:
-        assert f"\n        {name}: " in described, name
+        assert f"\n    {name}: " in described, name
 
 
 def test_arguments_that_no_schema_lists_may_be_sensitive() -> None:

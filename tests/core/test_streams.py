@@ -32,7 +32,7 @@ def test_nothing_is_decided_before_the_first_item_is_asked_for() -> None:
         assert len(engine.documents) == 1
 
 
-def test_the_span_is_current_in_the_body_and_never_in_the_consumer() -> None:
+def test_the_span_is_current_in_the_body_not_the_consumer() -> None:
     inside: list[Any] = []
 
     def body() -> Iterator[int]:
@@ -48,7 +48,7 @@ def test_the_span_is_current_in_the_body_and_never_in_the_consumer() -> None:
         assert set(inside) == {captured.span.get_span_context().span_id}
 
 
-def test_child_spans_that_stay_open_across_items_keep_their_children() -> None:
+def test_child_spans_open_across_items_keep_their_children() -> None:
     with capture(policy=StaticEngine("allow")) as captured:
         tracer = captured.tracer_provider.get_tracer("test")
 

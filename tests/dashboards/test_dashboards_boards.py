@@ -43,7 +43,7 @@ def test_the_committed_boards_are_what_the_code_gives() -> None:
     assert make_boards.main(["check"]) == 0
 
 
-def test_the_six_boards_are_there_with_ids_and_titles_of_their_own() -> None:
+def test_the_six_boards_have_ids_and_titles_of_their_own() -> None:
     assert set(BOARDS) == {"overview", "permissions", "results", "latency", "policy", "session"}
     assert len({board["uid"] for board in BOARDS.values()}) == 6
     assert len({board["title"] for board in BOARDS.values()}) == 6
@@ -51,7 +51,7 @@ def test_the_six_boards_are_there_with_ids_and_titles_of_their_own() -> None:
 
 
 @pytest.mark.parametrize("name", BOARDS)
-def test_every_panel_has_title_description_unit_a_query_and_a_templated_data_source(name: str) -> None:
+def test_panels_have_title_description_unit_query_and_source(name: str) -> None:
     for panel in panels(BOARDS[name]):
         assert panel["title"]
         assert panel["description"].endswith("."), panel["title"]
@@ -82,7 +82,7 @@ def test_ids_are_unique_and_panels_do_not_overlap(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", BOARDS)
-def test_the_template_variables_are_there_and_renewed_with_the_time_range(name: str) -> None:
+def test_template_variables_are_renewed_with_the_time_range(name: str) -> None:
     variables = {item["name"]: item for item in BOARDS[name]["templating"]["list"]}
     assert {"metrics", "traces", "service", "agent", "tool"} <= set(variables)
     assert (variables["metrics"]["query"], variables["traces"]["query"]) == ("prometheus", "tempo")
@@ -105,7 +105,7 @@ def test_every_variable_in_a_query_exists(name: str) -> None:
 
 
 @pytest.mark.parametrize(("where", "target"), targets("prometheus"))
-def test_prometheus_queries_filter_by_service_and_read_counters_as_rates(where: str, target: dict[str, Any]) -> None:
+def test_queries_filter_by_service_and_read_counters_as_rates(where: str, target: dict[str, Any]) -> None:
     expression = target["expr"]
     selectors = re.findall(r"(\w+)\{([^}]*)\}(\[[^]]+\])?", expression)
     assert selectors
@@ -122,6 +122,7 @@ def test_series_that_carry_agent_or_tool_are_filtered_by_them() -> None:
         for metric in registry.metrics.values()
         for suffix in (("bucket", "count", "sum") if metric.instrument == "histogram" else ("",))
     }
+    carried.update((series, set()) for series in q.SDK_LOSSES)
     for where, target in targets("prometheus"):
         for series, matchers, _ in re.findall(r"(\w+)\{([^}]*)\}(\[[^]]+\])?", target["expr"]):
             for attribute, variable in ((GenAI.AGENT_NAME, "$agent"), (GenAI.TOOL_NAME, "$tool")):
@@ -129,9 +130,9 @@ def test_series_that_carry_agent_or_tool_are_filtered_by_them() -> None:
                 assert filtered == (attribute in carried[series]), where
 
 
-def test_every_series_and_label_of_a_query_comes_from_the_registry() -> None:
+def test_series_and_labels_are_in_the_registry_or_the_sdks() -> None:
     registry = semconv.load()
-    names = {}
+    names = {series: {"job", reason} for series, reason in q.SDK_LOSSES.items()}
     for metric in registry.metrics.values():
         for suffix in ("bucket", "count", "sum") if metric.instrument == "histogram" else ("",):
             names[q.series(metric.name, suffix)] = {q.label(item) for item in metric.attributes} | {"job", "le"}
@@ -156,7 +157,7 @@ def test_the_sdk_reads_each_board_back_as_it_is(name: str) -> None:
     assert Dashboard.from_json(BOARDS[name]).title == BOARDS[name]["title"]
 
 
-def test_the_session_board_asks_for_a_session_and_every_table_uses_it() -> None:
+def test_each_table_of_the_session_board_uses_its_session() -> None:
     tables = panels(BOARDS["session"])
     assert all(Attr.SESSION_ID + ' = "$session"' in panel["targets"][0]["query"] for panel in tables)
     assert {panel["type"] for panel in tables} == {"table"}

@@ -73,7 +73,7 @@ def test_prometheus_accepts_its_configuration() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_collector_accepts_its_configuration_and_refuses_a_broken_one(tmp_path: Path) -> None:
+def test_the_collector_refuses_a_broken_configuration(tmp_path: Path) -> None:
     otelcol = program("otelcol")
     done = run(otelcol, "validate", "--config", "collector/config.yaml")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -124,7 +124,7 @@ def test_compose_conforms_to_the_compose_specification(tmp_path: Path) -> None:
     assert run(checker, str(broken)).returncode != 0
 
 
-def test_every_image_is_pinned_to_a_full_version_and_to_the_one_that_was_tested() -> None:
+def test_every_image_is_pinned_to_the_tested_version() -> None:
     images = {name: service["image"] for name, service in COMPOSE["services"].items()}
     for image in images.values():
         assert re.fullmatch(r"[\w./-]+:v?\d+\.\d+\.\d+", image), image
@@ -148,7 +148,7 @@ def test_every_mounted_file_is_there() -> None:
             assert volume.endswith(":ro"), volume
 
 
-def test_the_collector_sends_to_services_that_exist_on_ports_that_they_listen_on() -> None:
+def test_the_collector_sends_to_services_and_ports_that_exist() -> None:
     text = (DASHBOARDS / "collector" / "config.yaml").read_text("utf-8")
     for target in re.findall(r"_ENDPOINT:-(\w+):(\d+)\}", text):
         assert target[0] in {"0", *COMPOSE["services"]}, target
@@ -169,7 +169,7 @@ def provisioned(kind: str) -> dict[str, Any]:
     return document  # type: ignore[no-any-return]
 
 
-def test_the_three_data_sources_are_provisioned_with_addresses_that_compose_gives() -> None:
+def test_the_data_sources_have_the_addresses_of_compose() -> None:
     sources = provisioned("datasources")["datasources"]
     assert {source["type"] for source in sources} == {"prometheus", "tempo", "jaeger"}
     assert sum(bool(source.get("isDefault")) for source in sources) == 1
@@ -185,7 +185,7 @@ def test_the_three_data_sources_are_provisioned_with_addresses_that_compose_give
     } <= known
 
 
-def test_the_boards_are_provisioned_from_the_folder_that_compose_mounts() -> None:
+def test_boards_are_provisioned_from_the_mounted_folder() -> None:
     (provider,) = provisioned("dashboards")["providers"]
     mounts = dict(volume.split(":")[:2] for volume in COMPOSE["services"]["grafana"]["volumes"])
     assert mounts["./grafana/boards"] == provider["options"]["path"]
@@ -194,7 +194,7 @@ def test_the_boards_are_provisioned_from_the_folder_that_compose_mounts() -> Non
     assert (DASHBOARDS / "grafana" / "boards" / Path(home).name).exists()
 
 
-def test_jaegers_page_puts_our_attributes_first_and_links_only_by_attributes_that_exist() -> None:
+def test_jaeger_shows_our_attributes_first_and_links_real_ones() -> None:
     settings = json.loads((DASHBOARDS / "jaeger" / "ui-config.json").read_text("utf-8"))
     assert settings["topTagPrefixes"][0] == "agenttool."
     known = {value for key, value in vars(Attr).items() if key.isupper()}

@@ -99,11 +99,11 @@ def test_a_reading_command_is_answered_with_the_dedicated_tool(
         ("cat .env > x", None),
         ("cat *.txt > x", None),
         ("touch a", None),
-        ("git status > x", None),
+        ("git push > x", None),
         ("find . -delete; rm x", None),
     ],
 )
-def test_a_command_that_writes_by_one_word_is_answered_with_its_reading_form(command: str, form: str | None) -> None:
+def test_a_command_that_writes_by_one_word_gets_its_reading_form(command: str, form: str | None) -> None:
     assert alternatives(command) == ([] if form is None else [("shell_run", {"command": form})])
     if form is not None:
         assert shell_fact(form, argument="")["read_only"]
@@ -168,7 +168,7 @@ def test_arguments_take_the_names_that_the_tool_has(
         {"name": "read", "kind": None, "access_kinds": 3, "argument_names": "path"},
     ],
 )
-def test_a_tool_that_can_do_more_or_something_else_is_not_offered(described: dict[str, Any]) -> None:
+def test_a_tool_that_does_more_or_other_things_is_not_offered(described: dict[str, Any]) -> None:
     assert alternatives("cat a", {described["name"]: described}) == []
 
 

@@ -78,7 +78,7 @@ def test_a_url_is_found_under_any_name_in_a_network_tool(name: str) -> None:
         *("/srv/my file", "/a\n/b", "../a\n~/b"),
     ],
 )
-def test_what_looks_like_a_path_is_one_for_a_file_tool_and_no_other(value: str) -> None:
+def test_what_looks_like_a_path_is_one_for_file_tools_only(value: str) -> None:
     assert [fact["inferred"] for fact in reading(value)["paths"]] == [True]
     assert facts_of(value, access_kinds=["payment"], read_only=True) is EMPTY_FACTS
     assert fetching(value)["paths"] == []
@@ -105,7 +105,7 @@ def test_a_text_of_several_lines_is_a_list_of_paths_or_none() -> None:
     assert len(reading("/etc/passwd\n/etc/group\n")["paths"]) == 1
 
 
-def test_a_bare_word_is_a_path_where_something_of_that_name_is_there(tmp_path: Path) -> None:
+def test_a_bare_word_is_a_path_where_such_a_file_exists(tmp_path: Path) -> None:
     (tmp_path / "ws").mkdir()
     (tmp_path / "ws" / "notes").symlink_to("/etc/hostname")
     env = FactEnvironment(roots=(str(tmp_path / "ws"),), cwd=str(tmp_path / "ws"))
@@ -137,7 +137,7 @@ def test_a_bare_word_is_a_path_where_something_of_that_name_is_there(tmp_path: P
         ("8.8.8.8", "public"),
     ],
 )
-def test_urls_addresses_and_inner_hosts_are_found_in_a_network_tool(value: str, kind: str) -> None:
+def test_urls_addresses_and_inner_hosts_of_network_tools(value: str, kind: str) -> None:
     assert [(fact["address_class"], fact["inferred"]) for fact in fetching(value)["urls"]] == [(kind, True)]
 
 
@@ -151,7 +151,7 @@ def test_words_are_no_hosts(value: str) -> None:
     assert fetching(value) is EMPTY_FACTS
 
 
-def test_lists_nested_values_defaults_and_unlisted_keys_are_looked_at_too() -> None:
+def test_lists_nested_values_defaults_and_unlisted_keys_count() -> None:
     listed = {"type": "array", "items": STRING}
     assert [fact["argument"] for fact in reading(["a", "/etc/x", "~"], schema=listed)["paths"]] == [
         "/target/1",

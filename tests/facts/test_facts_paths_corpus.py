@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from agenttool_otel.facts.environment import FactEnvironment
 from agenttool_otel.facts.paths import PathChanged, open_checked, path_fact
-from agenttool_otel.facts.types import PathFact
+from agenttool_otel.facts.types import FactEnvironment, PathFact
 
 HERE = Path(__file__).parent
 SHARED = Path(os.environ.get("AGENTTOOL_CORPORA", HERE.parents[2] / "shared" / "corpora")) / "paths.jsonl"
@@ -104,7 +103,7 @@ def test_the_shared_corpus_was_really_read() -> None:
 
 
 @pytest.mark.parametrize("mode", ["w", "a", "x", "r+", "wb"])
-def test_a_directory_swapped_for_a_link_after_the_check_is_not_walked(tree: Path, mode: str) -> None:
+def test_a_directory_swapped_for_a_link_is_not_walked(tree: Path, mode: str) -> None:
     project = tree / "ws" / "project"
     (project / "swap_dir").mkdir()
     fact = path_fact("swap_dir/x", argument="/path", access="write", env=environment(tree))
@@ -116,7 +115,7 @@ def test_a_directory_swapped_for_a_link_after_the_check_is_not_walked(tree: Path
     assert list((tree / "ws" / "other").iterdir()) == []
 
 
-def test_a_link_put_where_a_new_file_was_to_be_made_is_not_followed(tree: Path) -> None:
+def test_a_link_put_where_a_new_file_goes_is_not_followed(tree: Path) -> None:
     project = tree / "ws" / "project"
     victim = tree / "ws" / "project2" / "secret"
     fact = path_fact("new.txt", argument="/path", access="write", env=environment(tree))
@@ -127,7 +126,7 @@ def test_a_link_put_where_a_new_file_was_to_be_made_is_not_followed(tree: Path) 
     assert victim.read_text() == "x"
 
 
-def test_a_new_file_is_not_made_in_another_directory_of_the_same_name(tree: Path) -> None:
+def test_a_new_file_is_not_made_in_a_replaced_directory(tree: Path) -> None:
     project = tree / "ws" / "project"
     (project / "parent").mkdir()
     fact = path_fact("parent/new.txt", argument="/path", access="write", env=environment(tree))
@@ -139,7 +138,7 @@ def test_a_new_file_is_not_made_in_another_directory_of_the_same_name(tree: Path
     assert list((project / "parent").iterdir()) == []
 
 
-def test_a_working_directory_retargeted_after_the_check_is_noticed_at_the_open(tree: Path) -> None:
+def test_a_retargeted_working_directory_is_noticed_at_the_open(tree: Path) -> None:
     # pa22: the link led inside when it was checked, and outside when it was used
     project = tree / "ws" / "project"
     (project / "src" / "file").write_text("inside")

@@ -12,10 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agenttool_otel.facts.environment import FactEnvironment
 from agenttool_otel.facts.paths import path_fact
 from agenttool_otel.facts.paths.sensitive import fold_name, sensitive_class
-from agenttool_otel.facts.types import PathFact
+from agenttool_otel.facts.types import FactEnvironment, PathFact
 
 ENV = FactEnvironment(roots=("/srv/ws",), cwd="/srv/ws", home="/home/agent", touch_file_system=False)
 KEPT = ("lexical", "inside", "sensitive", "roots")
@@ -59,7 +58,7 @@ def test_empty_dot_and_undone_components_change_nothing(text: str, filler: list[
 
 
 @pytest.mark.parametrize("text", SENSITIVE)
-def test_the_class_of_a_place_does_not_depend_on_case_or_on_letters_that_file_systems_ignore(text: str) -> None:
+def test_the_class_of_a_place_ignores_case_and_ignored_letters(text: str) -> None:
     wanted = fact_of(text)["sensitive"]
     assert fact_of(text.upper())["sensitive"] == wanted
     assert fact_of(text.title())["sensitive"] == wanted
@@ -88,7 +87,7 @@ def test_folding_a_name_twice_changes_nothing(name: str) -> None:
     assert sensitive_class(f"/{name}", None) == sensitive_class(f"/{name.swapcase()}", None) or not name.isascii()
 
 
-def test_a_decomposed_name_is_fine_when_it_is_there_and_has_no_composed_twin(tmp_path: Path) -> None:
+def test_a_decomposed_name_without_a_composed_twin_is_fine(tmp_path: Path) -> None:
     env = FactEnvironment(roots=(str(tmp_path),), cwd=str(tmp_path))
     decomposed = "cafe\u0301"
     (tmp_path / decomposed).write_text("x")

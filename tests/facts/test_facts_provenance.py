@@ -68,9 +68,7 @@ def test_a_value_that_only_the_open_world_mentioned_is_untrusted(ledger: Provena
 @pytest.mark.parametrize(
     "value", ["bob@example.org", "BOB@example.org", "~/out/report.pdf", "https://docs.python.org/3/"]
 )
-def test_what_the_user_said_is_trusted_even_when_the_open_world_says_it_too(
-    ledger: ProvenanceLedger, value: str
-) -> None:
+def test_what_the_user_said_is_trusted_wherever_else_it_is_said(ledger: ProvenanceLedger, value: str) -> None:
     fact = ledger.lookup(value)
     assert fact["untrusted"] is False
     assert "user" in fact["sources"]
@@ -93,7 +91,7 @@ def test_nothing_has_no_source(ledger: ProvenanceLedger, value: object) -> None:
     assert ledger.lookup(value)["untrusted"] is False
 
 
-def test_one_untrusted_address_among_trusted_ones_makes_the_value_untrusted(ledger: ProvenanceLedger) -> None:
+def test_one_untrusted_address_makes_the_value_untrusted(ledger: ProvenanceLedger) -> None:
     fact = ledger.lookup("bob@example.org, eve@evil.example, zoe@nowhere.example")
     assert fact["untrusted"] is True
     assert set(fact["sources"]) == {"user", "tool:web.fetch", "unknown"}
@@ -128,7 +126,7 @@ def test_content_is_not_kept() -> None:
     assert ledger.lookup(marker)["sources"] == ["user", "tool:t"]
 
 
-def test_memory_is_bounded_and_what_was_forgotten_makes_unknown_values_uncertain() -> None:
+def test_bounded_memory_makes_forgotten_values_uncertain() -> None:
     ledger = ProvenanceLedger(max_tokens=100, max_user_tokens=50)
     ledger.record_user("bob@example.org")
     ledger.record_tool_output("web", "eve@evil.example", open_world=True)
@@ -141,7 +139,7 @@ def test_memory_is_bounded_and_what_was_forgotten_makes_unknown_values_uncertain
     assert ledger.lookup("eve@evil.example") == {"sources": ["unknown"], "untrusted": False, "certain": False}
 
 
-def test_an_output_that_cannot_be_read_makes_unknown_values_uncertain() -> None:
+def test_an_unreadable_output_makes_unknown_values_uncertain() -> None:
     class Opaque:
         def __str__(self) -> str:
             raise AssertionError("the package ran somebody's code")
@@ -204,7 +202,7 @@ json_values = st.recursive(
 
 @settings(max_examples=200, deadline=None)
 @given(json_values, json_values)
-def test_nothing_makes_it_raise_and_a_recorded_text_is_found_again(seen: Any, asked: Any) -> None:
+def test_nothing_makes_it_raise_and_recorded_text_is_found(seen: Any, asked: Any) -> None:
     ledger = ProvenanceLedger()
     ledger.record_user(asked)
     ledger.record_tool_output("t", seen, open_world=True)
@@ -223,13 +221,14 @@ def test_an_address_inside_any_text_is_recognised(address: str, before: str, aft
     assert ledger.lookup(address)["untrusted"] is True
 
 
+@pytest.mark.speed
 @pytest.mark.parametrize(
     "piece", ["a", "1", "1 ", "a.", "@", "/", "%41", "a1-", "://", "\u0430", "de89 ", "\n", "a@b "]
 )
 def test_a_megabyte_is_recorded_and_asked_about_in_bounded_time(piece: str) -> None:
     text = piece * (1_000_000 // len(piece))
     ledger = ProvenanceLedger()
-    before = time.perf_counter()
+    before = time.thread_time()
     ledger.record_tool_output("t", text, open_world=True)
     ledger.lookup(text)
-    assert time.perf_counter() - before < 3
+    assert time.thread_time() - before < 3

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from agenttool_otel.facts.environment import FactEnvironment
 from agenttool_otel.facts.paths import path_fact
 from agenttool_otel.facts.paths.sensitive import sensitive_class
+from agenttool_otel.facts.types import FactEnvironment
 
 SECRETS = """
 id_rsa~ #.env# .id_rsa.swp credentials.json.bak secrets.yml.old .env.save server.key.orig .config/sops/age/keys.txt
@@ -45,16 +45,16 @@ def test_a_dotfile_that_is_an_example_is_a_dotfile_and_no_more(name: str) -> Non
 
 
 @pytest.mark.parametrize("name", PATTERNS.split())
-def test_a_pattern_that_could_match_a_secret_is_as_serious_as_the_secret(name: str) -> None:
+def test_a_pattern_that_may_match_a_secret_counts_as_the_secret(name: str) -> None:
     assert sensitive_class(f"/proj/{name}", "/proj") in ("key", "credential")
 
 
-def test_a_pattern_of_more_wildcards_than_anybody_means_is_not_worked_out() -> None:
+def test_a_pattern_of_absurdly_many_wildcards_is_not_expanded() -> None:
     assert sensitive_class("/proj/" + "a*/" * 40, "/proj") == "credential"
 
 
 @pytest.mark.parametrize("name", [".agenttool/approvals.db", ".agenttool/approvals/1.json", "approvals.db-wal"])
-def test_an_approval_store_in_the_packages_own_folder_is_an_approval_store(name: str) -> None:
+def test_an_approval_store_in_the_packages_folder_is_one(name: str) -> None:
     assert sensitive_class(f"/proj/{name}", "/proj") == "approval"
     assert sensitive_class("/proj/.agenttool/rules.rego", "/proj") == "policy"
 

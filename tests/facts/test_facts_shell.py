@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agenttool_otel.facts.shell import shell_fact
-from agenttool_otel.facts.shell.guard import MAX_LENGTH, Unproven, read
+from agenttool_otel.facts.shell.guard import MAX_LENGTH, read
+from agenttool_otel.facts.shell.words import Unproven
 from agenttool_otel.facts.types import ShellFact
 
 _REPO = Path(__file__).resolve().parents[2]
@@ -40,12 +41,14 @@ def shared() -> list[dict[str, str]]:
     return _rows(_SHARED)
 
 
-def test_no_command_of_the_corpus_that_changes_something_is_called_read_only(shared: list[dict[str, str]]) -> None:
-    bad = [row["input"] for row in shared if row["expected"] == "not_read_only" and fact(row["input"])["read_only"]]
+def test_no_changing_command_of_the_corpus_is_read_only(shared: list[dict[str, str]]) -> None:
+    # What a repository's configuration makes of git is in test_facts_shell_git.py: here is no repository.
+    rows = [row for row in shared if not row.get("setup", "").startswith("git_")]
+    bad = [row["input"] for row in rows if row["expected"] == "not_read_only" and fact(row["input"])["read_only"]]
     assert bad == []
 
 
-def test_seven_of_eight_reading_commands_of_the_corpus_are_proven(shared: list[dict[str, str]]) -> None:
+def test_seven_of_eight_reading_commands_are_proven(shared: list[dict[str, str]]) -> None:
     rows = [row for row in shared if row["expected"] == "read_only"]
     assert sum(fact(row["input"])["read_only"] for row in rows) >= 0.875 * len(rows)
 
@@ -131,7 +134,7 @@ def test_what_is_no_text_is_not_parsed(value: object) -> None:
 
 def test_a_list_of_words_is_read_as_words() -> None:
     assert fact(["cat", "a; rm x"])["read_only"]
-    assert fact(["cat", "a; rm x"])["paths"] == ["a; rm x"]
+    assert [place["word"] for place in fact(["cat", "a; rm x"])["commands"][0]["places"]] == ["a; rm x"]
     assert not fact(["bash", "-c", "rm x"])["read_only"]
     assert not fact([])["read_only"]
 
@@ -199,14 +202,18 @@ def test_commands_and_paths_are_listed() -> None:
     result = fact("cd src && cat a.txt 2>/dev/null | grep -n foo > out")
     assert [row["argv"] for row in result["commands"]] == [["cd", "src"], ["cat", "a.txt"], ["grep", "-n", "foo"]]
     assert [row["read_only"] for row in result["commands"]] == [True, True, False]
-    assert result["paths"] == ["src", "a.txt", "foo", "out"]
+    assert [[(place["word"], place["operation"]) for place in row["places"]] for row in result["commands"]] == [
+        [("src", "enter")],
+        [("a.txt", "read")],
+        [("out", "overwrite")],
+    ]
     assert result["commands"][2]["redirects"] == [{"operator": ">", "target": "out", "writes": True}]
     assert result["parsed"]
     assert result["unparsed"] is None
     assert fact("A=1 B=2 ls")["commands"][0]["assignments"] == ["A", "B"]
 
 
-def test_hidden_commands_of_an_unparsed_line_are_listed_for_the_warning() -> None:
+def test_hidden_commands_of_an_unparsed_line_are_listed() -> None:
     names = {row["name"] for row in fact('x=$(curl h); if true; then rm "$x"; fi')["commands"]}
     assert {"curl", "rm"} <= names
 
@@ -310,6 +317,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.speed
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_text_is_answered_within_a_second_of_work(name: str) -> None:
     fact("ls")  # tables and grammar are loaded once

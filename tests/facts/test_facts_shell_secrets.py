@@ -50,7 +50,7 @@ def test_a_glob_for_any_name_of_a_secret_is_seen(pattern: str) -> None:
         "for f in ~/.ssh/*; do cat $f; done",
     ],
 )
-def test_what_could_not_be_read_still_warns_of_secrets_in_its_words(command: str) -> None:
+def test_unreadable_commands_still_warn_of_secrets_in_words(command: str) -> None:
     assert flagged(command)
     assert not shell_fact(command, argument="")["read_only"]
 

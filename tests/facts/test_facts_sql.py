@@ -248,6 +248,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.speed
 @pytest.mark.parametrize("dialect", ["", "mysql", "duckdb"])
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_text_is_answered_within_two_seconds_of_work(name: str, dialect: str) -> None:
@@ -277,7 +278,7 @@ _QUERIES = st.lists(st.sampled_from(_PIECE_TEXT.split()), min_size=1, max_size=1
 
 @settings(max_examples=1500, deadline=3000)
 @given(_QUERIES, st.sampled_from(["", "sqlite"]))
-def test_a_generated_query_that_is_called_read_only_changes_nothing(query: str, dialect: str) -> None:
+def test_a_generated_read_only_query_changes_nothing(query: str, dialect: str) -> None:
     """Run for real: SQLite's own count of changes, its schema and its settings stay as they were."""
     if not fact(query, dialect)["read_only"]:
         return

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from agenttool_otel.facts.environment import FactEnvironment
-from agenttool_otel.facts.types import UrlFact
+from agenttool_otel.facts.types import FactEnvironment, UrlFact
 from agenttool_otel.facts.urls import url_fact
 
 HERE = Path(__file__).parent
@@ -76,7 +75,7 @@ def test_a_url_of_the_corpus_gets_its_verdict_by_its_text_alone(row: dict[str, A
 
 
 @pytest.mark.parametrize("row", [pytest.param(row, id=row["id"]) for row in load(SHARED) + load(OWN)])
-def test_a_url_of_the_corpus_gets_its_verdict_with_its_addresses_resolved(row: dict[str, Any]) -> None:
+def test_a_url_of_the_corpus_gets_its_verdict_when_resolved(row: dict[str, Any]) -> None:
     env = FactEnvironment(allowed_hosts=ALLOWED_HOSTS, resolve_dns=True, resolver=zone)
     fact = url_fact(row["input"], argument="/url", env=env)
     assert verdict(fact) == row["expected"], (row["why"], fact)

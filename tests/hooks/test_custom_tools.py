@@ -43,7 +43,7 @@ def waiting(captured: Capture, **options: Any) -> ResultRequired:
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
-def test_a_custom_tool_waits_and_its_result_ends_the_same_invocation(asynchronous: bool) -> None:
+def test_a_custom_tools_result_ends_the_same_invocation(asynchronous: bool) -> None:
     with capture(policy=StaticEngine("allow")) as captured:
         governor = captured.governor
         required = waiting(captured)
@@ -171,7 +171,7 @@ def test_an_error_from_outside_is_the_calls_error_redacted(error: Any) -> None:
     assert len(seen) == 1
 
 
-def test_a_result_from_outside_meets_obligations_hooks_and_persistence(tmp_path: Path) -> None:
+def test_an_outside_result_meets_obligations_and_hooks(tmp_path: Path) -> None:
     hooks, seen = Hooks(), []
 
     @hooks.on("pre_tool_use")
@@ -196,7 +196,7 @@ def test_a_result_from_outside_meets_obligations_hooks_and_persistence(tmp_path:
     assert seen == ["pre_tool_use", "post_tool_use"]
 
 
-def test_a_result_that_breaks_the_output_schema_is_refused_and_the_call_waits_on() -> None:
+def test_a_result_that_breaks_its_schema_leaves_the_call_waiting() -> None:
     def pick(title: str) -> Picked:
         raise AssertionError("ran")
 
@@ -215,7 +215,7 @@ def test_a_custom_tool_is_permitted_like_any_other() -> None:
         assert captured.governor.required_actions == []
 
 
-def test_an_ask_comes_first_and_the_approval_is_spent_by_the_result() -> None:
+def test_an_ask_comes_first_and_the_result_spends_the_approval() -> None:
     with capture(policy=StaticEngine("ask")) as captured:
         governor = captured.governor
         governed = governor.govern(pick_file, ownership="custom")
@@ -235,7 +235,7 @@ def test_an_ask_comes_first_and_the_approval_is_spent_by_the_result() -> None:
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
-def test_an_interrupt_clears_a_call_that_waits_for_its_result_and_says_why(asynchronous: bool) -> None:
+def test_an_interrupt_clears_a_call_that_waits_for_its_result(asynchronous: bool) -> None:
     approver = FixedApprover(ApprovalAnswer(True, answered_by="user:eve"))
     with capture(policy=StaticEngine("ask"), approver=approver) as captured:
         governor, required = captured.governor, waiting(captured)
@@ -261,7 +261,7 @@ def test_an_interrupt_clears_a_call_that_waits_for_its_result_and_says_why(async
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
-def test_an_interrupt_clears_a_pending_confirmation_of_a_managed_tool(asynchronous: bool) -> None:
+def test_an_interrupt_clears_a_managed_tools_confirmation(asynchronous: bool) -> None:
     ran = []
     with capture(policy=StaticEngine("ask")) as captured:
         governor = captured.governor
@@ -295,7 +295,7 @@ def test_an_interrupt_clears_a_pending_confirmation_of_a_managed_tool(asynchrono
     assert ran == []
 
 
-def test_an_interrupt_works_from_a_process_that_does_not_know_the_tool(tmp_path: Path) -> None:
+def test_a_process_without_the_tool_can_interrupt_its_call(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'approvals.db'}"
     with capture(policy=StaticEngine("ask"), approvals=store) as asking:
         with pytest.raises(ApprovalRequired) as asked:
@@ -307,8 +307,8 @@ def test_an_interrupt_works_from_a_process_that_does_not_know_the_tool(tmp_path:
         assert asking.governor.approvals.store.get(asked.value.request_id).status == "canceled"
 
 
-def test_too_many_waiting_calls_are_refused_and_none_is_forgotten() -> None:
-    from agenttool_otel.pipeline.custom import RequiredActions
+def test_too_many_waiting_calls_are_refused_none_forgotten() -> None:
+    from agenttool_otel.call.pending.required import RequiredActions
 
     with capture(policy=StaticEngine("allow")) as captured:
         governor = captured.governor
@@ -331,12 +331,12 @@ def test_the_outcome_can_be_pickled_and_copied() -> None:
             assert again.invocation_id == required.invocation_id
 
 
-def test_tools_that_an_mcp_server_owns_run_through_their_client_as_usual() -> None:
+def test_tools_of_an_mcp_server_run_through_their_client() -> None:
     with capture(policy=StaticEngine("allow")) as captured:
         assert captured.governor.govern(lambda: "ran", name="m", ownership="mcp")() == "ran"
 
 
-def test_a_langchain_tool_that_is_custom_tells_the_model_that_its_result_is_awaited() -> None:
+def test_a_custom_langchain_tool_tells_that_it_awaits_a_result() -> None:
     tools = pytest.importorskip("langchain_core.tools")
 
     @tools.tool

@@ -31,7 +31,7 @@ def test_what_a_decision_hook_changes_is_what_runs(mode: str) -> None:
     assert ran == ["clean"]
 
 
-async def test_an_approved_run_that_is_cancelled_in_a_later_hook_has_its_outcome() -> None:
+async def test_an_approved_run_cancelled_in_a_later_hook_has_an_end() -> None:
     hooks, begun = Hooks(), asyncio.Event()
 
     @hooks.on("post_tool_use")

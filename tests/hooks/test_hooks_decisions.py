@@ -95,7 +95,7 @@ def test_a_stop_before_the_tool_ends_the_call(event: str) -> None:
     assert tool.ran == []
 
 
-def test_a_hook_can_keep_a_question_from_being_asked_but_not_answer_it() -> None:
+def test_a_hook_can_prevent_a_question_but_not_answer_it() -> None:
     hooks, tool, approver = Hooks(), Tool(), yes()
     seen: list[HookContext] = []
 
@@ -117,7 +117,7 @@ def test_a_hook_can_keep_a_question_from_being_asked_but_not_answer_it() -> None
     assert tool.ran == [0]
 
 
-def test_an_ask_of_a_hook_is_asked_like_any_other_and_its_approval_runs_the_call_once() -> None:
+def test_a_hooks_ask_is_an_ask_and_its_approval_runs_once() -> None:
     hooks, tool, approver = Hooks(), Tool(), yes()
     hooks.add(lambda ctx: PermissionResult("ask", "sure?"), "pre_tool_use", hook_id="careful")
     with capture(policy=StaticEngine("allow"), approver=approver, hooks=hooks) as captured:
@@ -167,7 +167,7 @@ def test_hooks_block_although_the_policy_is_only_watched() -> None:
     assert tool.ran == [0]
 
 
-def test_a_hooks_deny_is_asked_for_again_when_the_call_is_resumed() -> None:
+def test_a_hooks_deny_is_asked_again_when_the_call_is_resumed() -> None:
     hooks, tool = Hooks(), Tool()
     closed = []
     hooks.add(lambda ctx: PermissionResult("deny", "closed by now") if closed else None, "pre_tool_use")
@@ -189,7 +189,7 @@ def test_a_hooks_deny_is_asked_for_again_when_the_call_is_resumed() -> None:
     assert tool.ran == [1]
 
 
-def test_a_rejected_edit_by_the_approver_is_seen_by_pre_hooks_before_it_runs() -> None:
+def test_an_approvers_edit_is_seen_by_pre_hooks_before_the_run() -> None:
     """A hook that guards an argument guards it from the approver's edit as well."""
     hooks, tool = Hooks(), Tool()
     hooks.add(lambda ctx: PermissionResult("deny", "too much") if ctx.arguments["x"] > 9 else None, "pre_tool_use")
@@ -201,7 +201,7 @@ def test_a_rejected_edit_by_the_approver_is_seen_by_pre_hooks_before_it_runs() -
     assert tool.ran == []
 
 
-def test_an_input_changed_by_the_policy_is_seen_by_pre_hooks_before_it_runs() -> None:
+def test_a_policys_input_is_seen_by_pre_hooks_before_the_run() -> None:
     hooks, tool, seen = Hooks(), Tool(), []
     hooks.add(lambda ctx: seen.append(ctx.arguments["x"]), "pre_tool_use")
     with capture(policy=StaticEngine(decision("allow", updated_input={"x": 7})), hooks=hooks) as captured:

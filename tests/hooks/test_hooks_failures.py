@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 
 from agenttool_otel import ToolDenied
-from agenttool_otel.drivers import arun, run
+from agenttool_otel.call.drivers import arun, run
 from agenttool_otel.hooks import HookContext, Hooks, Message, PermissionResult
 from agenttool_otel.testing import FixedApprover, StaticEngine, capture
 
 BEFORE = ["pre_tool_use", "permission_request", "permission_decision"]
 SLOW = 30.0
+HANGS_S = 3.0  # far more than the 0.1 s that a hook has
 
 
 def raises(ctx: HookContext) -> Any:
@@ -28,7 +29,7 @@ async def araises(ctx: HookContext) -> Any:
 
 
 def hangs(ctx: HookContext) -> Any:
-    time.sleep(1.5)
+    time.sleep(HANGS_S)
 
 
 async def ahangs(ctx: HookContext) -> Any:
@@ -37,7 +38,7 @@ async def ahangs(ctx: HookContext) -> Any:
 
 async def swallows(ctx: HookContext) -> Any:
     """Not even cancelling it ends it, for a while."""
-    until = time.monotonic() + 1.5
+    until = time.monotonic() + HANGS_S
     while time.monotonic() < until:
         try:
             await asyncio.sleep(SLOW)
@@ -70,8 +71,9 @@ def too_many(ctx: HookContext) -> Any:
 
 
 def endless(ctx: HookContext) -> Any:
-    until = time.monotonic() + 1.5
+    until = time.monotonic() + HANGS_S
     while time.monotonic() < until:
+        time.sleep(0.01)
         yield Message("m")
 
 
@@ -111,14 +113,14 @@ def test_a_hook_that_fails_before_the_tool_blocks_the_call(hook: Any, event: str
         assert "s3cr3t" not in repr(result)
         assert "s3cr3t" not in repr(captured.events)
         if not asynchronous or hook is not swallows:  # asyncio.run itself waits for what swallowed its cancellation
-            assert took < 1.4
+            assert took < HANGS_S
         (event_,) = [e for e in captured.events if e.event_type == "tool.hook.pre.completed"]
         assert event_.data["agenttool.hook.error"]
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
 @pytest.mark.parametrize("hook", [raises, araises, hangs, ahangs, nonsense], ids=lambda hook: hook.__name__)
-def test_a_hook_may_fail_before_the_tool_only_if_it_was_registered_so(hook: Any, asynchronous: bool) -> None:
+def test_a_hook_may_fail_before_the_tool_only_if_registered_so(hook: Any, asynchronous: bool) -> None:
     hooks, tool = Hooks(), Tool()
     hooks.add(hook, "pre_tool_use", timeout=0.1, on_failure="continue")
     hooks.add(hook, "permission_decision", timeout=0.1, on_failure="continue")
@@ -127,7 +129,7 @@ def test_a_hook_may_fail_before_the_tool_only_if_it_was_registered_so(hook: Any,
         handle = governor.govern(tool, name="t").tool
         call, target = handle.plan({}), handle.json_target()
         steps = governor.pipeline.run(call, target)
-        call = asyncio.run(arun(call, steps, governor)) if asynchronous else run(call, steps, governor)
+        call = asyncio.run(arun(call, steps)) if asynchronous else run(call, steps)
         assert call.ran
         assert [record.failure["effect"] for record in call.hook_records] == ["continue"] * 2
         assert call.hook_records[0].failure["timed_out"] is (hook in TIMED_OUT)
@@ -135,9 +137,7 @@ def test_a_hook_may_fail_before_the_tool_only_if_it_was_registered_so(hook: Any,
 
 @pytest.mark.parametrize("asynchronous", [False, True])
 @pytest.mark.parametrize("hook", BAD, ids=lambda hook: hook.__name__)
-def test_a_hook_that_fails_after_the_tool_is_recorded_and_the_result_is_untouched(
-    hook: Any, asynchronous: bool
-) -> None:
+def test_a_hook_that_fails_after_the_tool_leaves_the_result(hook: Any, asynchronous: bool) -> None:
     hooks, tool, later = Hooks(), Tool(), []
     hooks.add(hook, "post_tool_use", timeout=0.1, hook_id="bad")
     hooks.add(lambda ctx: later.append(ctx.result), "post_tool_use")
@@ -199,7 +199,7 @@ async def test_hooks_do_not_block_the_event_loop() -> None:
     assert beats >= 5
 
 
-async def test_cancelling_the_caller_during_a_hook_runs_nothing_and_is_recorded() -> None:
+async def test_cancelling_during_a_hook_runs_nothing_and_is_recorded() -> None:
     for hook in (hangs, ahangs):
         hooks, ran = Hooks(), []
         hooks.add(hook, "pre_tool_use", timeout=20)
@@ -217,7 +217,7 @@ async def test_cancelling_the_caller_during_a_hook_runs_nothing_and_is_recorded(
         assert ran == []
 
 
-async def test_an_asynchronous_hook_runs_in_the_callers_loop_and_a_plain_one_beside_it() -> None:
+async def test_async_hooks_run_in_the_callers_loop_plain_ones_beside() -> None:
     hooks, seen = Hooks(), []
 
     @hooks.on("pre_tool_use")
@@ -237,7 +237,7 @@ async def test_an_asynchronous_hook_runs_in_the_callers_loop_and_a_plain_one_bes
     assert seen[1] is not threading.current_thread()
 
 
-def test_a_plain_caller_inside_a_running_loop_can_use_asynchronous_hooks() -> None:
+def test_a_plain_caller_in_a_running_loop_can_use_async_hooks() -> None:
     hooks, seen = Hooks(), []
 
     @hooks.on("pre_tool_use")
@@ -255,7 +255,7 @@ def test_a_plain_caller_inside_a_running_loop_can_use_asynchronous_hooks() -> No
     assert seen == [1]
 
 
-def test_hooks_see_the_callers_context_variables_and_change_them_for_nobody() -> None:
+def test_hooks_see_context_variables_and_change_them_for_nobody() -> None:
     variable: contextvars.ContextVar[str] = contextvars.ContextVar("v", default="unset")
     hooks, seen = Hooks(), []
 
@@ -298,7 +298,7 @@ def test_a_generator_is_blocked_before_its_first_item() -> None:
     assert ran == []
 
 
-def test_a_pause_that_a_hook_raises_after_the_tool_is_a_failure_of_the_hook_and_not_of_the_call() -> None:
+def test_a_pause_raised_after_the_tool_is_the_hooks_failure() -> None:
     """Passed on, it would make a framework run the node, and so the tool, a second time."""
     errors = pytest.importorskip("langgraph.errors")
     hooks, tool = Hooks(), Tool()
@@ -320,7 +320,7 @@ def test_a_hook_that_is_left_behind_keeps_nobody_waiting() -> None:
         governed = captured.governor.govern(Tool(), name="t")
         began = time.monotonic()
         assert [governed() for _ in range(5)] == ["ran"] * 5
-        assert time.monotonic() - began < 3
+        assert time.monotonic() - began < 15, "one of them alone would hang for 20 s"
     left = [thread for thread in threading.enumerate() if thread.name.startswith("agenttool-hook")]
     assert all(thread.daemon for thread in left)
     released.set()

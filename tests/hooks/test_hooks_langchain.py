@@ -33,7 +33,7 @@ async def called(captured: Capture, arguments: dict[str, Any], asynchronous: boo
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
-async def test_a_hook_changes_the_input_of_a_langchain_tool_and_it_is_decided_again(asynchronous: bool) -> None:
+async def test_a_hook_changes_a_langchain_input_which_is_decided_again(asynchronous: bool) -> None:
     hooks, engine = Hooks(), StaticEngine("allow")
     hooks.add(lambda ctx: UpdatedInput({**ctx.arguments, "amount": 1}), "pre_tool_use", tool="transfer")
     with capture(policy=engine, hooks=hooks) as captured:
@@ -56,7 +56,7 @@ async def test_a_hooks_deny_becomes_an_error_message_for_the_model(asynchronous:
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
-async def test_internal_arguments_of_a_langchain_tool_come_from_hooks_alone(asynchronous: bool) -> None:
+async def test_internal_arguments_of_langchain_come_from_hooks_alone(asynchronous: bool) -> None:
     hooks, engine = Hooks(), StaticEngine("allow")
     hooks.add(lambda ctx: UpdatedInput({**ctx.arguments, "tenant": "acme"}), "pre_tool_use", order=1)
     hooks.add(lambda ctx: UpdatedInput({**ctx.arguments, "amount": 7}), "pre_tool_use", order=2)
@@ -87,11 +87,11 @@ async def test_an_owned_output_is_what_the_model_sees(asynchronous: bool) -> Non
     assert seen == ["sent 1 for nobody"]
 
 
-async def test_a_tool_node_runs_the_hooks_of_tools_that_nobody_decorated() -> None:
+async def test_a_tool_node_runs_the_hooks_of_undecorated_tools() -> None:
     pytest.importorskip("langgraph")
     from langgraph.prebuilt import ToolNode
 
-    from agenttool_otel.integrations.langchain_agents import ToolNodeGuard
+    from agenttool_otel.integrations.langchain.agents import ToolNodeGuard
 
     hooks = Hooks()
     hooks.add(lambda ctx: UpdatedInput({**ctx.arguments, "amount": 3}), "pre_tool_use")
@@ -111,7 +111,7 @@ async def test_a_tool_node_runs_the_hooks_of_tools_that_nobody_decorated() -> No
         assert (await app.ainvoke(state))["messages"][-1].content == "sent 3 for t"
 
 
-def test_a_langgraph_interrupt_raised_by_a_hook_pauses_the_graph_and_runs_nothing_until_it_is_answered() -> None:
+def test_an_interrupt_raised_by_a_hook_pauses_the_graph() -> None:
     pytest.importorskip("langgraph")
     from langgraph.checkpoint.memory import InMemorySaver
     from langgraph.graph import END, START, MessagesState, StateGraph

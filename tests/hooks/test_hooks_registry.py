@@ -39,7 +39,7 @@ def add(a: int, b: int = 1) -> int:
         ({"tool": "add", "namespace": "calc", "kind": "mcp_tool"}, False),
     ],
 )
-def test_a_hook_runs_for_the_tools_that_all_of_its_patterns_match(matcher: dict[str, Any], runs: bool) -> None:
+def test_a_hook_runs_for_tools_that_all_its_patterns_match(matcher: dict[str, Any], runs: bool) -> None:
     hooks, seen = Hooks(), []
     hooks.on("pre_tool_use", **matcher)(lambda ctx: seen.append(ctx.tool_id))
     with capture(policy=StaticEngine("allow"), hooks=hooks) as captured:
@@ -60,7 +60,7 @@ def test_hooks_run_by_order_and_then_by_registration() -> None:
     assert seen == ["a", "b", "c", "d", "e"]
 
 
-def test_a_hook_that_is_added_or_removed_counts_from_the_next_call_on() -> None:
+def test_an_added_or_removed_hook_counts_from_the_next_call() -> None:
     hooks, seen = Hooks(), []
     with capture(policy=StaticEngine("allow"), hooks=hooks) as captured:
         tool = captured.governor.govern(add)
@@ -155,12 +155,12 @@ def test_asynchronous_hooks_are_known_as_such_in_every_form(function: Any, is_as
     assert Hooks().add(function, "pre_tool_use").is_async is is_async
 
 
-def test_what_is_no_registry_is_refused_when_the_governor_is_made() -> None:
+def test_what_is_no_registry_is_refused_by_the_governor() -> None:
     with pytest.raises(ConfigurationError, match="list"), capture(policy=StaticEngine("allow"), hooks=[print]):
         pass
 
 
-def test_registering_while_calls_run_neither_loses_a_hook_nor_breaks_a_call() -> None:
+def test_registering_during_calls_loses_no_hook_nor_call() -> None:
     hooks, errors = Hooks(), []
     with capture(policy=StaticEngine("allow"), hooks=hooks) as captured:
         tool = captured.governor.govern(add)

@@ -10,7 +10,8 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from agenttool_otel.drivers import arun, run
+from agenttool_otel.call.drivers import arun, run
+from agenttool_otel.call.records import invocation_record
 from agenttool_otel.hooks import (
     AdditionalContext,
     HookContext,
@@ -34,7 +35,7 @@ def echo(text: str = "hello") -> Any:
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
-def test_every_run_of_a_hook_leaves_a_record_of_the_standard_and_a_pair_of_events(asynchronous: bool) -> None:
+def test_every_hook_run_leaves_a_record_and_two_events(asynchronous: bool) -> None:
     hooks = Hooks()
 
     @hooks.on("pre_tool_use", tool="ec*", hook_id="before")
@@ -59,7 +60,7 @@ def test_every_run_of_a_hook_leaves_a_record_of_the_standard_and_a_pair_of_event
         tool = governor.govern(echo).tool
         call, target = tool.plan({}), tool.json_target()
         steps = governor.pipeline.run(call, target)
-        call = asyncio.run(arun(call, steps, governor)) if asynchronous else run(call, steps, governor)
+        call = asyncio.run(arun(call, steps)) if asynchronous else run(call, steps)
         assert call.value == {"text": "changed"}
         records = call.hook_records
         for record in records:
@@ -69,7 +70,7 @@ def test_every_run_of_a_hook_leaves_a_record_of_the_standard_and_a_pair_of_event
             assert record.ended_at is not None
             assert record.started_at <= record.ended_at
         assert [record.hook_id for record in records] == ["before", "judge", "after"]
-        assert call.record().hook_refs == ["before", "judge", "after"]
+        assert invocation_record(call).hook_refs == ["before", "judge", "after"]
         assert records[0].matcher == {"tool": ["ec*"]}
         assert [output["kind"] for output in records[0].outputs] == [
             "progress", "message", "updated_input", "permission_result",
@@ -97,7 +98,7 @@ def test_every_run_of_a_hook_leaves_a_record_of_the_standard_and_a_pair_of_event
         (progress,) = [e for e in captured.events if e.event_type == "tool.invocation.progress"]
         assert progress.data["agenttool.progress.percent"] == 50.0
         assert {event.name for event in captured.span.events} >= {"tool.hook.pre.started", "tool.hook.post.completed"}
-        states = [transition.status for transition in call.record().status_transitions]
+        states = [transition.status for transition in invocation_record(call).status_transitions]
         assert states[-3:] == ["running", "post_hooks_running", "succeeded"]
         assert "pre_hooks_running" in states
         assert call.status == "succeeded"
@@ -134,7 +135,7 @@ def test_what_hooks_say_is_redacted_wherever_it_goes() -> None:
         for name in ("allowed", "denied"):
             tool = governor.govern(lambda text="a": "done", name=name).tool
             call = tool.plan({})
-            run(call, governor.pipeline.run(call, tool.json_target()), governor)
+            run(call, governor.pipeline.run(call, tool.json_target()))
             kept = [record.to_json_object() for record in call.hook_records]
             assert SECRET not in json.dumps(kept)
             assert "found" in json.dumps(kept)
@@ -179,7 +180,7 @@ def test_only_remote_tools_and_owned_outputs_can_be_replaced(
         assert "changed later" not in repr(result.value)
 
 
-def test_the_last_owner_wins_and_each_sees_what_the_one_before_made() -> None:
+def test_the_last_owner_wins_and_each_sees_the_one_before() -> None:
     hooks, seen = Hooks(), []
 
     def grow(ctx: HookContext) -> UpdatedOutput:
@@ -194,7 +195,7 @@ def test_the_last_owner_wins_and_each_sees_what_the_one_before_made() -> None:
     assert seen == [["tool"], ["tool", "hook"]]
 
 
-def test_a_replaced_output_meets_the_policys_obligations_like_the_tools_own() -> None:
+def test_a_replaced_output_meets_the_policys_obligations() -> None:
     hooks = Hooks()
     hooks.add(lambda ctx: UpdatedOutput({"password": "from-the-" + "hook"}), "post_tool_use", owns_output=True)
     answer = decision("allow", obligations={"redact_result": ["/password"]})
@@ -220,7 +221,7 @@ def test_a_failure_can_not_be_turned_into_a_success() -> None:
 # --- other shapes -----------------------------------------------------------------------------------------------------
 
 
-def test_post_hooks_of_a_stream_run_at_its_end_and_know_its_items() -> None:
+def test_post_hooks_of_a_stream_run_at_its_end_with_its_items() -> None:
     hooks, seen = Hooks(), []
     hooks.add(lambda ctx: [seen.append((ctx.status, ctx.items)), UpdatedOutput([])][1], "post_tool_use")
 
@@ -280,7 +281,7 @@ def test_hooks_that_match_nothing_leave_no_trace() -> None:
         governor = captured.governor
         tool = governor.govern(echo).tool
         call = tool.plan({})
-        run(call, governor.pipeline.run(call, tool.json_target()), governor)
+        run(call, governor.pipeline.run(call, tool.json_target()))
         assert call.ran
         assert call.hook_records == []
         assert not [e for e in captured.events if "hook" in e.event_type]

@@ -20,7 +20,7 @@ from langchain_core.tools import tool
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
 
-from agenttool_otel.integrations.langchain_agents import AgentToolMiddleware, ToolNodeGuard
+from agenttool_otel.integrations.langchain.agents import AgentToolMiddleware, ToolNodeGuard
 from agenttool_otel.testing import StaticEngine, capture, decision
 
 
@@ -84,7 +84,7 @@ def test_the_middleware_governs_every_tool_of_an_agent(is_async: bool) -> None:
         assert state["messages"][-1].content == "done"
 
 
-def test_a_tool_that_is_governed_itself_is_decided_once_under_the_middleware() -> None:
+def test_a_governed_tool_is_decided_once_under_the_middleware() -> None:
     engine = StaticEngine(ANSWERS)
     with capture(policy=engine) as captured:
         tools = [captured.governor.govern(reader)]
@@ -182,9 +182,9 @@ def test_a_program_with_a_broken_bundle_refuses_to_run_tools(tmp_path: Path, bro
 
 def test_an_instrumented_tool_is_released_again() -> None:
     from agenttool_otel import configure
-    from agenttool_otel.defaults import replace_default
+    from agenttool_otel.call.runtime import replace_default
     from agenttool_otel.integrations.instrumentor import AgentToolInstrumentor
-    from agenttool_otel.integrations.langchain import is_governed
+    from agenttool_otel.integrations.langchain.govern import is_governed
 
     @tool
     def echo(text: str) -> str:

@@ -60,16 +60,14 @@ class Explicit(BaseTool):
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_an_argument_called_like_langchains_own_is_shown_to_the_policy(
-    made: BaseTool, arguments: dict[str, Any]
-) -> None:
+def test_an_argument_named_like_langchains_own_is_shown(made: BaseTool, arguments: dict[str, Any]) -> None:
     engine = StaticEngine("deny")
     with capture(policy=engine) as captured:
         assert captured.governor.govern(made).invoke(as_call(made.name, arguments)).status == "error"
         assert engine.documents[0]["input"] == arguments
 
 
-def test_langchains_own_objects_are_shown_to_nobody_whatever_they_are_called() -> None:
+def test_langchains_own_objects_are_never_shown() -> None:
     class Runs(BaseTool):
         name: str = "runs"
         description: str = "Takes what LangChain gives."
@@ -93,9 +91,7 @@ SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "require
     [{"path": ["a"]}, {}, {"path": "a", "callbacks": "s"}, {"path": "a", "config": "s"}, {"path": "a", "other": "s"}],
     ids=str,
 )
-def test_arguments_outside_a_json_schema_reach_neither_policy_nor_tool(
-    arguments: dict[str, Any], is_async: bool
-) -> None:
+def test_arguments_outside_a_schema_reach_no_policy_nor_tool(arguments: dict[str, Any], is_async: bool) -> None:
     ran: list[Any] = []
 
     async def call_tool(**given: Any) -> str:
@@ -119,7 +115,7 @@ def test_arguments_outside_a_json_schema_reach_neither_policy_nor_tool(
         assert captured.span.attributes["error.type"] == "schema_validation_failed"
 
 
-def test_an_argument_that_a_json_schema_leaves_open_is_decided_with_the_others() -> None:
+def test_an_argument_that_a_schema_leaves_open_is_decided() -> None:
     engine = StaticEngine("allow")
     with capture(policy=engine) as captured:
         made = StructuredTool(name="remote", description="Call.", args_schema=SCHEMA, func=lambda **given: str(given))
@@ -128,7 +124,7 @@ def test_an_argument_that_a_json_schema_leaves_open_is_decided_with_the_others()
         assert engine.documents[0]["input"] == arguments
 
 
-def test_a_tool_called_by_the_body_of_another_is_a_call_of_its_own() -> None:
+def test_a_tool_called_by_anothers_body_is_a_call_of_its_own() -> None:
     engine = StaticEngine("allow")
     with capture(policy=engine) as captured:
         inner = captured.governor.govern(Configured())
@@ -169,7 +165,7 @@ def shell(command: Lower, where: str = "/") -> str:
     return f"{command} {where}"
 
 
-def test_an_input_that_a_hook_changes_is_decided_as_langchain_reads_it() -> None:
+def test_a_hooks_input_is_decided_as_langchain_reads_it() -> None:
     hooks, engine = Hooks(), StaticEngine("allow")
     hooks.add(lambda ctx: UpdatedInput({"command": "RM -RF"}), "pre_tool_use")
     with capture(policy=engine, hooks=hooks) as captured:
@@ -208,7 +204,7 @@ def test_an_edit_leaves_what_was_injected() -> None:
         assert [document["input"] for document in engine.documents] == [{"text": "a"}, {"text": "b"}]
 
 
-def test_what_a_change_took_away_does_not_come_back_with_the_next_change() -> None:
+def test_what_a_change_removed_stays_away_in_the_next_change() -> None:
     hooks, engine = Hooks(), StaticEngine("allow")
     changes = {"x": "a", "a": "b"}
 
@@ -226,7 +222,7 @@ def test_what_a_change_took_away_does_not_come_back_with_the_next_change() -> No
         assert captured.governor.govern(made).invoke({"path": "x", "secret": "s"}) == "{'path': 'b'}"
 
 
-def test_a_list_that_its_owner_changes_later_runs_as_it_was_decided() -> None:
+def test_a_list_that_its_owner_changes_later_runs_as_decided() -> None:
     given: list[str] = ["safe"]
 
     class Changes:

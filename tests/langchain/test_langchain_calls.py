@@ -123,7 +123,7 @@ def test_an_asynchronous_tool_is_governed_on_the_loop() -> None:
         assert captured.span.attributes["gen_ai.tool.call.id"] == "call-1"
 
 
-def test_a_denied_call_is_a_tool_message_with_status_error_and_the_envelope_as_artifact() -> None:
+def test_a_denied_call_is_an_error_tool_message_with_artifact() -> None:
     answers = {"shout": decision("deny", alternatives=[{"tool": "whisper", "arguments": {"text": "a"}}])}
     seen: list[Any] = []
 
@@ -158,7 +158,7 @@ def test_handle_tool_error_sees_a_denial_without_a_call_id() -> None:
         assert "permission_denied" in governed.invoke({"text": "a"})
 
 
-def test_arguments_that_langchain_refuses_leave_a_span_and_no_decision() -> None:
+def test_arguments_that_langchain_refuses_leave_only_a_span() -> None:
     engine = StaticEngine("allow")
     with capture(policy=engine) as captured:
         governed = captured.governor.govern(shout)
@@ -172,7 +172,7 @@ def test_arguments_that_langchain_refuses_leave_a_span_and_no_decision() -> None
         assert captured.span.attributes["agenttool.invocation.status"] == "schema_parse_failed"
 
 
-def test_the_policy_sees_what_runs_and_the_record_what_the_model_said() -> None:
+def test_the_policy_sees_what_runs_the_record_what_was_said() -> None:
     @tool
     def act(text: str, times: int, call_id: Annotated[str, InjectedToolCallId]) -> str:
         """Act."""
@@ -222,7 +222,7 @@ def test_an_edit_that_breaks_the_schema_runs_nothing() -> None:
         assert captured.span.attributes["agenttool.permission.outcome"] == "pending"
 
 
-def test_a_large_result_is_previewed_for_the_model_and_the_artifact_stays() -> None:
+def test_a_large_result_is_previewed_and_its_artifact_stays() -> None:
     @tool(response_format="content_and_artifact")
     def big(text: str) -> tuple[str, str]:
         """Give much."""
@@ -242,7 +242,7 @@ def test_a_governed_object_leaves_the_given_one_alone() -> None:
 
 
 @pytest.mark.parametrize("name", ["text", "input"])
-def test_an_approved_call_that_its_process_forgot_is_refused_and_its_approval_is_kept(name: str) -> None:
+def test_an_approved_call_of_a_dead_process_keeps_its_approval(name: str) -> None:
     def act(**given: str) -> str:
         raise AssertionError("ran")
 

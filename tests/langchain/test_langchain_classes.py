@@ -10,7 +10,7 @@ import pytest
 from langchain_core.tools import BaseTool, StructuredTool, Tool
 
 from agenttool_otel import ConfigurationError, ToolDenied, configure
-from agenttool_otel.defaults import replace_default
+from agenttool_otel.call.runtime import replace_default
 from agenttool_otel.integrations.instrumentor import AgentToolInstrumentor
 from agenttool_otel.testing import StaticEngine, capture
 
@@ -99,12 +99,12 @@ def test_an_asynchronous_body_of_a_subclass_is_decided() -> None:
 
 
 @pytest.mark.parametrize("made", OWN)
-def test_a_class_that_replaces_langchains_outer_methods_is_refused(made: type[BaseTool]) -> None:
+def test_a_class_that_replaces_outer_methods_is_refused(made: type[BaseTool]) -> None:
     with capture(policy=StaticEngine("allow")) as captured, pytest.raises(ConfigurationError, match="replaces"):
         captured.governor.govern(made())
 
 
-def test_a_governed_class_has_no_subclasses_with_bodies_of_their_own() -> None:
+def test_subclasses_of_governed_classes_have_no_own_body() -> None:
     with capture(policy=StaticEngine("deny")) as captured:
         governed = type(captured.governor.govern(Plain()))
         with pytest.raises(ConfigurationError, match="is governed"):
@@ -146,7 +146,7 @@ def test_such_a_class_does_not_run_in_an_instrumented_program(instrumented: Stat
         CALLS[made](Later())
 
 
-def test_a_body_called_first_of_all_is_governed_in_an_instrumented_program(instrumented: StaticEngine) -> None:
+def test_a_body_called_first_is_governed_when_instrumented(instrumented: StaticEngine) -> None:
     class Later(Plain):
         def _run(self, text: str) -> str:
             return super()._run(text)
@@ -165,7 +165,7 @@ def methods() -> list[dict[str, int]]:
     return [{n: id(v) for n, v in cls.__dict__.items() if callable(v)} for cls in classes]
 
 
-def test_the_classes_of_an_instrumented_program_are_released_again() -> None:
+def test_classes_of_an_instrumented_program_are_released() -> None:
     before = methods()
     instrumentor = AgentToolInstrumentor()
     old = replace_default(None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import pytest
 from langchain_core.messages import AIMessage, ToolMessage
@@ -14,7 +14,7 @@ from langgraph.prebuilt import InjectedState, ToolNode
 from pydantic import BaseModel, Field, StringConstraints, field_validator
 
 from agenttool_otel import ApprovalAnswer
-from agenttool_otel.integrations.langchain_agents import ToolNodeGuard
+from agenttool_otel.integrations.langchain.agents import ToolNodeGuard
 from agenttool_otel.testing import FixedApprover, StaticEngine, capture
 
 Lower = Annotated[str, StringConstraints(to_lower=True)]
@@ -46,7 +46,7 @@ def answer(captured: Any, made: BaseTool, arguments: dict[str, Any], *, is_async
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-def test_a_request_that_is_changed_while_somebody_is_asked_runs_as_it_was_decided(is_async: bool) -> None:
+def test_a_request_changed_during_an_ask_runs_as_decided(is_async: bool) -> None:
     arguments: dict[str, Any] = {}
 
     class Changes:
@@ -75,7 +75,7 @@ def test_arguments_are_decided_as_the_tool_reads_them() -> None:
         assert told == [{"command": "rm", "where": "/"}, {"command": "rm"}]
 
 
-def test_the_validators_of_a_schema_count_beside_injected_arguments() -> None:
+def test_schema_validators_count_beside_injected_arguments() -> None:
     class Schema(BaseModel):
         path: str
         call_id: Annotated[str, InjectedToolCallId]
@@ -137,3 +137,25 @@ def test_an_edit_runs_as_it_was_approved_or_not_at_all(edit: dict[str, Any], ran
     with capture(policy=StaticEngine("ask"), approver=approver) as captured:
         message = answer(captured, shell, {"command": "rm"})
         assert (message.content if message.status == "success" else None) == ran
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        ({}, "path: Field required"),
+        ({"path": 1}, "path: must be string"),
+        ({"path": "x", "mode": "sesame"}, 'mode: must be one of "a", "b"'),
+    ],
+)
+def test_a_model_is_told_what_the_schema_wants(args: dict[str, Any], told: str) -> None:
+    @tool
+    def read(path: str, mode: Literal["a", "b"] = "a") -> str:
+        """Read."""
+        return path
+
+    with capture(policy=StaticEngine("allow")) as captured:
+        message = answer(captured, read, args)
+    assert message.status == "error"
+    assert told in message.content
+    assert "Fix the arguments and try again." in message.content
+    assert "sesame" not in message.content

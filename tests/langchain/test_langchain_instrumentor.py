@@ -14,7 +14,7 @@ import pytest
 from langchain_core.tools import tool
 
 from agenttool_otel import ConfigurationError, ToolDenied
-from agenttool_otel.defaults import replace_default
+from agenttool_otel.call.runtime import replace_default
 from agenttool_otel.integrations import instrumentor as module
 from agenttool_otel.integrations.facts import read_facts
 from agenttool_otel.integrations.instrumentor import AgentToolInstrumentor, is_instrumented, require_instrumented
@@ -121,7 +121,7 @@ def test_a_tool_whose_own_facts_are_unusable_is_refused(instrumented: AgentToolI
     assert "readonly" in message.content
 
 
-def test_nothing_is_let_through_where_not_even_a_refusing_governor_can_be_had(
+def test_nothing_passes_where_no_governor_at_all_can_be_had(
     instrumented: AgentToolInstrumentor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(*args: Any, **kwargs: Any) -> None:

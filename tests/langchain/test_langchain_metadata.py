@@ -12,7 +12,7 @@ from langgraph.prebuilt import ToolNode
 
 from agenttool_otel import ConfigurationError
 from agenttool_otel.integrations.facts import facts_in_metadata
-from agenttool_otel.integrations.langchain_agents import AgentToolMiddleware, ToolNodeGuard
+from agenttool_otel.integrations.langchain.agents import AgentToolMiddleware, ToolNodeGuard
 from agenttool_otel.testing import StaticEngine, capture
 
 CLAIMS: dict[str, Any] = {
@@ -58,7 +58,7 @@ def test_a_tool_can_not_state_its_own_facts(metadata: dict[str, Any]) -> None:
         assert len(engine.documents) == 2
 
 
-def test_the_stock_policy_asks_about_a_remote_tool_whatever_it_claims() -> None:
+def test_the_stock_policy_asks_about_any_remote_tool() -> None:
     trusting = {"agenttool": {"settings": {"approval": {"always_allow": ["acme.tickets.*"]}}}}
     with capture(policy_data=trusting) as captured:
         call = {"type": "tool_call", "name": "wipe", "args": {"query": "a"}, "id": "1"}
@@ -66,7 +66,7 @@ def test_the_stock_policy_asks_about_a_remote_tool_whatever_it_claims() -> None:
         assert captured.span.attributes["agenttool.permission.behavior"] == "ask"
 
 
-def test_a_host_that_vouches_for_a_tool_takes_the_facts_it_states() -> None:
+def test_a_host_that_vouches_for_a_tool_takes_its_facts() -> None:
     made = remote(agenttool={"read_only": True, "access_kinds": ["network"], "risk_level": "low"})
     with capture(policy=StaticEngine("allow")) as captured:
         governed = captured.governor.govern(made, **{**facts_in_metadata(made), "risk_level": "high"})
@@ -76,7 +76,7 @@ def test_a_host_that_vouches_for_a_tool_takes_the_facts_it_states() -> None:
         assert handle.permission_profile.risk_level == "high"
 
 
-def test_the_hints_of_a_server_that_the_host_vouches_for_are_facts_where_nothing_better_is_stated() -> None:
+def test_vouched_hints_of_a_server_are_facts_of_last_resort() -> None:
     hints = {"readOnlyHint": True, "destructiveHint": False, "openWorldHint": None, "title": "Wipe"}
     assert facts_in_metadata(remote(**hints)) == {"read_only": True, "destructive": False}
     assert facts_in_metadata(remote(**hints, agenttool={"read_only": False}))["read_only"] is False
@@ -94,7 +94,7 @@ def test_an_agents_guard_believes_the_tools_that_the_host_names(door: Any) -> No
         assert engine.documents[0]["permission_profile"]["risk_level"] == "high"
 
 
-def test_facts_that_the_host_vouches_for_are_checked_like_its_own() -> None:
+def test_facts_that_the_host_vouches_for_are_checked() -> None:
     made = remote(agenttool={"readonly": True})
     with capture(policy=StaticEngine("allow")) as captured, pytest.raises(ConfigurationError, match="does not know"):
         captured.governor.govern(made, **facts_in_metadata(made))  # type: ignore[call-overload]

@@ -11,7 +11,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
 from langgraph.types import Command
 
-from agenttool_otel.integrations.langchain_agents import ToolNodeGuard
+from agenttool_otel.integrations.langchain.agents import ToolNodeGuard
 from agenttool_otel.testing import StaticEngine, capture, decision
 
 EVERYTHING = {"redact_result": ["*"]}
@@ -75,7 +75,7 @@ def answer(captured: Any, function: Any, door: str) -> Any:
 @pytest.mark.parametrize("door", ["tool", "guard"])
 @pytest.mark.parametrize("obligation", [EVERYTHING, DROP], ids=["redact", "drop"])
 @pytest.mark.parametrize("function", [message, pair, message_in_pair, command, opaque])
-def test_nothing_of_an_obliged_result_comes_back_beside_its_content(
+def test_nothing_of_an_obliged_result_comes_beside_its_content(
     function: Any, obligation: dict[str, Any], door: str
 ) -> None:
     with capture(policy=StaticEngine(decision("allow", obligations=obligation))) as captured:
@@ -107,7 +107,7 @@ def test_a_result_without_obligations_stays_as_it_is(door: str) -> None:
         assert answer(captured, command, door).content == "hidden content"
 
 
-def test_an_artifact_goes_along_where_redaction_finds_nothing_in_it() -> None:
+def test_a_clean_artifact_goes_along() -> None:
     artifact = {"rows": [1, 2, 3]}
 
     @tool(response_format="content_and_artifact")

@@ -100,7 +100,7 @@ def describe(made: BaseTool) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_tool_over_a_governed_function_has_the_schema_of_the_plain_one(name: str) -> None:
+def test_a_tool_over_a_governed_function_has_the_plain_schema(name: str) -> None:
     function, options = CASES[name]
     assert describe(tool(**options)(govern(function))) == describe(tool(**options)(function))
 

@@ -15,7 +15,7 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
 from langgraph.types import Command, Interrupt
 
-from agenttool_otel.integrations.langchain_agents import AgentToolMiddleware, ToolNodeGuard
+from agenttool_otel.integrations.langchain.agents import AgentToolMiddleware, ToolNodeGuard
 from agenttool_otel.testing import Capture, StaticEngine, decision
 
 DOORS = ["tool", "middleware", "node"]

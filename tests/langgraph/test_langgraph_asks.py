@@ -21,9 +21,7 @@ WAYS = pytest.mark.parametrize(
 
 
 @WAYS
-def test_an_ask_pauses_the_graph_and_an_approval_runs_the_call_once(
-    door: str, is_async: bool, async_tool: bool
-) -> None:
+def test_an_ask_pauses_the_graph_and_its_approval_runs_once(door: str, is_async: bool, async_tool: bool) -> None:
     remover, ran = counting(is_async=async_tool)
     with capture(policy=StaticEngine("ask")) as captured:
         agent = Agent(captured, [remover], SCRIPT, InMemorySaver(), door=door, is_async=is_async)
@@ -47,9 +45,7 @@ def test_an_ask_pauses_the_graph_and_an_approval_runs_the_call_once(
 
 
 @WAYS
-def test_a_rejection_reaches_the_model_with_its_reason_and_leaves_a_span(
-    door: str, is_async: bool, async_tool: bool
-) -> None:
+def test_a_rejection_reaches_the_model_and_leaves_a_span(door: str, is_async: bool, async_tool: bool) -> None:
     remover, ran = counting(is_async=async_tool)
     with capture(policy=StaticEngine("ask")) as captured:
         agent = Agent(captured, [remover], SCRIPT, InMemorySaver(), door=door, is_async=is_async)
@@ -114,7 +110,7 @@ def test_what_is_not_plainly_an_answer_leaves_the_call_waiting(door: str, value:
 
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("yes", [True, False])
-def test_an_answer_from_the_store_counts_when_the_graph_is_resumed_with_any_value(door: str, yes: bool) -> None:
+def test_a_stores_answer_counts_whatever_the_graph_resumes_with(door: str, yes: bool) -> None:
     remover, ran = counting()
     with capture(policy=StaticEngine("ask")) as captured:
         agent = Agent(captured, [remover], SCRIPT, InMemorySaver(), door=door)
@@ -145,7 +141,7 @@ def test_several_pending_calls_are_answered_by_interrupt_id() -> None:
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-def test_several_asks_in_one_task_are_shown_one_by_one_and_no_answer_serves_twice(is_async: bool) -> None:
+def test_several_asks_of_a_task_are_shown_and_answered_singly(is_async: bool) -> None:
     """A ToolNode without Send runs its calls in one task, whose resume values LangGraph numbers by position."""
     remover, ran = counting()
     script = [[("remover", {"path": "a"}), ("remover", {"path": "b"})]]
@@ -163,7 +159,7 @@ def test_several_asks_in_one_task_are_shown_one_by_one_and_no_answer_serves_twic
         assert ran == [first.value["args"]["path"]]  # run once, though its task ran three times
 
 
-def test_an_approver_in_place_is_asked_before_the_graph_is_paused() -> None:
+def test_an_approver_is_asked_before_the_graph_is_paused() -> None:
     remover, ran = counting()
     approver = FixedApprover(ApprovalAnswer(approved=True, answered_by="user:alice"))
     with capture(policy=StaticEngine("ask"), approver=approver) as captured:
@@ -174,7 +170,7 @@ def test_an_approver_in_place_is_asked_before_the_graph_is_paused() -> None:
 
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("is_async", [False, True])
-def test_without_a_checkpointer_the_model_is_told_that_nobody_can_be_waited_for(door: str, is_async: bool) -> None:
+def test_without_a_checkpointer_the_model_is_told_of_no_wait(door: str, is_async: bool) -> None:
     remover, ran = counting()
     with capture(policy=StaticEngine("ask")) as captured:
         agent = Agent(captured, [remover], SCRIPT, None, door=door, is_async=is_async)
@@ -191,7 +187,7 @@ def test_without_a_checkpointer_the_model_is_told_that_nobody_can_be_waited_for(
         assert captured.span.status.status_code.name == "UNSET"
 
 
-def test_a_governed_tool_in_a_plain_runnable_config_is_not_mistaken_for_one_in_a_graph() -> None:
+def test_a_runnable_config_is_not_mistaken_for_a_graph() -> None:
     from langchain_core.runnables import RunnableLambda
 
     remover, ran = counting()
@@ -269,7 +265,7 @@ def test_an_approval_is_not_used_by_another_actor() -> None:
         assert (status, ran) == ("error", [])
 
 
-def test_an_approval_resumed_without_a_context_runs_for_the_asking_actor() -> None:
+def test_an_approval_resumed_without_context_runs_for_the_asker() -> None:
     remover, ran = counting()
     with capture(policy=StaticEngine("ask")) as captured:
         agent = Agent(captured, [remover], SCRIPT, InMemorySaver())

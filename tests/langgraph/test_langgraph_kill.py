@@ -142,7 +142,7 @@ def test_a_new_process_goes_on_with_what_a_killed_one_asked(tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-def test_a_run_that_was_killed_inside_the_tool_is_asked_again_and_not_run_again(tmp_path: Path) -> None:
+def test_a_run_killed_inside_the_tool_is_asked_and_not_rerun(tmp_path: Path) -> None:
     world = World(tmp_path)
     asked = json.loads(world.killed_at("start", "SAID")[4:])["waits"][0]
     world.killed_at("die-inside", "INSIDE")
@@ -158,12 +158,12 @@ def test_a_run_that_was_killed_inside_the_tool_is_asked_again_and_not_run_again(
 
 
 @pytest.mark.slow
-def test_an_answer_from_the_command_line_is_used_by_the_resumed_graph(tmp_path: Path) -> None:
+def test_the_resumed_graph_uses_the_command_lines_answer(tmp_path: Path) -> None:
     world = World(tmp_path)
     asked = json.loads(world.killed_at("start", "SAID")[4:])["waits"][0]
     assert world.whole("nudge")["waits"][0]["request_id"] == asked["request_id"]
     from agenttool_otel import ApprovalAnswer
-    from agenttool_otel.approvals.store import ApprovalStore
+    from agenttool_otel.approvals.store.store import ApprovalStore
 
     store = ApprovalStore(f"sqlite:///{tmp_path}/approvals.db")
     store.answer(asked["request_id"], ApprovalAnswer(approved=False, answered_by="user:alice", reason="frozen"))

@@ -14,7 +14,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
 
 from agenttool_otel import ApprovalAnswer
-from agenttool_otel.approvals.store import ApprovalStore
+from agenttool_otel.approvals.store.store import ApprovalStore
 from agenttool_otel.errors import ApprovalStoreError
 from agenttool_otel.names import ApprovalStatus
 from agenttool_otel.testing import StaticEngine, capture, decision
@@ -37,7 +37,7 @@ def test_a_rejection_stands_when_the_policy_would_allow_by_now(door: str, is_asy
 
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("nudge", ["neutral", "none"])
-def test_an_unanswered_ask_still_waits_when_the_policy_would_allow_by_now(door: str, nudge: str) -> None:
+def test_an_unanswered_ask_waits_though_the_policy_changed(door: str, nudge: str) -> None:
     remover, ran = counting()
     engine = SwitchEngine("ask")
     with capture(policy=engine) as captured:
@@ -95,7 +95,7 @@ def asker(log: list[str], *, before: int = 0, questions: int = 2) -> BaseTool:
 
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("by_id", [False, True])
-def test_a_tools_own_interrupts_get_their_own_answers_after_an_approval(door: str, by_id: bool) -> None:
+def test_a_tools_interrupts_get_their_answers_after_an_approval(door: str, by_id: bool) -> None:
     ran: list[str] = []
     with capture(policy=StaticEngine("ask")) as captured:
         agent = Agent(captured, [asker(ran)], SCRIPT, InMemorySaver(), door=door)
@@ -121,7 +121,7 @@ def test_a_tools_own_interrupts_get_their_own_answers_after_an_approval(door: st
 
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("by_id", [False, True])
-def test_a_tools_own_interrupts_get_their_own_answers_before_an_approval(door: str, by_id: bool) -> None:
+def test_a_tools_interrupts_get_their_answers_before_an_approval(door: str, by_id: bool) -> None:
     """The policy asks only after the tool has asked: the user's answer to the tool is no approval, and is kept."""
     ran: list[str] = []
     engine = SwitchEngine("allow")
@@ -142,7 +142,7 @@ def test_a_tools_own_interrupts_get_their_own_answers_before_an_approval(door: s
         assert ran == ["b"]
 
 
-def test_a_tool_that_imitates_a_question_of_ours_cannot_have_another_request_answered() -> None:
+def test_a_tool_that_imitates_a_question_answers_no_other() -> None:
     remover, ran = counting()
     held: dict[str, str] = {}
 
@@ -176,7 +176,7 @@ def test_a_tools_own_interrupt_is_a_pause_and_no_error() -> None:
         assert span.attributes["agenttool.permission.outcome"] == "pending"
 
 
-def test_a_jump_to_another_node_passes_through_and_uses_the_approval_up() -> None:
+def test_a_jump_to_another_node_passes_and_uses_the_approval() -> None:
     from langgraph.errors import ParentCommand
 
     ran: list[str] = []
@@ -292,13 +292,13 @@ def test_a_checkpoint_that_cannot_be_read_approves_nothing(monkeypatch: pytest.M
         saver = InMemorySaver()
         agent = Agent(captured, [remover], SCRIPT, saver)
         [asked] = agent.start()
-        from agenttool_otel.integrations.langgraph_task import GraphTask
+        from agenttool_otel.integrations.langgraph.tasks import GraphTask
 
         def broken(self: Any) -> None:
             raise OSError("disk")
 
         with monkeypatch.context() as patched:
-            patched.setattr(GraphTask, "look", broken)
+            patched.setattr(GraphTask, "read_interrupt", broken)
             [again] = interrupts(agent.answer(approve()))
         assert again.value["request_id"] == asked.value["request_id"]
         assert ran == []

@@ -8,7 +8,6 @@ An error or an undefined result counts as an answer, the same for all engines: n
 
 from __future__ import annotations
 
-import contextlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,14 +17,14 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from opa_program import OpaServer, opa_server
 from policy_inputs import documents, make_document
+from undefined_values import UNDEFINED
 
-from agenttool_otel.errors import ConfigurationError, PolicyEvaluationError
-from agenttool_otel.policy.bundle import Bundle, bundle_from_files, default_bundle_path
-from agenttool_otel.policy.bundle_files import bundle_files, write_archive
-from agenttool_otel.policy.embedded import EmbeddedEngine
-from agenttool_otel.policy.load import load_bundle
-from agenttool_otel.policy.opa_inprocess import OpaInProcessEngine
-from agenttool_otel.policy.opa_server import OpaServerEngine
+from agenttool_otel.errors import PolicyEvaluationError
+from agenttool_otel.policy.bundles.bundle import Bundle, bundle_from_files, default_bundle_path
+from agenttool_otel.policy.bundles.bundle_files import bundle_files, write_archive
+from agenttool_otel.policy.bundles.load import load_bundle
+from agenttool_otel.policy.engines.embedded import EmbeddedEngine
+from agenttool_otel.policy.engines.opa_server import OpaServerEngine
 
 pytestmark = pytest.mark.opa
 
@@ -236,10 +235,7 @@ class Engines:
         server: OpaServer = context.__enter__()
         engine = OpaServerEngine(server.url)
         self.servers.append((engine, context))
-        engines: dict[str, Any] = {"opa_server": engine, "embedded": EmbeddedEngine(bundle, fast=False)}
-        with contextlib.suppress(ConfigurationError):
-            engines["opa_inprocess"] = OpaInProcessEngine(bundle)
-        return engines
+        return {"opa_server": engine, "embedded": EmbeddedEngine(bundle, fast=False)}
 
     def close(self) -> None:
         for engine, context in self.servers:
@@ -321,6 +317,13 @@ def test_all_engines_agree_with_opa(engines: Engines, capsys: pytest.CaptureFixt
     assert comparison.differences == []
     assert comparison.decisions > 350
     assert comparison.engines["embedded_compiled"] > comparison.decisions / 2
+
+
+def test_what_is_undefined_is_what_it_is_in_opa(engines: Engines) -> None:
+    # one engine for each of them is made, so a few inputs do; `_` in a rule of its own has no package
+    comparison = run(engines, count=2, policies={rules: rules for rules in UNDEFINED if "x.q[_]" not in rules})
+    assert comparison.differences == []
+    assert comparison.engines["embedded_compiled"] == comparison.decisions
 
 
 @pytest.mark.slow

@@ -12,10 +12,10 @@ import pytest
 
 from agenttool_otel.errors import PolicyLoadError
 from agenttool_otel.names import FailClosedCause
-from agenttool_otel.policy import bundle as bundle_module
-from agenttool_otel.policy.bundle import bundle_from_files, default_bundle_path
-from agenttool_otel.policy.bundle_files import bundle_files, read_archive, write_archive
-from agenttool_otel.policy.load import load_bundle
+from agenttool_otel.policy.bundles import bundle as bundle_module
+from agenttool_otel.policy.bundles.bundle import bundle_from_files, default_bundle_path
+from agenttool_otel.policy.bundles.bundle_files import bundle_files, read_archive, write_archive
+from agenttool_otel.policy.bundles.load import load_bundle
 
 RULE = b'package agenttool.permission\n\ndecision := {"behavior": "deny"}\n'
 

@@ -12,10 +12,10 @@ from policy_inputs import make_document
 
 from agenttool_otel.errors import ConfigurationError, PolicyEvaluationError, PolicyLoadError, PolicyTimeout
 from agenttool_otel.names import Behavior, DecisionSource, FailClosedCause, PolicyMode
-from agenttool_otel.policy.bundle import bundle_from_files
+from agenttool_otel.policy.bundles.bundle import bundle_from_files
 from agenttool_otel.policy.cache import DecisionCache
 from agenttool_otel.policy.decider import Decider
-from agenttool_otel.policy.embedded import EmbeddedEngine
+from agenttool_otel.policy.engines.embedded import EmbeddedEngine
 from agenttool_otel.policy.types import EngineAnswer, EngineCapabilities
 
 
@@ -205,7 +205,7 @@ denials contains rule if some rule in data.agenttool.rules.paths.deny
         "f.rego": b'package agenttool.rules.paths\n\ndeny contains "paths" if input.tool.destructive\n',
     }
 
-    def test_a_rule_package_in_shadow_does_not_block_and_the_others_do(self) -> None:
+    def test_a_shadow_rule_package_does_not_block_others_do(self) -> None:
         engine = EmbeddedEngine(bundle_from_files(self.PACKAGES, origin="t"))
         decider = Decider([engine], shadow_packages=["agenttool.rules.network"])
         verdict = decider.decide(make_document({"tool.open_world": True}))

@@ -25,11 +25,11 @@ from agenttool_otel.errors import (
     PolicyUnsupported,
 )
 from agenttool_otel.names import Behavior, FailClosedCause
-from agenttool_otel.policy import embedded as embedded_module
-from agenttool_otel.policy.bundle import Bundle, bundle_from_files
+from agenttool_otel.policy.bundles.bundle import Bundle, bundle_from_files
 from agenttool_otel.policy.decider import Decider
-from agenttool_otel.policy.embedded import EmbeddedEngine
-from agenttool_otel.policy.native import native_error, new_engine, regorus_module
+from agenttool_otel.policy.engines import evaluation
+from agenttool_otel.policy.engines.embedded import EmbeddedEngine
+from agenttool_otel.policy.engines.native import native_error, new_engine, regorus_module
 from agenttool_otel.policy.types import PolicyEngine
 
 DECISION = "data.agenttool.permission.decision"
@@ -103,7 +103,7 @@ class TestRefusedAtLoad:
             ("no.such.builtin(1)", "no.such.builtin"),
         ],
     )
-    def test_a_builtin_that_the_engine_lacks_is_named_with_rule_file_and_line(self, call: str, builtin: str) -> None:
+    def test_a_missing_builtin_is_named_with_rule_file_and_line(self, call: str, builtin: str) -> None:
         with pytest.raises(PolicyUnsupported) as caught:
             engine(f"decision := {ALLOW} if helper\n\nhelper if {{\n\t{call}\n}}")
         message = str(caught.value)
@@ -123,8 +123,8 @@ class TestRefusedAtLoad:
         with pytest.raises(PolicyLoadError, match="is both a rule and data"):
             engine(f"decision := {ALLOW}", {"agenttool": {"permission": {"decision": 1}}})
 
-    def test_the_builtins_of_another_wheel_are_held_to_the_same_answers(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from agenttool_otel.policy import builtins
+    def test_builtins_of_another_wheel_must_give_the_same_answers(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        from agenttool_otel.policy.engines import builtins
 
         monkeypatch.setattr(builtins, "_verified", set())
         monkeypatch.setattr(builtins, "_answer", lambda expression: {"value": "something else"})
@@ -188,13 +188,13 @@ class TestBounded:
     def test_deeply_nested_input(self, levels: int) -> None:
         subject = engine(f"decision := {ALLOW} if count(input.input) == 1")
         document = make_document({"input": self.nested(levels)})
-        started = time.monotonic()
+        started = time.thread_time()
         if levels <= 100:
             assert subject.evaluate(DECISION, document, timeout=5).value
         else:
             with pytest.raises(PolicyEvaluationError, match=r"deep|recursion"):
                 subject.evaluate(DECISION, document, timeout=5)
-        assert time.monotonic() - started < 5
+        assert time.thread_time() - started < 5
 
     def test_huge_input(self) -> None:
         subject = EmbeddedEngine(bundle(f"decision := {ALLOW}"), max_input_bytes=1_000_000)
@@ -215,10 +215,10 @@ class TestBounded:
             ask(f"decision := {ALLOW}", make_document({"input": cycle}))
 
     def test_a_regex_bomb(self) -> None:
-        started = time.monotonic()
+        started = time.thread_time()
         document = make_document({"input": {"text": "a" * 50_000 + "!"}})
         assert ask('decision := regex.match("(a+)+$", input.input.text)', document) is False
-        assert time.monotonic() - started < 2
+        assert time.thread_time() - started < 2
 
     def test_a_regex_that_needs_too_much_memory(self) -> None:
         with pytest.raises(PolicyError):
@@ -260,7 +260,7 @@ class TestThreads:
         # never freed: freeing it here would be the very misuse that this test is about
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(foreign[0]))
         subject.evaluate(DECISION, make_document(), timeout=5)
-        instance = embedded_module._instance(subject._compiled)
+        instance = evaluation._own_instance(subject._compiled)
         own, instance._engine = instance._engine, foreign[0]
         try:
             with pytest.raises(PolicyEvaluationError) as caught:
@@ -276,7 +276,7 @@ class TestThreads:
         with pytest.raises(stop):
             native_error(stop(), PolicyEvaluationError)
 
-    def test_a_native_engine_of_another_thread_is_refused_before_it_panics(self) -> None:
+    def test_another_threads_engine_is_refused_before_it_panics(self) -> None:
         foreign: list[Any] = []
         thread = threading.Thread(target=lambda: foreign.append(new_engine()))
         thread.start()
@@ -336,8 +336,8 @@ def test_engines_that_are_dropped_elsewhere_leave_no_noise(story: str, fast: boo
 import gc, os, sys, threading
 from concurrent.futures import ThreadPoolExecutor
 sys.path[:0] = {path!r}
-from agenttool_otel.policy.bundle import bundle_from_files
-from agenttool_otel.policy.embedded import EmbeddedEngine
+from agenttool_otel.policy.bundles.bundle import bundle_from_files
+from agenttool_otel.policy.engines.embedded import EmbeddedEngine
 from policy_inputs import make_document
 document = make_document()
 engine = EmbeddedEngine(

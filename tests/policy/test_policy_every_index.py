@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from agenttool_otel.names import EntryPoint
-from agenttool_otel.policy.bundle import bundle_from_files
-from agenttool_otel.policy.embedded import EmbeddedEngine
+from agenttool_otel.policy.bundles.bundle import bundle_from_files
+from agenttool_otel.policy.engines.embedded import EmbeddedEngine
 from agenttool_otel.policy.samples import sample_documents
 
 POLICY = """package agenttool.permission

@@ -12,9 +12,9 @@ from policy_inputs import make_document
 
 from agenttool_otel.errors import PolicyEvaluationError, PolicyLoadError, PolicyUnavailable
 from agenttool_otel.names import Behavior, DecisionSource, FailClosedCause
-from agenttool_otel.policy.bundle import Bundle, bundle_from_files
+from agenttool_otel.policy.bundles.bundle import Bundle, bundle_from_files
 from agenttool_otel.policy.decider import Decider
-from agenttool_otel.policy.isolated import IsolatedEngine
+from agenttool_otel.policy.engines.isolated import IsolatedEngine
 from agenttool_otel.policy.types import PolicyEngine
 
 DECISION = "data.agenttool.permission.decision"
@@ -33,7 +33,7 @@ def bundle(rules: str) -> Bundle:
     return bundle_from_files({"p.rego": f"package agenttool.permission\n\n{rules}\n".encode()}, origin="t")
 
 
-async def test_a_rule_that_loops_is_a_deny_in_bounded_time_and_the_next_call_is_decided() -> None:
+async def test_a_looping_rule_is_a_deny_in_bounded_time() -> None:
     engine = IsolatedEngine(bundle(LOOPS))
     assert isinstance(engine, PolicyEngine)
     decider = Decider([engine], timeout=10)
@@ -53,7 +53,7 @@ async def test_a_rule_that_loops_is_a_deny_in_bounded_time_and_the_next_call_is_
 
 def test_a_child_that_dies_is_a_deny_and_is_replaced() -> None:
     engine = IsolatedEngine(bundle('decision := {"behavior": "allow"}'))
-    os.kill(engine._pool._idle[0]._process.pid, signal.SIGKILL)
+    os.kill(engine._children._idle[0]._process.pid, signal.SIGKILL)
     verdict = Decider([engine], timeout=10).decide(make_document())
     assert (verdict.behavior, verdict.fail_closed) == (Behavior.DENY, FailClosedCause.ENGINE_PANIC)
     assert Decider([engine], timeout=10).decide(make_document()).behavior is Behavior.ALLOW

@@ -152,7 +152,7 @@ class TestFailure:
 class TestCombination:
     """deny > ask > allow; passthrough is no opinion; nobody decides: deny."""
 
-    def test_a_denial_is_stricter_than_a_question_and_that_than_a_permission(self) -> None:
+    def test_deny_is_stricter_than_ask_and_ask_than_allow(self) -> None:
         order = sorted(Behavior, key=STRICTNESS.__getitem__)
         assert order == [Behavior.PASSTHROUGH, Behavior.ALLOW, Behavior.ASK, Behavior.DENY]
 

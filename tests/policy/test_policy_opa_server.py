@@ -29,12 +29,12 @@ from policy_inputs import make_document
 
 from agenttool_otel.errors import ConfigurationError, PolicyError, PolicyEvaluationError, PolicyUnavailable
 from agenttool_otel.names import Behavior, FailClosedCause
-from agenttool_otel.policy.breaker import CircuitBreaker
-from agenttool_otel.policy.bundle import default_bundle_path
-from agenttool_otel.policy.bundle_files import bundle_files, write_archive
+from agenttool_otel.policy.bundles.bundle import default_bundle_path
+from agenttool_otel.policy.bundles.bundle_files import bundle_files, write_archive
+from agenttool_otel.policy.bundles.load import load_bundle
 from agenttool_otel.policy.decider import Decider
-from agenttool_otel.policy.load import load_bundle
-from agenttool_otel.policy.opa_server import OpaServerEngine
+from agenttool_otel.policy.engines.http import CircuitBreaker
+from agenttool_otel.policy.engines.opa_server import OpaServerEngine
 
 DECISION = "data.agenttool.permission.decision"
 GOOD = {"result": {"behavior": "allow"}, "decision_id": "d-1", "provenance": {"bundles": {"b": {"revision": "r9"}}}}
@@ -278,9 +278,7 @@ def test_settings_that_can_not_be_used(url: str, options: dict[str, Any]) -> Non
 
 
 @pytest.mark.parametrize("mode", ["sync", "async"])
-async def test_failures_before_an_answer_are_tried_again_within_the_deadline(
-    fake: Callable[..., FakeOpa], mode: str
-) -> None:
+async def test_failures_before_an_answer_are_retried_in_the_deadline(fake: Callable[..., FakeOpa], mode: str) -> None:
     counter = iter(range(100))
 
     def flaky(connection: socket.socket) -> None:
@@ -458,7 +456,7 @@ class TestRealOpa:
             with pytest.raises(PolicyUnavailable, match="closed"):
                 engine.evaluate(DECISION, make_document(), timeout=5)
 
-    def test_a_builtin_error_in_a_deny_rule_is_an_error_and_not_an_allow(self) -> None:
+    def test_a_builtin_error_in_a_deny_rule_is_no_allow(self) -> None:
         policy = (
             'package agenttool.permission\n\ndefault decision := {"behavior": "allow"}\n\n'
             'decision := {"behavior": "deny"} if to_number(input.input.amount) > 10\n'
@@ -550,6 +548,7 @@ class TestRealOpa:
             if verdict.fail_closed is not None:
                 assert verdict.behavior is Behavior.DENY
 
+    @pytest.mark.speed
     @pytest.mark.slow
     def test_the_hot_path_is_within_reach_of_a_bare_round_trip(self, stock: OpaServer) -> None:
         engine = OpaServerEngine(stock.url)
@@ -577,7 +576,7 @@ class TestRealOpa:
 
 def test_importing_the_engine_imports_no_http_library() -> None:
     code = (
-        "import sys; import agenttool_otel.policy.opa_server as m; m.OpaServerEngine('http://127.0.0.1:1');"
+        "import sys; import agenttool_otel.policy.engines.opa_server as m; m.OpaServerEngine('http://127.0.0.1:1');"
         "print(sorted({'requests', 'aiohttp', 'opa_client'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from agenttool_otel.errors import PolicyLoadError
-from agenttool_otel.policy.bundle import Bundle, bundle_from_files
-from agenttool_otel.policy.embedded import EmbeddedEngine
-from agenttool_otel.policy.overlay import overlay
+from agenttool_otel.policy.bundles.bundle import Bundle, bundle_from_files
+from agenttool_otel.policy.bundles.overlay import overlay
+from agenttool_otel.policy.engines.embedded import EmbeddedEngine
 
 BASE = b'package agenttool.permission\n\ndecision := {"behavior": data.agenttool.settings.word} if true\n'
 
@@ -41,7 +41,7 @@ def test_an_extension_joins_and_replaces_nothing() -> None:
         overlay(base(), extension=bundle({"base.rego": b"package other\n\nx := 1\n"}))
 
 
-def test_rules_outside_the_extensions_own_roots_are_refused_by_file_and_line() -> None:
+def test_rules_outside_the_own_roots_are_refused_by_line() -> None:
     rules = bundle({"sly.rego": b"package agenttool.permission\n\nx := 1\n"}, roots=["agenttool/custom"])
     with pytest.raises(PolicyLoadError, match=r"sly\.rego:1: data\.agenttool\.permission lies outside"):
         overlay(base(), extension=rules)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from agenttool_otel.policy.owned import Owned
+from agenttool_otel.policy.engines.native import Owned
 
 
 class Native(dict[str, int]):
@@ -41,7 +41,7 @@ def test_it_stands_for_the_object_and_drops_it_at_once() -> None:
     assert dropped == [threading.get_ident()]
 
 
-def test_what_another_thread_drops_last_goes_when_its_own_thread_makes_the_next() -> None:
+def test_what_another_thread_drops_goes_with_its_threads_next() -> None:
     dropped: list[int] = []
     holder = [Owned(lambda: Native(dropped))]
     in_thread(holder.clear)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agenttool_otel.names import EntryPoint
-from agenttool_otel.policy.embedded import EmbeddedEngine
+from agenttool_otel.policy.engines.embedded import EmbeddedEngine
 
 POLICY = """package agenttool.permission
 
@@ -36,7 +36,7 @@ def reads(tmp_path: Path, first: str, data: dict[str, object], mode: str = "defa
     return {".".join(path) for path in found[1].paths}
 
 
-def test_a_rule_behind_a_data_only_guard_that_does_not_hold_is_not_read(tmp_path: Path) -> None:
+def test_a_rule_behind_a_false_data_guard_is_not_read(tmp_path: Path) -> None:
     assert reads(tmp_path, "configured", {}) == {"tool.name"}
     assert reads(tmp_path, "data.agenttool.permission.configured", {}) == {"tool.name"}
 
@@ -48,7 +48,7 @@ def test_it_is_read_once_the_guard_holds(tmp_path: Path) -> None:
     }
 
 
-def test_a_guard_may_depend_on_the_mode_which_then_belongs_to_what_is_read(tmp_path: Path) -> None:
+def test_a_guard_may_depend_on_the_mode_which_is_then_read(tmp_path: Path) -> None:
     assert reads(tmp_path, "depends_on_mode", {}, "default") == {"tool.name", "session.mode"}
     assert reads(tmp_path, "depends_on_mode", {}, "strict") == {"tool.name", "session.mode", "session.counters.calls"}
 

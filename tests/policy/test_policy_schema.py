@@ -46,7 +46,7 @@ def test_no_member_may_be_missing_or_of_another_type(document: Any, data: st.Dat
         validate_input(document)
 
 
-def test_the_message_names_the_rule_and_quotes_nothing_of_the_document() -> None:
+def test_the_message_names_the_rule_and_quotes_no_document() -> None:
     document = make_document({"session.labels": {"hunter2": 3}})
     with pytest.raises(PolicyEvaluationError) as caught:
         validate_input(document)

@@ -10,11 +10,11 @@ import jsonschema_rs
 import pytest
 
 from agenttool_otel import ConfigurationError, Governor
-from agenttool_otel.policy.bundle import default_bundle_path
-from agenttool_otel.policy.load import load_bundle
-from agenttool_otel.policy.overlay import overlay
-from agenttool_otel.policy.settings_check import settings_problems
-from agenttool_otel.policy.settings_schema import rule_names, settings_schema
+from agenttool_otel.policy.bundles.bundle import default_bundle_path
+from agenttool_otel.policy.bundles.load import load_bundle
+from agenttool_otel.policy.bundles.overlay import overlay
+from agenttool_otel.policy.bundles.settings_check import settings_problems
+from agenttool_otel.policy.bundles.settings_schema import rule_names, settings_schema
 
 STOCK = load_bundle(default_bundle_path())
 DEFAULTS = STOCK.data["agenttool"]["defaults"]
@@ -122,7 +122,7 @@ def test_the_committed_schema_is_current() -> None:
     assert written == settings_schema(rule_names(STOCK.modules))
 
 
-def test_a_preset_of_the_environment_holds_beside_settings_of_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_environments_preset_holds_beside_code_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AGENTTOOL_POLICY_PRESET", "strict")
     governor = Governor(policy_data={"agenttool": {"settings": {"network": {"allowed_hosts": ["a.example"]}}}})
     read = governor.govern(lambda x: x, name="f", read_only=True, access_kinds=[])

@@ -13,9 +13,9 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from opa_program import require_opa
 
 from agenttool_otel.errors import ConfigurationError, PolicyLoadError
-from agenttool_otel.policy.bundle_files import read_archive, write_archive
-from agenttool_otel.policy.bundle_signature import BundleVerification, VerificationKey, file_hash
-from agenttool_otel.policy.load import load_bundle
+from agenttool_otel.policy.bundles.bundle_files import read_archive, write_archive
+from agenttool_otel.policy.bundles.bundle_signature import BundleVerification, VerificationKey, file_hash
+from agenttool_otel.policy.bundles.load import load_bundle
 
 pytestmark = pytest.mark.opa
 

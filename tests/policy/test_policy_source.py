@@ -13,10 +13,10 @@ import pytest
 from policy_inputs import make_document
 
 from agenttool_otel.errors import ConfigurationError, PolicyLoadError
-from agenttool_otel.policy.bundle_files import write_archive
-from agenttool_otel.policy.embedded import EmbeddedEngine
-from agenttool_otel.policy.load import load_bundle
-from agenttool_otel.policy.source import BundleSource, ReloadResult
+from agenttool_otel.policy.bundles.bundle_files import write_archive
+from agenttool_otel.policy.bundles.load import load_bundle
+from agenttool_otel.policy.bundles.source import BundleSource, ReloadResult
+from agenttool_otel.policy.engines.embedded import EmbeddedEngine
 
 DECISION = "data.agenttool.permission.decision"
 
@@ -49,7 +49,7 @@ class TestDirectory:
         "broken",
         ["package agenttool.permission\n\ndecision := {", "package other\n\nx := 1", "", "package a\n\nx := y"],
     )
-    def test_a_broken_bundle_is_reported_once_and_the_last_good_one_stays(self, tmp_path: Path, broken: str) -> None:
+    def test_a_broken_bundle_is_told_once_and_the_last_good_stays(self, tmp_path: Path, broken: str) -> None:
         (tmp_path / "p.rego").write_text(rule(1))
         seen: list[ReloadResult] = []
         source = BundleSource(tmp_path, on_reload=seen.append)

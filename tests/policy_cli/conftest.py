@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
-from policy_project import make_project, require_real_opa
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "policy"))
+
+from opa_program import require_opa
+from policy_project import make_project
 
 
 @pytest.fixture
@@ -28,6 +33,6 @@ def no_opa(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.fixture
 def real_opa(monkeypatch: pytest.MonkeyPatch) -> str:
     """A machine with an OPA program."""
-    program = require_real_opa()
+    program = require_opa()
     monkeypatch.setenv("AGENTTOOL_OPA", program)
     return program

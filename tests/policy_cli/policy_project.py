@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
+from agenttool_otel.authoring.scaffold import init_project
 from agenttool_otel.cli.main import app
-from agenttool_otel.policy.authoring.scaffold import init_project
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -28,26 +25,6 @@ def run_json(*arguments: str | Path, stdin: str | bytes | None = None) -> tuple[
     """Run it, and read what it printed."""
     done = run(*arguments, stdin=stdin)
     return done.exit_code, json.loads(done.stdout)
-
-
-def find_real_opa() -> str | None:
-    """A real OPA, whatever the tested code thinks of where one is."""
-    candidates = (
-        os.environ.get("AGENTTOOL_OPA"),
-        str(REPOSITORY / ".servers" / "bin" / "opa"),
-        str(REPOSITORY / ".servers" / "opa"),
-        shutil.which("opa"),
-        str(Path.home() / ".cache" / "agenttool" / "bin" / "opa"),
-    )
-    return next((item for item in candidates if item and os.access(item, os.X_OK)), None)
-
-
-def require_real_opa() -> str:
-    """The same, or skip."""
-    program = find_real_opa()
-    if program is None:
-        pytest.skip("no OPA program found: set AGENTTOOL_OPA or run make servers")
-    return program
 
 
 def make_project(root: Path) -> Path:

@@ -11,12 +11,12 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from policy_project import example_input, run, run_json, write
 
+from agenttool_otel.authoring.project import load_project
 from agenttool_otel.errors import PolicyLoadError
-from agenttool_otel.policy.authoring.project import load_project
-from agenttool_otel.policy.bundle import SIGNATURES
-from agenttool_otel.policy.bundle_files import read_archive, write_archive
-from agenttool_otel.policy.bundle_signature import BundleVerification, VerificationKey
-from agenttool_otel.policy.load import load_bundle
+from agenttool_otel.policy.bundles.bundle import SIGNATURES
+from agenttool_otel.policy.bundles.bundle_files import read_archive, write_archive
+from agenttool_otel.policy.bundles.bundle_signature import BundleVerification, VerificationKey
+from agenttool_otel.policy.bundles.load import load_bundle
 
 ALGORITHMS = ["RS256", "ES256", "HS256"]
 
@@ -93,9 +93,7 @@ def test_a_signed_bundle_is_verified(project: Path, tmp_path: Path, algorithm: s
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_a_decision_is_asked_of_a_signed_bundle_only_with_its_key(
-    project: Path, tmp_path: Path, algorithm: str
-) -> None:
+def test_a_signed_bundle_is_asked_only_with_its_key(project: Path, tmp_path: Path, algorithm: str) -> None:
     private, public = _keys(algorithm, tmp_path)
     target = _built(project, tmp_path / "b.tar.gz", "--sign-key", private, "--algorithm", algorithm)
     text = (project / "input.json").read_text("utf-8")
@@ -170,7 +168,7 @@ def test_opa_decides_alike_with_a_whole_bundle(project: Path, tmp_path: Path, re
 
 @pytest.mark.opa
 def test_the_bundle_lies_beside_the_stock_one_in_one_opa(project: Path, tmp_path: Path, real_opa: str) -> None:
-    from agenttool_otel.policy.bundle import default_bundle_path
+    from agenttool_otel.policy.bundles.bundle import default_bundle_path
 
     (project / ".manifest").unlink()
     target = _built(project, tmp_path / "b.tar.gz")
@@ -207,7 +205,7 @@ def test_a_key_that_does_not_fit_writes_nothing(
     assert not target.exists()
 
 
-def test_a_broken_project_is_not_built_and_leaves_the_last_bundle(project: Path, tmp_path: Path) -> None:
+def test_a_broken_project_is_not_built_and_keeps_its_bundle(project: Path, tmp_path: Path) -> None:
     target = _built(project, tmp_path / "b.tar.gz")
     before = target.read_bytes()
     write(project, {"agenttool/custom/more.rego": "package agenttool.custom.more\n\na if b\n\nb if a\n"})

@@ -54,7 +54,7 @@ def test_what_is_broken_is_named_by_file_and_line(project: Path, kind: str) -> N
     assert f"{FILE}:{line}" in done.output
 
 
-def test_an_extension_may_not_claim_stock_packages_outside_of_its_manifest(project: Path) -> None:
+def test_an_extension_claims_no_stock_package_unlisted(project: Path) -> None:
     """Even without a manifest, a rule where nobody asks it is pointed at."""
     (project / ".manifest").unlink()
     write(project, {"other/o.rego": rule_file("\tinput.tool.name", package="other")})
@@ -63,7 +63,7 @@ def test_an_extension_may_not_claim_stock_packages_outside_of_its_manifest(proje
     assert "is not under agenttool.custom" in _check(report, "places")["problems"][0]["message"]
 
 
-def test_an_undefined_entry_point_is_named_with_where_it_should_be(tmp_path: Path) -> None:
+def test_an_undefined_entry_point_is_named_with_its_place(tmp_path: Path) -> None:
     write(tmp_path, {"p.rego": "# METADATA\n# title: x\npackage agenttool.permission\n\nother := 1\n"})
     status, report = run_json("check", tmp_path, "--standalone", "--json")
     assert status == 1
@@ -188,7 +188,7 @@ def test_a_program_that_is_no_opa_does_not_pass(project: Path, tmp_path: Path, m
 @pytest.mark.opa
 @pytest.mark.usefixtures("real_opa")
 def test_the_stock_bundle_itself_passes() -> None:
-    from agenttool_otel.policy.bundle import default_bundle_path
+    from agenttool_otel.policy.bundles.bundle import default_bundle_path
 
     status, report = run_json("check", default_bundle_path(), "--json")
     assert status == 0
@@ -245,3 +245,25 @@ def test_misspelt_settings_fail_the_check(project: Path) -> None:
 def test_the_project_of_init_has_nothing_unread(project: Path) -> None:
     report = run_json("check", project, "--json")[1]
     assert (_check(report, "reads")["status"], _check(report, "settings")["status"]) == ("passed", "passed")
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "message"),
+    [
+        ("\tinput.input.amount + 1 > 5", "warned", "calculates with values of unproven type"),
+        ('\tinput.time > "2026"', "passed", "reads input.time, which differs in every call"),
+        ("\ttime.now_ns() > 5", "warned", "need the interpreter"),
+        ("\tinput == {}", "passed", "uses the whole input"),
+        ('\tinput.tool.name == "a"', "passed", ""),
+    ],
+)
+def test_a_rule_that_slows_every_call_is_told(project: Path, body: str, status: str, message: str) -> None:
+    (project / "agenttool/custom/deployments.rego").unlink()
+    (project / "agenttool/custom/deployments_test.rego").unlink()
+    write(project, {"agenttool/custom/more.rego": rule_file(body)})
+    _, report = run_json("check", project, "--json")
+    check = next(check for check in report["checks"] if check["name"] == "speed")
+    assert check["status"] == status
+    assert ("compiled" in check["detail"]) == (status == "passed")
+    problems = " ".join(problem["message"] for problem in check["problems"])
+    assert message in problems if message else problems == ""

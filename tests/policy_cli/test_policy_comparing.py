@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agenttool_otel.policy.authoring.comparing import compared
+from agenttool_otel.authoring.comparing import compared
 
 
 @pytest.mark.parametrize(

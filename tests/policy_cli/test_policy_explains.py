@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from policy_project import example_input, rule_file, run, run_json, write
 
-from agenttool_otel.policy.authoring.completing import complete_input
-from agenttool_otel.policy.authoring.explaining import explain
-from agenttool_otel.policy.authoring.project import load_project
+from agenttool_otel.authoring.completing import complete_input
+from agenttool_otel.authoring.explaining import explain
+from agenttool_otel.authoring.project import load_project
 from agenttool_otel.policy.decider import Decider
-from agenttool_otel.policy.embedded import EmbeddedEngine
+from agenttool_otel.policy.engines.embedded import EmbeddedEngine
 from agenttool_otel.policy.samples import sample_documents
 
 RULE = "agenttool/custom/deployments.rego"
@@ -138,7 +138,7 @@ def test_an_error_in_a_rule_is_shown_where_it_happens(project: Path) -> None:
     assert rule["problem"]
 
 
-def test_rules_of_packages_below_custom_count_and_deeper_ones_do_not(project: Path) -> None:
+def test_rules_right_below_custom_count_deeper_ones_do_not(project: Path) -> None:
     write(
         project,
         {
@@ -150,7 +150,7 @@ def test_rules_of_packages_below_custom_count_and_deeper_ones_do_not(project: Pa
     assert files == {RULE, "agenttool/custom/a/a.rego"}
 
 
-def test_findings_that_the_permission_package_makes_are_found_too(project: Path) -> None:
+def test_findings_of_the_permission_package_are_found_too(project: Path) -> None:
     write(project, {"agenttool/settings/data.json": '{"preset": "no such preset"}'})
     told = _explained(project, example_input(project))
     assert told["decision"]["reason"]["rule_ref"] == "agenttool.permission.configuration"
@@ -158,7 +158,7 @@ def test_findings_that_the_permission_package_makes_are_found_too(project: Path)
     assert place["file"] == "agenttool/permission/decision.rego"
 
 
-def test_a_whole_bundle_without_findings_is_explained_by_its_decision(tmp_path: Path) -> None:
+def test_a_bundle_without_findings_is_explained_by_its_decision(tmp_path: Path) -> None:
     text = (
         "package agenttool.permission\n\n"
         'decision := {"behavior": "allow"} if {\n\tinput.tool.read_only\n\tinput.tool.id == "x"\n}'
@@ -183,7 +183,7 @@ def test_data_of_the_caller_changes_the_explanation(project: Path, tmp_path: Pat
 # --- the input ------------------------------------------------------------------------------------------------------
 
 
-def test_a_part_of_an_input_is_completed_with_what_permits_nothing(project: Path) -> None:
+def test_a_partial_input_is_completed_with_what_permits_nothing(project: Path) -> None:
     told = _explained(project, {"tool": {"name": "deploy"}, "input": {"a": 1}})
     assert {"tool.destructive", "session", "facts"} <= set(told["filled_in"])
     document, _ = complete_input({"tool": {"namespace": "ns", "name": "deploy"}, "session": {"labels": {"a": "b"}}})
@@ -245,7 +245,7 @@ def test_secrets_of_the_input_are_not_printed(project: Path) -> None:
         assert secret not in done.output
 
 
-def test_control_characters_of_the_input_do_not_reach_the_terminal(project: Path) -> None:
+def test_control_characters_do_not_reach_the_terminal(project: Path) -> None:
     write(project, {MORE: rule_file('\tinput.tool.name == "deploy"\n\tinput.actor.id == "x"')})
     document = example_input(project)
     document["actor"]["id"] = "\x1b[2Jgone\u202e"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from policy_project import REPOSITORY, example_input, run, run_json
 
-from agenttool_otel.policy.authoring.project import load_project
+from agenttool_otel.authoring.project import load_project
 from agenttool_otel.policy.input_schema import validate_input
 
 
@@ -69,6 +69,7 @@ def test_a_fresh_project_passes_every_check_strictly(project: Path) -> None:
             "places",
             "reads",
             "input types",
+            "speed",
         ),
         "passed",
     )
@@ -103,9 +104,9 @@ def test_a_file_in_place_of_the_folder_is_refused(tmp_path: Path) -> None:
 
 def test_the_extension_of_the_governor_is_the_project(project: Path) -> None:
     """What ``configure(extension=...)`` would load decides as ``policy decide`` does."""
-    from agenttool_otel.policy.bundle import default_bundle_path
-    from agenttool_otel.policy.load import load_bundle
-    from agenttool_otel.policy.overlay import overlay
+    from agenttool_otel.policy.bundles.bundle import default_bundle_path
+    from agenttool_otel.policy.bundles.load import load_bundle
+    from agenttool_otel.policy.bundles.overlay import overlay
 
     whole = overlay(load_bundle(default_bundle_path()), extension=load_bundle(project))
     assert whole.digest == load_project(project).whole.digest

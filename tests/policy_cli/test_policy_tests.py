@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from policy_project import find_real_opa, rule_file, run, run_json, write
+from opa_program import find_opa
+from policy_project import rule_file, run, run_json, write
 
 ENGINES = [
     "embedded",
-    pytest.param("opa_inprocess", marks=pytest.mark.slow),
     pytest.param("opa", marks=pytest.mark.opa),
 ]
 
@@ -46,12 +46,10 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     """Each engine that is at hand."""
     name: str = request.param
     if name == "opa":
-        program = find_real_opa()
+        program = find_opa()
         if program is None:
             pytest.skip("no OPA program found")
         monkeypatch.setenv("AGENTTOOL_OPA", program)
-    if name == "opa_inprocess":
-        pytest.importorskip("opa_bindings")
     return name
 
 
@@ -153,15 +151,14 @@ def test_without_a_program_the_embedded_engine_runs(project: Path, no_opa: None)
     assert "no OPA program" in done.stderr
 
 
-def test_builtins_that_the_embedded_engine_lacks_run_in_opa(project: Path, no_opa: None) -> None:
-    pytest.importorskip("opa_bindings")
+def test_builtins_that_the_engine_lacks_need_an_opa(project: Path, no_opa: None) -> None:
     text = 'package agenttool.custom_test\n\ntest_md5 if crypto.md5("a") != ""\n'
     write(project, {"agenttool/custom/deployments_test.rego": text})
-    assert run_json("test", project, "--json")[1]["engine"] == "opa_inprocess"
-    done = run("test", project, "--engine", "embedded")
-    assert done.exit_code == 2
-    assert "agenttool/custom/deployments_test.rego:3" in done.stderr
-    assert "crypto.md5" in done.stderr
+    for engine in ("auto", "embedded"):
+        done = run("test", project, "--engine", engine)
+        assert done.exit_code == 2
+        assert "agenttool/custom/deployments_test.rego:3" in done.stderr
+        assert "crypto.md5" in done.stderr
 
 
 def test_there_is_no_other_engine(project: Path) -> None:

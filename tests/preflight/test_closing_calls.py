@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from agenttool_otel import ApprovalAnswer, ApprovalRequired, agent_context
-from agenttool_otel.approvals.store import ApprovalStore
-from agenttool_otel.closing import close_call, close_expired
+from agenttool_otel.approvals.store.store import ApprovalStore
+from agenttool_otel.call.expire import close_call, close_expired
 from agenttool_otel.errors import ApprovalConflict, ApprovalNotFound
 from agenttool_otel.testing import Capture, StaticEngine, capture
 

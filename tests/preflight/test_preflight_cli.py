@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -102,3 +103,39 @@ def test_the_posture_is_shown_and_written(module: str, tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_written_is_a_failure(module: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     assert command("write", str(tmp_path / "file"), "--module", module).exit_code == EXIT_CODES["failed"]
+
+
+@pytest.mark.parametrize(("path", "behavior"), [("/proj/a.txt", "allow"), ("/etc/shadow", "deny")])
+def test_the_input_of_a_call_is_explained_as_it_is_decided(
+    module: str, path: str, behavior: str, tmp_path: Path
+) -> None:
+    from agenttool_otel.cli.policy import app as policy
+    from agenttool_otel.policy.input_schema import validate_input
+
+    words = ["check", "read_file", "--module", module, "--root", "/proj", "--actor", "agent:a", "--show-input"]
+    done = command(*words, "--args", json.dumps({"path": path}))
+    assert done.exit_code == EXIT_CODES[behavior], done.output
+    document = json.loads(done.stdout)
+    validate_input(document)
+    assert document["invocation"]["attempt"] == 1
+    assert document["actor"]["id"] == "agent:a"
+    (tmp_path / "policy").mkdir()
+    assert CliRunner().invoke(policy, ["init", str(tmp_path / "policy")]).exit_code == 0
+    (tmp_path / "input.json").write_text(done.stdout, "utf-8")
+    explained = CliRunner().invoke(
+        policy, ["explain", str(tmp_path / "policy"), str(tmp_path / "input.json"), "--json"]
+    )
+    assert explained.exit_code == 0, explained.output
+    assert json.loads(explained.stdout)["decision"]["behavior"] == behavior
+
+
+def test_the_input_of_a_call_shows_no_secret(module: str) -> None:
+    secret = "ghp_" + secrets.token_hex(18)
+    done = command("check", "read_file", "--module", module, "--show-input", "--args", json.dumps({"path": secret}))
+    assert json.loads(done.stdout)["input"]["path"]
+    assert secret not in done.stdout
+
+
+def test_a_call_that_never_gets_to_the_policy_has_no_input(module: str) -> None:
+    done = command("check", "mystery", "--module", module, "--show-input", "--args", '{"number": "x"}')
+    assert done.exit_code == EXIT_CODES["failed"]

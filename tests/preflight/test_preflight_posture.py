@@ -12,10 +12,12 @@ import pytest
 from pydantic import BaseModel, Field
 
 from agenttool_otel import ApprovalRequired, Governor, ToolDenied, agent_context
+from agenttool_otel.call.preflight import preflight_of
 from agenttool_otel.errors import ApprovalStoreError
 from agenttool_otel.names import ApprovalStatus
-from agenttool_otel.posture_files import posture_markdown
-from agenttool_otel.probes import bold_arguments, plain_arguments
+from agenttool_otel.preflight import posture as posture_module
+from agenttool_otel.preflight.posture_files import posture_markdown
+from agenttool_otel.preflight.sample_arguments import bold_arguments, plain_arguments
 from agenttool_otel.testing import Capture, StaticEngine, capture, decision
 
 READS = {
@@ -133,7 +135,7 @@ def test_the_evaluators_verdict_opens_and_shuts_the_gate(stock: Capture) -> None
         assert posture.next_step == "read outcome_history"
 
 
-def test_pending_calls_are_shown_redacted_with_the_call_that_can_be_made_instead(stock: Capture) -> None:
+def test_pending_calls_are_shown_redacted_with_their_command(stock: Capture) -> None:
     body = base64.b64encode(hashlib.sha512(b"no secret at all").digest()).decode()
     secret = "gh" + "p_" + "".join(filter(str.isalnum, body))[:36]
     tools = tools_of(stock.governor)
@@ -159,7 +161,7 @@ def test_another_session_sees_no_pending_call_of_this_one(stock: Capture) -> Non
             assert stock.governor.describe().pending == []
 
 
-def test_describing_and_checking_runs_asks_counts_and_traces_nothing(stock: Capture) -> None:
+def test_describing_and_checking_runs_and_traces_nothing(stock: Capture) -> None:
     tools = tools_of(stock.governor)
     session = stock.governor.sessions
     with agent_context() as context:
@@ -189,7 +191,7 @@ def test_a_store_that_cannot_be_read_is_told_and_stops_nothing(stock: Capture, m
 
 def test_a_pending_call_is_found_behind_a_thousand_of_others(stock: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     tools = tools_of(stock.governor)
-    monkeypatch.setattr("agenttool_otel.posture._PAGE", 3)
+    monkeypatch.setattr("agenttool_otel.preflight.posture._PAGE", 3)
     for number in range(8):
         with agent_context(session_id=f"other-{number}"), pytest.raises(ApprovalRequired):
             tools["mystery"](1)
@@ -231,7 +233,7 @@ def test_a_model_may_ask_what_it_may_do_and_spends_nothing(stock: Capture) -> No
     assert [span.attributes["agenttool.permission.behavior"] for span in stock.spans] == ["allow", "allow"]
 
 
-def test_the_permission_tools_can_be_asked_about_themselves_without_end(stock: Capture) -> None:
+def test_permission_tools_can_be_asked_about_themselves(stock: Capture) -> None:
     check, describe = stock.governor.permission_tools()
     assert stock.governor.permission_tools() == (check, describe)
     told = check("permissions_check", {"tool": "permissions_check", "arguments": {"tool": "permissions_describe"}})
@@ -246,7 +248,7 @@ def test_an_unknown_tool_is_denied_in_words(stock: Capture) -> None:
     assert "no tool of that name" in told["reason"]
 
 
-def test_arguments_that_break_the_schema_are_told_before_the_call(stock: Capture) -> None:
+def test_arguments_that_break_the_schema_are_told_beforehand(stock: Capture) -> None:
     tools_of(stock.governor)
     check, _ = stock.governor.permission_tools()
     told = check("mystery", {"number": "many"})
@@ -254,7 +256,7 @@ def test_arguments_that_break_the_schema_are_told_before_the_call(stock: Capture
     assert told["error"]["error_class"] == "schema_validation_failed"
 
 
-def test_a_shell_command_that_only_reads_is_pointed_to_what_may_run(stock: Capture) -> None:
+def test_a_reading_shell_command_is_pointed_to_what_may_run(stock: Capture) -> None:
     tools_of(stock.governor)
     check, _ = stock.governor.permission_tools()
     told = check("shell_run", {"command": "cat /proj/notes.txt > /proj/copy.txt"})
@@ -304,7 +306,7 @@ def test_plain_arguments_fit_schemas_of_every_shape() -> None:
         assert governed.tool.check(plain).allowed
 
 
-def test_a_tool_whose_arguments_cannot_be_made_up_is_unknown_and_not_free() -> None:
+def test_a_tool_without_sample_arguments_is_unknown_not_free() -> None:
     def tool(code: str) -> str:
         """Take a code."""
         return ran()
@@ -330,14 +332,13 @@ def test_the_posture_is_written_for_agents_that_read_files(stock: Capture, tmp_p
     with pytest.raises(ApprovalRequired):
         tools["mystery"](1)
     asked: list[str] = []
-    told = Governor.told
 
-    def counting(self: Governor, call: Any) -> Any:
+    def counting(call: Any) -> Any:
         asked.append(call.spec.name)
-        return told(self, call)
+        return preflight_of(call)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Governor, "told", counting)
+        patch.setattr(posture_module, "preflight_of", counting)
         stock.governor.describe()
         once = len(asked)
         files = stock.governor.write_posture(tmp_path / "runtime")
@@ -398,7 +399,7 @@ def test_a_tools_words_cannot_forge_the_markdown(stock: Capture) -> None:
     assert row.replace("\\|", "").count("|") == 6
 
 
-def test_pending_requests_of_a_store_on_disk_are_found_by_another_process_of_the_session(tmp_path: Path) -> None:
+def test_pending_requests_of_a_session_are_found_elsewhere(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/approvals.db"
     with agent_context(actor="agent:a", session_id="s-1"):
         with capture(policy=StaticEngine("ask"), approvals=url) as one, pytest.raises(ApprovalRequired):

@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from agenttool_otel.records import ids
+from agenttool_otel.values import ids
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
@@ -17,7 +17,7 @@ def test_a_child_that_was_forked_while_an_id_was_made_makes_ids() -> None:
     # in a process of its own: a fork with threads running is what Python itself warns about
     script = """
 import os, signal, threading
-from agenttool_otel.records import ids
+from agenttool_otel.values import ids
 held, go = threading.Event(), threading.Event()
 def hold():
     with ids._lock:
@@ -44,14 +44,14 @@ import os
 if hasattr(os, "register_at_fork"):
     del os.register_at_fork
 from importlib import util
-import agenttool_otel.records.ids as ids
+import agenttool_otel.values.ids as ids
 spec = util.spec_from_file_location("ids_again", ids.__file__)
 again = util.module_from_spec(spec)
 spec.loader.exec_module(again)
 print(again.new_id("inv"))
 """
     # other modules may register: only this one is loaded without
-    script = "import agenttool_otel.records.ids\n" + script
+    script = "import agenttool_otel.values.ids\n" + script
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
     assert done.stdout.startswith("inv_"), done.stderr
 

@@ -98,7 +98,7 @@ def instances_of(cls: type[BaseModel]) -> st.SearchStrategy[BaseModel]:
     return st.fixed_dictionaries(required, optional=optional).map(build)
 
 
-def test_every_schema_of_the_standard_has_a_record_and_the_other_way_round():
+def test_schemas_of_the_standard_and_records_match():
     assert {f"agenttool-{name}.schema.json" for name in PAIRS.values()} == {p.name for p in SCHEMAS.glob("*.json")}
 
 

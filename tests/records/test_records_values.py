@@ -21,13 +21,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, PrivateAttr, SecretStr, field_serializer
 
-from agenttool_otel.records.values import (
-    canonical_bytes,
-    changed_pointers,
-    digest,
-    snapshot,
-    to_json_value,
-)
+from agenttool_otel.values.canonical import canonical_bytes, digest
+from agenttool_otel.values.conversion import to_json_value
+from agenttool_otel.values.pointers import changed_pointers
+from agenttool_otel.values.snapshot import snapshot
 
 
 class Trap:
@@ -216,25 +213,27 @@ def test_twenty_thousand_levels_are_no_problem(kind):
     undo(copy)
 
 
+@pytest.mark.speed
 def test_shared_parts_that_unfold_to_2_to_the_200_end_in_time():
     value: list = [1]
     for _ in range(200):
         value = [value, value]
-    started = time.monotonic()
+    started = time.thread_time()
     json.dumps(to_json_value(value))
     assert digest(value) == digest(snapshot(value))
     other: list = [2]
     for _ in range(200):
         other = [other, other]
     assert digest(value) != digest(other)
-    assert time.monotonic() - started < 20
+    assert time.thread_time() - started < 20
 
 
+@pytest.mark.speed
 def test_a_million_strings_are_cut_short_quickly():
     value = ["x" * 100] * 1_000_000
-    started = time.monotonic()
+    started = time.thread_time()
     found = to_json_value(value)
-    assert time.monotonic() - started < 5
+    assert time.thread_time() - started < 5
     assert len(found) < 100_002
 
 
@@ -430,7 +429,7 @@ def test_the_order_of_members_and_items_of_sets_does_not_count():
     assert digest(Colour.RED) == digest("red")
 
 
-def test_what_cannot_be_read_equals_nothing_so_no_approval_fits_it():
+def test_what_cannot_be_read_equals_nothing_and_fits_no_approval():
     value = UserDict()
     value.data = 5
     assert digest({"a": value}) != digest({"a": value})
@@ -471,6 +470,7 @@ def test_no_pointers_means_equal_bytes_and_the_other_way_round(a, b):
     assert (changed_pointers(a, b) == []) == (canonical_bytes(a) == canonical_bytes(b))
 
 
+@pytest.mark.speed
 def test_small_arguments_cost_microseconds():
     value = {"path": "notes.txt", "limit": 20, "flag": True}
     best = min(_time(to_json_value, value) for _ in range(7))
@@ -479,7 +479,7 @@ def test_small_arguments_cost_microseconds():
 
 
 def _time(function, value, count=2000):
-    started = time.perf_counter()
+    started = time.thread_time()
     for _ in range(count):
         function(value)
-    return (time.perf_counter() - started) / count
+    return (time.thread_time() - started) / count

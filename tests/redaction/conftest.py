@@ -2,10 +2,15 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from agenttool_otel.redaction import Redactor, patterns
+from agenttool_otel.redaction.detectors import statements, tokens
+from agenttool_otel.redaction.prefilter import prefilter
 
 
 @pytest.fixture(scope="session")
@@ -16,3 +21,15 @@ def secrets_corpus() -> list[dict[str, Any]]:
     if not path.is_file():
         pytest.skip("the corpora are not here: set AGENTTOOL_CORPORA")
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+@pytest.fixture
+def python_re(monkeypatch: pytest.MonkeyPatch) -> Iterator[Redactor]:
+    """Give a redactor that runs on Python's own regular expressions, as where google-re2 can't be imported."""
+    caches = (patterns.compile_pattern, prefilter, statements._keywords, tokens._all_tokens)
+    monkeypatch.setattr(patterns, "_re2", lambda: None)
+    for cache in caches:
+        cache.cache_clear()
+    yield Redactor()
+    for cache in caches:
+        cache.cache_clear()

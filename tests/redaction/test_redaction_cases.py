@@ -31,7 +31,7 @@ def test_what_only_looks_like_a_secret_stays(value: Any) -> None:
     assert result.state is RedactionState.NONE
 
 
-def test_the_facts_name_kind_pointer_and_count_and_never_the_value() -> None:
+def test_facts_name_kind_pointer_and_count_never_the_value() -> None:
     value = {"items": [{"note": f"a {ghp} b {ghp}"}, {"a/b~c": {"password": "hunter2"}}]}
     result = default_redactor().redact(value)
     facts = {(item.kind, item.pointer): item.count for item in result.redactions}
@@ -64,7 +64,7 @@ def test_json_inside_of_a_string_keeps_its_form() -> None:
     }
 
 
-def test_a_secret_as_a_key_goes_and_two_of_them_do_not_swallow_each_other() -> None:
+def test_secrets_as_keys_go_and_do_not_swallow_each_other() -> None:
     other = ghp[:-1] + "7"
     result = default_redactor().redact({ghp: 1, other: 2})
     assert result.value == {"[redacted:github_token]": 1, "[redacted:github_token]#2": 2}
@@ -110,7 +110,7 @@ def test_personal_data_can_be_left_to_others() -> None:
     "text",
     ["4111 1111 1111 1112", "DE89 3704 0044 0532 0130 01", "666-22-1234", "529.982.247-24", "bob@example.com"],
 )
-def test_numbers_with_wrong_check_digits_and_example_addresses_stay(text: str) -> None:
+def test_wrong_check_digits_and_example_addresses_stay(text: str) -> None:
     assert default_redactor().redact_text(f"see {text} there").value == f"see {text} there"
 
 

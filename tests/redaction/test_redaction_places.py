@@ -10,7 +10,7 @@ import string
 import pytest
 from places import KEPT, PASSWORDS, TOKENS
 
-from agenttool_otel.redaction import RedactionSettings, Redactor, default_redactor
+from agenttool_otel.redaction import Redactor, default_redactor
 
 _ALNUM = string.ascii_letters + string.digits
 
@@ -142,13 +142,24 @@ class TestTokensInPieces:
         assert encoded not in default_redactor().redact_text(f"powershell -EncodedCommand {encoded}").value
 
 
-def test_every_engine_finds_the_same_places() -> None:
-    other = Redactor(RedactionSettings(engine="re"))
+def _texts_of_places() -> list[str]:
     source = random.Random(9)
-    for groups in (PASSWORDS, TOKENS):
-        for template in (item for group in groups.values() for item in group):
-            text = template.format(_password(source) if groups is PASSWORDS else _hexadecimal(source))
-            assert other.redact_text(text).value == default_redactor().redact_text(text).value, json.dumps(text)
+    return [
+        template.format(_password(source) if groups is PASSWORDS else _hexadecimal(source))
+        for groups in (PASSWORDS, TOKENS)
+        for group in groups.values()
+        for template in group
+    ]
+
+
+@pytest.fixture
+def with_re2() -> list[str]:
+    return [default_redactor().redact_text(text).value for text in _texts_of_places()]
+
+
+def test_python_re_finds_the_same_places(with_re2: list[str], python_re: Redactor) -> None:
+    for text, value in zip(_texts_of_places(), with_re2, strict=True):
+        assert python_re.redact_text(text).value == value, json.dumps(text)
 
 
 PERSONAL = [

@@ -180,6 +180,7 @@ def _seconds(text: str) -> float:
     return time.process_time() - start
 
 
+@pytest.mark.speed
 @pytest.mark.parametrize("name", _ADVERSARIAL)
 def test_time_is_linear_on_adversarial_text(name: str) -> None:
     make = _ADVERSARIAL[name]
@@ -191,6 +192,7 @@ def test_time_is_linear_on_adversarial_text(name: str) -> None:
     assert min(_seconds(large) for _ in range(3)) <= 24 * best + 0.1
 
 
+@pytest.mark.speed
 @pytest.mark.slow
 @pytest.mark.parametrize("name", _ADVERSARIAL)
 def test_one_megabyte_of_adversarial_text_takes_a_second_at_most(name: str) -> None:
@@ -198,6 +200,7 @@ def test_one_megabyte_of_adversarial_text_takes_a_second_at_most(name: str) -> N
     assert min(_seconds(text) for _ in range(3)) <= 1.0
 
 
+@pytest.mark.speed
 @pytest.mark.slow
 @pytest.mark.parametrize("name", _ADVERSARIAL)
 def test_time_is_linear_up_to_ten_megabytes(name: str) -> None:
@@ -205,12 +208,14 @@ def test_time_is_linear_up_to_ten_megabytes(name: str) -> None:
     assert _seconds(ten) <= 20 * min(_seconds(one) for _ in range(2)) + 0.2
 
 
+@pytest.mark.speed
 def test_a_hundred_kilobytes_of_log_are_cheap() -> None:
     text = _long(_PLAIN, 100_000)
     _seconds(text)
     assert min(_seconds(text) for _ in range(5)) <= 0.03
 
 
+@pytest.mark.speed
 def test_small_values_are_very_cheap() -> None:
     value = {"path": "notes/today.txt", "query": "weather in Paris tomorrow", "limit": 10}
     redactor = default_redactor()

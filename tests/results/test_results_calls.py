@@ -15,7 +15,7 @@ import pytest
 from agenttool_otel import ToolDenied, agent_context
 from agenttool_otel.names import ErrorClass
 from agenttool_otel.records import ToolError
-from agenttool_otel.results.persistence import ResultKeeper
+from agenttool_otel.results.persistence.keeper import ResultKeeper
 from agenttool_otel.results.stores.local import LocalBackend
 from agenttool_otel.results.stores.store import ResultStore
 from agenttool_otel.testing import Capture, StaticEngine, capture, decision
@@ -87,7 +87,7 @@ def test_the_large_result_example_of_the_standard_field_by_field(stored: Capture
     assert event.attributes["agenttool.result.digest"] == reference["digest"]
 
 
-def test_the_denied_with_retry_example_of_the_standard_field_by_field() -> None:
+def test_the_standards_denied_with_retry_example_by_field() -> None:
     reason = {
         "type": "rule",
         "rule_ref": "rule_deny_secrets_dir",
@@ -129,7 +129,7 @@ def test_the_denied_with_retry_example_of_the_standard_field_by_field() -> None:
 # --- the envelope -----------------------------------------------------------------------------------------------------
 
 
-def test_a_result_that_says_that_the_call_failed_is_a_failure_everywhere(stored: Capture) -> None:
+def test_a_result_that_says_it_failed_is_a_failure_everywhere(stored: Capture) -> None:
     def remote() -> dict[str, Any]:
         return {"content": [{"type": "text", "text": "no such page"}], "isError": True}
 
@@ -157,7 +157,7 @@ class Weather:
     degrees: int
 
 
-def test_output_that_misses_its_schema_is_a_recorded_fact_and_changes_nothing_else(stored: Capture) -> None:
+def test_output_that_misses_its_schema_is_a_recorded_fact_alone(stored: Capture) -> None:
     def weather(town: str) -> Weather:
         return Weather(degrees="warm" if town == "Rome" else 20)  # type: ignore[arg-type]
 
@@ -205,7 +205,7 @@ class QuotaSpent(Exception):
     pass
 
 
-def test_users_map_their_own_errors_when_the_governor_is_made_and_later(tmp_path: Path) -> None:
+def test_users_map_their_errors_at_first_and_later(tmp_path: Path) -> None:
     def spent(error: BaseException) -> ToolError:
         return ToolError.of(ErrorClass.RATE_LIMITED, f"quota: {error}", retry_after=30.0)
 
@@ -247,7 +247,7 @@ def test_each_retry_is_seen_in_the_trace_with_its_reason() -> None:
 # --- read_result ------------------------------------------------------------------------------------------------------
 
 
-def test_read_result_pages_through_what_was_too_large_and_through_nobody_elses(tmp_path: Path) -> None:
+def test_read_result_pages_through_ones_own_large_results(tmp_path: Path) -> None:
     with capture(results=keeper(tmp_path)) as captured:  # the stock policy
 
         @captured.governor.govern(read_only=True, open_world=False)
@@ -273,7 +273,7 @@ def test_read_result_pages_through_what_was_too_large_and_through_nobody_elses(t
         assert {span.attributes["agenttool.result.persistence"] for span in spans} <= {"inline", "never_persist"}
 
 
-def test_read_result_never_persists_its_own_page_however_small_the_limit_is(tmp_path: Path) -> None:
+def test_read_result_never_persists_its_own_page(tmp_path: Path) -> None:
     answer = decision("allow", obligations={"max_inline_chars": 10})
     with capture(policy=StaticEngine(answer), results=keeper(tmp_path)) as captured:
         first = captured.governor.govern(grep_big).tool.invoke(pattern="v")

@@ -28,7 +28,8 @@ from langgraph.errors import GraphBubbleUp, GraphInterrupt
 from agenttool_otel.errors import TAXONOMY, ApprovalRequired, ToolDenied, ToolTimeout
 from agenttool_otel.names import AbortReason, ErrorClass, Recoverability
 from agenttool_otel.records import ToolError, ToolResult
-from agenttool_otel.results.errors import ErrorMapper, cancellation, classify, control_flow
+from agenttool_otel.results.errors.control_flow import cancellation, control_flow
+from agenttool_otel.results.errors.mapper import ErrorMapper, classify
 
 
 class _Answers(BaseHTTPRequestHandler):
@@ -182,7 +183,7 @@ def test_python_exceptions_map_to_class_and_guidance(exception, expected, recove
     assert (error.error_class, error.recoverability) == (expected, recoverability)
 
 
-def test_an_operating_system_permission_error_is_never_a_policy_denial(tmp_path):
+def test_a_systems_permission_error_is_never_a_policy_denial(tmp_path):
     """Nobody decided it: an agent that is told "permission_denied" would ask for a policy change in vain."""
     assert classify(PermissionError("denied")).error_class is not ErrorClass.PERMISSION_DENIED
 
@@ -224,7 +225,7 @@ def test_a_context_that_nobody_stated_is_not_a_cause():
     assert classify(caught(accident)).error_class is ErrorClass.EXECUTION_FAILED
 
 
-def test_a_group_of_one_kind_has_that_kind_and_a_mixed_one_is_partial():
+def test_a_group_of_one_kind_has_it_and_a_mixed_one_is_partial():
     same = ExceptionGroup("g", [TimeoutError(), ExceptionGroup("h", [TimeoutError()])])
     assert classify(same).error_class is ErrorClass.TIMEOUT
     mixed = ExceptionGroup("g", [TimeoutError(), ValueError()])
@@ -259,7 +260,7 @@ def test_a_long_message_is_redacted_before_it_is_cut():
     assert "secret" not in message
 
 
-def test_a_word_that_the_scan_limit_would_cut_in_two_is_left_out_whole():
+def test_a_word_cut_by_the_scan_limit_is_left_out_whole():
     exception = ValueError("x " * 32_765 + "partone" + "parttwo")
     seen = []
     classify(exception, redact=lambda text: seen.append(text) or "")
@@ -354,7 +355,7 @@ def test_framework_pauses_are_control_flow_and_no_errors():
         ("mcp.shared.exceptions", "UrlElicitationRequiredError"),
     ],
 )
-def test_pauses_of_frameworks_that_are_not_installed_are_known_by_name(module, name):
+def test_pauses_of_missing_frameworks_are_known_by_name(module, name):
     assert control_flow(type(name, (Exception,), {"__module__": module})())
     assert not control_flow(type(name, (Exception,), {"__module__": "somewhere.else"})())
 
@@ -396,7 +397,7 @@ def test_classify_never_raises_and_is_always_in_the_taxonomy(cls, args):
     error.model_dump_json().encode()
 
 
-def test_the_denied_example_of_the_standard_is_reproduced_field_by_field():
+def test_the_standards_denied_example_is_reproduced_by_field():
     error = ToolError.of(ErrorClass.PERMISSION_DENIED)
     result = ToolResult(
         result_id="result_write_secret",

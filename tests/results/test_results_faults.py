@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from agenttool_otel.errors import PersistenceError
-from agenttool_otel.results.persistence import ResultKeeper
+from agenttool_otel.results.persistence.keeper import ResultKeeper
 from agenttool_otel.results.stores.local import LocalBackend
 from agenttool_otel.results.stores.store import ResultStore, StoreLimits
 from agenttool_otel.testing import Capture, StaticEngine, capture, decision
@@ -43,9 +43,16 @@ class FullDisk(LocalBackend):
 class Hanging(LocalBackend):
     """A network file system that went away."""
 
+    let_go: threading.Event
+
     def put(self, key: str, chunks: Any) -> None:
         """Wait."""
-        threading.Event().wait(3)
+        self.let_go.wait(30)
+
+
+@pytest.fixture(autouse=True)
+def hangs_until_let_go(let_go: threading.Event) -> None:
+    Hanging.let_go = let_go
 
 
 def full_disk(folder: Path) -> ResultKeeper:
@@ -93,13 +100,13 @@ def test_the_callers_result_survives_a_failing_store(
     with capture(policy=StaticEngine("allow"), results=make(tmp_path)) as captured:
         started = time.monotonic()
         got = asyncio.run(captured.governor.govern(abig)()) if is_async else captured.governor.govern(big)()
-        assert time.monotonic() - started < 4
+        assert time.monotonic() - started < 20, "it waited for the store"
         assert got == big()
         said(captured)
 
 
 @pytest.mark.parametrize("make", FAULTS)
-def test_a_model_still_gets_a_preview_and_is_told_that_the_rest_was_not_kept(
+def test_a_model_gets_a_preview_and_is_told_the_rest_is_gone(
     make: Callable[[Path], ResultKeeper], tmp_path: Path
 ) -> None:
     with capture(policy=StaticEngine("allow"), results=make(tmp_path)) as captured:
@@ -113,7 +120,7 @@ def test_a_model_still_gets_a_preview_and_is_told_that_the_rest_was_not_kept(
         said(captured)
 
 
-def test_where_a_policy_shows_the_reference_alone_a_failing_store_shows_nothing(tmp_path: Path) -> None:
+def test_where_the_reference_alone_shows_a_failing_store_hides(tmp_path: Path) -> None:
     engine = StaticEngine(decision("allow", obligations={"persistence": "ref_only"}))
     with capture(policy=engine, results=full_disk(tmp_path)) as captured:
         assert "0123456789" not in captured.governor.govern(big)()
@@ -129,7 +136,7 @@ def test_a_directory_without_permission_to_write(tmp_path: Path) -> None:
         said(captured)
 
 
-def test_two_threads_that_keep_the_same_content_end_with_one_object(tmp_path: Path) -> None:
+def test_two_threads_that_keep_the_same_content_make_one_object(tmp_path: Path) -> None:
     keeper = ResultKeeper(ResultStore(LocalBackend(tmp_path, durable=False)))
     with capture(policy=StaticEngine("allow"), results=keeper) as captured:
         governed = captured.governor.govern(big)

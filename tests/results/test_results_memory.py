@@ -20,13 +20,13 @@ BOUND = 32 * MB
 PROGRAM = """
 import json, os, sys, threading
 kind, size, where, root, redact = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4], sys.argv[5] == "True"
-from agenttool_otel.results.persistence import ResultKeeper
+from agenttool_otel.results.persistence.keeper import ResultKeeper
 from agenttool_otel.results.stores.cipher import Cipher
 from agenttool_otel.results.stores.local import LocalBackend
 from agenttool_otel.results.stores.store import ResultStore
-from agenttool_otel.results.strategy import Demand, StrategyChoice
+from agenttool_otel.results.persistence.strategy import Demand, StrategyChoice
 from agenttool_otel.names import PersistenceStrategy
-from agenttool_otel.results.stream import StreamCollector
+from agenttool_otel.results.persistence.stream import StreamCollector
 from agenttool_otel.results.transform import Transform
 from pathlib import Path
 

@@ -14,11 +14,11 @@ import pandas as pd
 import pytest
 from pydantic import BaseModel, PrivateAttr, SecretStr
 
-from agenttool_otel.records.conversion import to_whole_json
-from agenttool_otel.results.persistence import ResultKeeper
+from agenttool_otel.results.persistence.keeper import ResultKeeper
 from agenttool_otel.results.stores.local import LocalBackend
 from agenttool_otel.results.stores.store import ResultStore
 from agenttool_otel.testing import Capture, StaticEngine, capture, decision
+from agenttool_otel.values.conversion import to_whole_json
 
 TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 TEXT = f"token={TOKEN}"
@@ -154,7 +154,7 @@ def governed(captured: Capture, make: Callable[[], Any], **options: Any) -> Any:
 
 @pytest.mark.parametrize("made", UNREADABLE)
 @pytest.mark.parametrize("obliged", OBLIGED)
-def test_what_nobody_can_read_is_withheld_where_redaction_is_obliged(made: str, obliged: str) -> None:
+def test_unreadable_values_are_withheld_where_obliged(made: str, obliged: str) -> None:
     answer, options = OBLIGED[obliged]
     with capture(policy=StaticEngine(answer)) as captured:
         tool = governed(captured, UNREADABLE[made], **options)
@@ -173,7 +173,7 @@ def test_what_nobody_can_read_is_withheld_where_redaction_is_obliged(made: str, 
 
 @pytest.mark.parametrize("made", PARTLY_READABLE)
 @pytest.mark.parametrize("obliged", OBLIGED)
-def test_parts_that_nobody_can_read_are_left_out_where_redaction_is_obliged(made: str, obliged: str) -> None:
+def test_unreadable_parts_are_left_out_where_obliged(made: str, obliged: str) -> None:
     answer, options = OBLIGED[obliged]
     with capture(policy=StaticEngine(answer)) as captured:
         tool = governed(captured, PARTLY_READABLE[made], **options)
@@ -241,7 +241,7 @@ def test_a_limit_of_the_policy_binds_what_has_no_size(made: str, strategy: str |
     assert not any(TOKEN.encode() in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
 
 
-def test_a_result_without_a_size_is_dropped_for_an_obliged_limit_and_the_record_says_why() -> None:
+def test_a_sizeless_result_is_dropped_for_an_obliged_limit() -> None:
     with capture(policy=StaticEngine(decision("allow", obligations={"max_inline_chars": 5}))) as captured:
         envelope = governed(captured, Box).tool.invoke()
         assert envelope.status.value == "too_large"
@@ -262,7 +262,7 @@ def test_an_array_within_an_obliged_limit_is_delivered() -> None:
         assert governed(captured, lambda: array)() is array
 
 
-def test_without_an_obligation_a_caller_gets_what_the_function_returned() -> None:
+def test_without_an_obligation_a_caller_gets_the_very_value() -> None:
     box = Box()
     with capture(policy=StaticEngine("allow")) as captured:
         assert governed(captured, lambda: box, max_inline_chars=5)() is box
@@ -285,7 +285,7 @@ def test_items_of_a_stream_that_nobody_can_read_are_withheld() -> None:
 
 
 @pytest.mark.parametrize("strategy", [None, "preview_and_persist", "redact", "never_persist"])
-def test_items_without_a_size_are_not_gathered_past_an_obliged_limit(strategy: str | None, tmp_path: Path) -> None:
+def test_sizeless_items_are_not_gathered_past_an_obliged_limit(strategy: str | None, tmp_path: Path) -> None:
     def body() -> Iterator[Any]:
         yield "fine"
         yield Box()

@@ -20,16 +20,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agenttool_otel.errors import ConfigurationError, PersistenceError
-from agenttool_otel.names import AbortReason, PersistenceStrategy, RedactionState
+from agenttool_otel.names import PersistenceStrategy, RedactionState
 from agenttool_otel.results.persistence import ResultKeeper
-from agenttool_otel.results.read_result import make_read_result, read_page
+from agenttool_otel.results.persistence.read_result import make_read_result, read_page
+from agenttool_otel.results.persistence.strategy import Demand, StrategyChoice, choose_strategy
+from agenttool_otel.results.persistence.stream import StreamCollector
 from agenttool_otel.results.stores.cipher import CHUNK_BYTES, Cipher
 from agenttool_otel.results.stores.local import LocalBackend
 from agenttool_otel.results.stores.object_store import ObjectStoreBackend
 from agenttool_otel.results.stores.store import URI_PREFIX, ResultStore, StoreLimits
 from agenttool_otel.results.stores.types import PayloadExpired, PayloadNotFound, PayloadStore, QuotaExceeded
-from agenttool_otel.results.strategy import Demand, StrategyChoice, choose_strategy
-from agenttool_otel.results.stream import StreamCollector
 from agenttool_otel.results.transform import CleanText, RedactionFailed, Transform
 
 S = PersistenceStrategy
@@ -115,7 +115,7 @@ def chosen(facts):
 
 
 @pytest.mark.parametrize(("facts", "expected"), CASES)
-def test_the_strategy_follows_from_contract_size_sensitivity_and_obligation(facts, expected):
+def test_strategy_follows_contract_size_and_obligation(facts, expected):
     assert chosen(facts).strategy is expected
 
 
@@ -131,7 +131,7 @@ def test_the_strategy_follows_from_contract_size_sensitivity_and_obligation(fact
     exempt=st.booleans(),
     redact=st.booleans(),
 )
-def test_what_must_not_be_stored_never_is_and_a_policy_limit_always_holds(**facts):
+def test_what_must_not_be_stored_never_is(**facts):
     choice = chosen(facts)
     forbidden = (
         facts["sensitivity"] == "secret"
@@ -157,7 +157,7 @@ def test_small_plain_results_cost_no_choice(local):
 # --- the standard's example -----------------------------------------------------------------------------------------
 
 
-def test_the_large_result_example_of_the_standard_is_reproduced_field_by_field(local):
+def test_the_standards_large_result_example_by_field(local):
     text = ("src/module.py:12: matching line of a grep\n" * 20_000)[:481_204]
     kept = keep(local, text, invocation_id="inv_grep_big")
     record = kept.decision.to_json_object()
@@ -211,7 +211,7 @@ def test_what_is_stored_is_read_back(store, value, expected, media_type):
     assert isinstance(store, PayloadStore)
 
 
-def test_a_file_is_streamed_and_a_pipe_or_a_missing_file_is_no_trap(local, tmp_path):
+def test_a_file_is_streamed_and_a_pipe_or_missing_one_no_trap(local, tmp_path):
     path = tmp_path / "big.log"
     path.write_text(LONG)
     found = keeper(local)
@@ -317,7 +317,7 @@ def test_structures_are_redacted_by_value_binary_text_too(local):
 
 
 @pytest.mark.parametrize("value", [LONG, {"a": ["x"] * 50_000}, LONG.encode()], ids=["text", "structure", "bytes"])
-def test_a_failing_redactor_stores_and_shows_nothing(local, value):
+def test_a_failing_redactor_stores_and_shows_nothing(local, value, all_stored):
     def broken(*args):
         raise RuntimeError(CANARY)
 
@@ -326,7 +326,7 @@ def test_a_failing_redactor_stores_and_shows_nothing(local, value):
     assert kept.decision.strategy is S.DROP_WITH_REASON
     assert "match" not in str(kept.preview)
     assert CANARY not in (kept.failure or "")
-    time.sleep(0.7)  # the worker notices that its caller has gone
+    all_stored()
     assert list(local._backend.list("")) == []
 
 
@@ -400,9 +400,7 @@ def test_a_directory_that_others_can_write_to_is_refused(tmp_path):
     assert "link" in keep(ResultStore(LocalBackend(tmp_path / "link")), LONG).failure
 
 
-def test_a_store_that_hangs_cannot_hang_the_tool_and_ends_when_let_go(tmp_path):
-    let_go = threading.Event()
-
+def test_a_hanging_store_cannot_hang_the_tool(tmp_path, let_go, all_stored):
     class Hanging(LocalBackend):
         def put(self, key, chunks):
             let_go.wait(30)
@@ -411,18 +409,15 @@ def test_a_store_that_hangs_cannot_hang_the_tool_and_ends_when_let_go(tmp_path):
     store = ResultStore(Hanging(tmp_path / "s", durable=False))
     started = time.monotonic()
     kept = keep(store, LONG * 5, deadline_s=0.3)
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 20
     assert kept.failure == "deadline"
     assert kept.preview
-    let_go.set()
-    time.sleep(1.0)
+    all_stored()
     assert list(store._backend.list("refs")) == []
     assert list(store._backend.list("objects")) == []
 
 
-def test_many_hanging_calls_do_not_make_ever_more_threads(tmp_path):
-    let_go = threading.Event()
-
+def test_many_hanging_calls_do_not_make_ever_more_threads(tmp_path, let_go):
     class Hanging(LocalBackend):
         def put(self, key, chunks):
             let_go.wait(30)
@@ -430,15 +425,11 @@ def test_many_hanging_calls_do_not_make_ever_more_threads(tmp_path):
 
     store = ResultStore(Hanging(tmp_path / "s"))
     before = threading.active_count()
-    try:
-        started = time.monotonic()
-        failures = [keep(store, LONG, deadline_s=0.02).failure for _ in range(40)]
-        assert time.monotonic() - started < 10
-        assert set(failures) == {"deadline"}
-        assert threading.active_count() - before <= 2 * 8 + 2
-    finally:
-        let_go.set()
-        time.sleep(0.5)
+    started = time.monotonic()
+    failures = [keep(store, LONG, deadline_s=0.02).failure for _ in range(40)]
+    assert time.monotonic() - started < 20
+    assert set(failures) == {"deadline"}
+    assert threading.active_count() - before <= 2 * 8 + 2
 
 
 def test_a_store_that_is_made_when_needed_may_fail_then():
@@ -603,7 +594,7 @@ def test_a_damaged_reference_or_payload_is_noticed(local):
         local.resolve(kept.ref.uri)
 
 
-def test_encrypted_payloads_show_no_plaintext_and_no_change_goes_unnoticed(tmp_path):
+def test_encrypted_payloads_hide_text_and_show_any_change(tmp_path):
     key = os.urandom(32)
     store = ResultStore(LocalBackend(tmp_path / "s", durable=False), cipher=Cipher(key))
     text = CANARY * 20_000
@@ -680,7 +671,7 @@ def test_binary_pages_are_base64_and_bad_numbers_are_refused(local):
             read(ref.uri, offset, limit)
 
 
-def test_a_page_is_never_larger_than_the_bound_so_it_is_never_persisted_again(local):
+def test_a_page_is_never_larger_than_the_bound(local):
     ref = local.put_stream([b"x" * 500_000], "text/plain")
     page = make_read_result(local, dict)(ref.uri, 0, 10**9)
     assert len(page["text"]) <= 32_768 + 3
@@ -699,7 +690,7 @@ def test_somebody_elses_result_does_not_exist(local):
     assert read_page(local, unowned.uri, identity={})["status"] == "ok"
 
 
-def test_a_small_value_keeps_its_type_unless_redaction_finds_something(local):
+def test_a_small_value_keeps_its_type_unless_redacted(local):
     pandas = pytest.importorskip("pandas")
     found = keeper(local)
     for value in (pandas.DataFrame({"a": [1]}), {"when": datetime(2026, 1, 1, tzinfo=UTC)}, (1, 2)):
@@ -721,10 +712,9 @@ def plain(limit=1000, strategy=S.INLINE, reason="within_inline_limit"):
 
 def test_a_small_stream_stays_inline_in_order(local):
     collector = StreamCollector("i", plain(), local)
-    partials = [collector.add(item) for item in ("a", "b", "c")]
-    assert [partial.sequence for partial in partials] == [0, 1, 2]
+    assert [collector.add(item) for item in ("a", "bc", "d")] == [1, 2, 1]
     outcome = collector.finish()
-    assert (outcome.preview, outcome.items, outcome.complete, outcome.decision) == ("abc", 3, True, None)
+    assert (outcome.preview, outcome.items, outcome.decision) == ("abcd", 3, None)
     assert list(local._backend.list("")) == []
 
 
@@ -761,10 +751,10 @@ def test_an_abandoned_stream_keeps_what_it_gave(local):
     collector = StreamCollector("i", plain(100), local)
     for _ in range(100):
         collector.add("some text\n")
-    outcome = collector.finish(abort_reason=AbortReason.ABANDONED)
-    assert (outcome.complete, outcome.abort_reason) == (False, AbortReason.ABANDONED)
+    outcome = collector.finish()
     assert b"".join(local.open(outcome.ref.uri)) == b"some text\n" * 100
-    assert collector.add("late").sequence == 100
+    assert collector.add("late") == 4
+    assert b"".join(local.open(outcome.ref.uri)) == b"some text\n" * 100
 
 
 def test_a_stream_is_redacted_across_its_items(local):

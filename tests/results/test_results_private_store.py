@@ -35,7 +35,7 @@ def governor_of(**options: Any) -> Governor:
     return Governor(policy=StaticEngine("allow"), approvals="sqlite://", max_inline_chars=10, **options)
 
 
-def test_payloads_of_the_private_directory_go_when_the_governor_is_closed(scratch: Path) -> None:
+def test_private_payloads_go_when_the_governor_is_closed(scratch: Path) -> None:
     governor = governor_of()
     assert persisted(governor).resource_refs
     assert len(private(scratch)) == 1

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.names import ErrorClass
 from agenttool_otel.records import ExecutionProfile, ToolError
-from agenttool_otel.results.errors import classify
-from agenttool_otel.results.retry import RetryPolicy
+from agenttool_otel.results.errors.mapper import classify
+from agenttool_otel.results.errors.retry import RetryPolicy
 
 TIMEOUT = ToolError.of(ErrorClass.TIMEOUT)
 
@@ -32,7 +32,7 @@ def test_delays_grow_to_the_maximum_and_then_attempts_run_out():
     assert [policy.next_delay(n, TIMEOUT) for n in range(1, 6)] == pytest.approx([0.1, 0.2, 0.3, 0.3, None])
 
 
-def test_retry_after_is_honoured_and_too_long_a_wait_ends_the_retries():
+def test_retry_after_is_honoured_up_to_the_longest_wait():
     policy = RetryPolicy.from_profile(profile(max_attempts=3, max_delay_ms=10_000))
     assert policy.next_delay(1, ToolError.of(ErrorClass.RATE_LIMITED, retry_after=7)) == 7
     assert policy.next_delay(1, ToolError.of(ErrorClass.RATE_LIMITED, retry_after=11)) is None
@@ -50,7 +50,7 @@ def test_retry_after_is_honoured_and_too_long_a_wait_ends_the_retries():
         ErrorClass.SETUP_REQUIRED,
     ],
 )
-def test_what_was_decided_or_needs_other_arguments_is_not_retried_even_when_listed(error_class):
+def test_what_needs_other_arguments_is_never_retried(error_class):
     policy = RetryPolicy.from_profile(profile(max_attempts=3, retry_on=[error_class.value]))
     assert policy.next_delay(1, ToolError.of(error_class)) is None
 
@@ -88,9 +88,7 @@ def test_a_bad_policy_is_refused_when_it_is_read(retry):
     st.floats(0, 1, exclude_max=True),
     st.one_of(st.none(), st.floats(0, 1e6)),
 )
-def test_a_delay_is_never_negative_never_above_the_maximum_and_never_below_retry_after(
-    attempt, initial, longest, multiplier, jitter, luck, wait
-):
+def test_a_delay_is_between_retry_after_and_the_maximum(attempt, initial, longest, multiplier, jitter, luck, wait):
     policy = RetryPolicy(101, initial, longest, multiplier, jitter=jitter)
     error = ToolError.of(ErrorClass.RATE_LIMITED, retry_after=wait)
     delay = policy.next_delay(attempt, error, uniform=lambda: luck)

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agenttool_otel.names import ContentType
-from agenttool_otel.results.json_stream import json_pieces, json_text
-from agenttool_otel.results.media import content_class, extension_of, is_text, sniff
-from agenttool_otel.results.preview import PreviewBuilder, preview
-from agenttool_otel.results.size import measure, size_of
+from agenttool_otel.results.content.json_stream import json_pieces, json_text
+from agenttool_otel.results.content.media import content_class, extension_of, is_text, sniff
+from agenttool_otel.results.content.preview import PreviewBuilder, preview
+from agenttool_otel.results.content.size import measure, size_of
 
 JSON = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.text()),
@@ -171,7 +171,7 @@ def test_text_cut_anywhere_is_still_text(text, end):
 
 
 @given(st.text(), st.integers(0, 500), st.lists(st.integers(1, 50), max_size=20))
-def test_a_preview_is_bounded_whole_when_it_fits_and_the_same_for_any_pieces(text, limit, cuts):
+def test_a_preview_is_bounded_and_the_same_for_any_pieces(text, limit, cuts):
     found = preview(text, limit)
     assert len(found.text) <= max(limit, 0)
     assert found.chars == len(text)
@@ -208,7 +208,7 @@ def test_head_and_tail_are_the_texts_own_and_the_count_is_right(text, limit):
 
 @pytest.mark.parametrize("after", ["0" * 240, "\u0301" + "0" * 239], ids=["text", "combining mark"])
 @pytest.mark.parametrize("line", [58, 59, 60])
-def test_a_line_break_that_the_view_shows_is_not_counted_as_omitted(line, after):
+def test_a_shown_line_break_is_not_counted_as_omitted(line, after):
     text = "0" * line + "\n" + after
     found = preview(text, 169)  # room for 59 characters of head and 30 of tail
     head = text[: min(line + 1, 60)] if line < 60 else text[:59]

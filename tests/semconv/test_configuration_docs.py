@@ -6,7 +6,7 @@ from pathlib import Path
 
 from configuration import TARGET, configuration
 
-from agenttool_otel.config import Settings
+from agenttool_otel.context.settings import Settings
 from agenttool_otel.names import Env
 
 

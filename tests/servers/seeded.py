@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import random
 import string
 import time
@@ -15,6 +16,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -22,14 +24,14 @@ from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader, MetricReader, PeriodicExportingMetricReader
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from servers_run import free_ports
 
 from agenttool_otel import ApprovalRequest, Governor, TelemetrySettings, ToolResult, agent_context
 from agenttool_otel.approvals.types import ApprovalAnswer
 from agenttool_otel.names import Attr, Label
 from agenttool_otel.redaction import RedactionSettings, Redactor
-from agenttool_otel.telemetry.export_watch import ExportLosses, WatchedSpanProcessor, partial_success_session
 
 SERVICE = "agenttool-tests"
 SESSIONS = tuple(f"s-{number}" for number in range(6))
@@ -80,6 +82,13 @@ class Breaks:
         return ()
 
 
+def counted_processor(url: str, meters: MeterProvider, *, timeout: float = 10, **options: int) -> BatchSpanProcessor:
+    """The SDK's processor and OTLP exporter, counting what they could not deliver."""
+    with patch.dict(os.environ, OTEL_PYTHON_SDK_INTERNAL_METRICS_ENABLED="true"):
+        exporter = OTLPSpanExporter(url, timeout=timeout, meter_provider=meters)
+        return BatchSpanProcessor(exporter, schedule_delay_millis=50, meter_provider=meters, **options)
+
+
 class Run:
     """Governors of every configuration that the outcomes need, with one SDK.
 
@@ -99,12 +108,16 @@ class Run:
             exporter = OTLPMetricExporter(f"{otlp}/v1/metrics")
             readers.append(PeriodicExportingMetricReader(exporter, export_interval_millis=400))
         self.meters = MeterProvider(readers, resource=resource)
-        self.losses = ExportLosses(self.meters)
         self.traces = TracerProvider(resource=resource)
         self.traces.add_span_processor(SimpleSpanProcessor(self.spans))
+        self.unheard: TracerProvider | None = None
         if otlp:
-            spans = OTLPSpanExporter(f"{otlp}/v1/traces", session=partial_success_session(self.losses))
-            self.traces.add_span_processor(WatchedSpanProcessor(spans, self.losses, schedule_delay_millis=200))
+            self.traces.add_span_processor(counted_processor(f"{otlp}/v1/traces", self.meters))
+            (closed,) = free_ports(1)
+            self.unheard = TracerProvider(resource=resource)
+            for wrong in (f"http://127.0.0.1:{closed}/v1/traces", f"{otlp}/v1/unknown"):
+                options = {"max_queue_size": 4, "max_export_batch_size": 4}
+                self.unheard.add_span_processor(counted_processor(wrong, self.meters, timeout=0.3, **options))
         blocked = folder / "not-a-folder"
         blocked.write_text("results can't be stored below a file")
         self.yes, self.no = Person(True), Person(False)
@@ -235,11 +248,15 @@ class Run:
         return self.heard[-1]
 
     def health(self) -> None:
-        """Record, through the package's own instruments, what takes a bundle's change or a lossy network to happen."""
+        """Record what takes a bundle's change or a broken provider to happen, and lose spans of another program."""
         telemetry = self.governors["plain"].telemetry
         for result, count in (("succeeded", 2), ("failed", 1)):
             telemetry.count(telemetry.instruments.policy_reloads, count, {Label.RELOAD_RESULT: result})
-        self.losses.lost("spans", "export_failed", 1)
+        telemetry.losses.note("span", RuntimeError("a provider that raises"))
+        if self.unheard is not None:
+            for _ in range(30):
+                self.unheard.get_tracer("t").start_span("s").end()
+            self.unheard.force_flush()
 
     def flush(self) -> None:
         """Export all."""
@@ -251,6 +268,8 @@ class Run:
         for governor in self.governors.values():
             governor.close()
         self.traces.shutdown()
+        if self.unheard is not None:
+            self.unheard.shutdown()
         self.meters.shutdown()
 
     # --- what must be found -------------------------------------------------------------------------------------------

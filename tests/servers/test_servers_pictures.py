@@ -24,7 +24,9 @@ from rich.console import Console
 from world_of_servers import World
 
 import servers
-from agenttool_otel.cli.rendering import SpanView, render_summary, render_tree, why
+from agenttool_otel.cli.rendering import render_summary, render_tree
+from agenttool_otel.cli.spans import SpanView
+from agenttool_otel.cli.story import why
 from agenttool_otel.names import Attr
 
 pytestmark = [pytest.mark.slow, pytest.mark.servers, pytest.mark.browser]
@@ -112,7 +114,7 @@ def test_prometheus_shows_the_firing_alerts(world: World, page: Any, folder: Pat
     picture(page, folder / "ops-alert-firing.png", clip={"x": 0, "y": top, "width": 1400, "height": 880 - top})
 
 
-def test_the_terminal_shows_calls_and_tells_the_story_of_a_denial(world: World, page: Any, folder: Path) -> None:
+def test_the_terminal_shows_calls_and_tells_a_denials_story(world: World, page: Any, folder: Path) -> None:
     denied = next(call for call in world.run.planned if call.kind == "denied")
     views = [SpanView.from_sdk(span) for span in world.run.spans.get_finished_spans()]
     kinds = {call.invocation_id: call.kind for call in world.run.planned}

@@ -43,7 +43,8 @@ def test_at_least_300_calls_of_every_outcome_were_made(world: World) -> None:
 
 def test_every_call_arrived_once_and_nothing_was_lost(world: World) -> None:
     assert world.found() == world.run.ids(lambda call: True)
-    assert set(world.run.losses.by_kind().values()) == {2}, "only the two losses that the run itself records"
+    noted = world.run.governors["plain"].telemetry.losses
+    assert noted.total == 2, "only the two that the run itself notes"
 
 
 def test_the_whole_run_is_in_the_registry_by_name_and_type(world: World) -> None:
@@ -83,7 +84,7 @@ def test_the_calls_that_a_rule_decided(world: World, rule: str) -> None:
     assert len(finally_by_it) > 10
 
 
-def test_a_search_by_rule_also_finds_calls_that_the_rule_asked_about_before_they_were_approved(world: World) -> None:
+def test_a_search_by_rule_finds_calls_asked_before_approval(world: World) -> None:
     # Jaeger looks at event attributes too, and each decision of a call is an event of its span
     asked = world.run.ids(lambda call: call.kind in {"pending", "rejected", "approved"})
     assert world.found(**{Attr.PERMISSION_RULE: seeded.REQUIRED}) == asked
@@ -218,7 +219,7 @@ def test_the_template_variables_have_the_values_of_the_run(world: World) -> None
     assert {item[GenAI.TOOL_NAME.replace(".", "_")] for item in series} == tools
 
 
-def test_the_collector_counts_spans_by_decision_and_redactions_by_place(world: World) -> None:
+def test_the_collector_counts_decisions_and_redactions(world: World) -> None:
     query = 'sum by (agenttool_permission_behavior) (agenttool_spans_calls_total{agenttool_permission_behavior!=""})'
     counted = {
         item["metric"]["agenttool_permission_behavior"]: int(item["value"][1])

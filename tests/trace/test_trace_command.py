@@ -43,9 +43,7 @@ def test_a_file_is_drawn_with_its_summary(file: str) -> None:
     assert "Tool calls" in result.output
 
 
-def test_json_lines_of_the_collector_are_read_and_other_signals_passed_over(
-    tmp_path: Path, document: dict[str, Any]
-) -> None:
+def test_json_lines_of_the_collector_are_read(tmp_path: Path, document: dict[str, Any]) -> None:
     path = tmp_path / "export.jsonl"
     path.write_text(json.dumps(document) + "\n" + json.dumps({"resourceMetrics": []}) + "\n", "utf-8")
     result = runner.invoke(app, [str(path), "--summary"])
@@ -59,7 +57,7 @@ def test_standard_input_is_read(document: dict[str, Any]) -> None:
     assert "read_file" in result.output
 
 
-def test_why_tells_the_story_by_the_start_of_a_span_id_or_by_invocation(file: str, document: dict[str, Any]) -> None:
+def test_why_takes_the_start_of_a_span_id_or_an_invocation(file: str, document: dict[str, Any]) -> None:
     denied = next(SpanView.from_sdk(s) for s in make() if "read_file" in s.name)
     by_invocation = runner.invoke(app, [file, "--why", "inv_1"])
     assert "denied it" in by_invocation.output
@@ -93,7 +91,7 @@ def test_filters_keep_traces_with_a_call_that_meets_all_of_them(file: str, optio
     assert runner.invoke(app, [file, *options]).exit_code == (0 if found else 1)
 
 
-def test_a_filter_shows_the_calls_that_meet_it_and_what_leads_to_them(file: str) -> None:
+def test_a_filter_shows_matching_calls_and_their_parents(file: str) -> None:
     denied = runner.invoke(app, [file, "--behavior", "deny"]).output
     whole = runner.invoke(app, [file, "--behavior", "deny", "--whole"]).output
     assert "deny" in denied
@@ -154,7 +152,7 @@ def server(routes: dict[str, Any]) -> Iterator[tuple[str, list[Any]]]:
         thread.join(5)
 
 
-def test_tempo_is_recognised_searched_by_traceql_and_its_traces_fetched(document: dict[str, Any]) -> None:
+def test_tempo_is_recognised_searched_and_fetched_from(document: dict[str, Any]) -> None:
     routes = {
         "/api/search": {"traces": [{"traceID": "ab12"}]},
         "/api/v2/traces/ab12": {"trace": document},
@@ -232,7 +230,7 @@ def test_a_demo_can_be_saved_and_drawn_again(tmp_path: Path) -> None:
     assert len(bytes.fromhex(first["traceId"])) == 16  # as OTLP's JSON form has it
 
 
-def test_what_the_console_exporter_prints_is_refused_with_what_is_wanted(tmp_path: Path) -> None:
+def test_console_exporter_output_is_refused_with_advice(tmp_path: Path) -> None:
     path = tmp_path / "console.txt"
     path.write_text('{\n    "name": "execute_tool f"\n}\n{\n    "name": "g"\n}\n', "utf-8")
     result = runner.invoke(app, [str(path)])

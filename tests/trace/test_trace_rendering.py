@@ -16,16 +16,9 @@ from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from rich.console import Console
 from spans_made import ALLOWED, DENIED, MESSAGE, make
 
-from agenttool_otel.cli.rendering import (
-    SpanView,
-    TraceFormatError,
-    clean,
-    render_summary,
-    render_tree,
-    spans_from_document,
-    why,
-)
-from agenttool_otel.cli.story import duration_text, size_text, waited
+from agenttool_otel.cli.rendering import render_summary, render_tree
+from agenttool_otel.cli.spans import SpanView, TraceFormatError, spans_from_document
+from agenttool_otel.cli.story import clean, duration_text, size_text, waited, why
 from agenttool_otel.names import ApprovalStatus, Attr, Behavior, FailClosedCause, GenAI
 
 
@@ -51,7 +44,7 @@ def view(attributes: dict[str, object], **changes: object) -> SpanView:
     return replace(base, **changes)  # type: ignore[arg-type]
 
 
-def test_the_tree_shows_decision_effect_rule_reason_wait_redaction_and_size(spans: list[SpanView]) -> None:
+def test_the_tree_shows_each_fact_of_a_call(spans: list[SpanView]) -> None:
     tree = plain(render_tree(spans))
     lines = tree.splitlines()
     assert "shop" in lines[0]
@@ -106,6 +99,15 @@ def test_the_story_of_a_denial(spans: list[SpanView]) -> None:
         "The result has 210 B.",
         "The caller was told permission_denied (AT-106). A retry needs other arguments or another policy.",
     ]
+
+
+def test_the_story_of_an_approval_that_was_used_before(spans: list[SpanView]) -> None:
+    asked = next(span for span in spans if "send_mail" in span.name)
+    again = replace(asked, attributes={**asked.attributes, Attr.PERMISSION_OUTCOME: "not_executed"})
+    story = why(again)
+    assert "is used up: it covers one run." in story
+    assert "for this run" not in story
+    assert "The tool did not run." in story
 
 
 def test_the_story_of_an_approval(spans: list[SpanView]) -> None:

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any, reveal_type
 
 from agenttool_otel import Governor, default_governor, govern
-from agenttool_otel.governed import Governed
+from agenttool_otel.govern.typing import Governed
 
 
 @govern
@@ -43,7 +43,7 @@ def bare_of_a_governor(n: int) -> int:
 
 reveal_type(bare("x"))  # R: builtins.str | str
 reveal_type(read_file("x", limit=3))  # R: builtins.str | str
-reveal_type(read_file.tool)  # R: agenttool_otel.tool.GovernedTool
+reveal_type(read_file.tool)  # R: agenttool_otel.call.tool.GovernedTool
 reveal_type(read_file.tool.invoke(path="x").status)  # R: agenttool_otel.names.ResultStatus
 reveal_type(read_file.tool.check(path="x").allowed)  # R: builtins.bool | bool
 reveal_type(read_file.__wrapped__("x"))  # R: builtins.str | str
@@ -53,7 +53,7 @@ reveal_type(rows("x"))  # R: typing.AsyncIterator[builtins.int] | typing.AsyncIt
 read_file(1)  # E: arg-type
 read_file("x", limits=3)  # E: call-arg
 _ = read_file.tols  # E: attr-defined
-reveal_type(govern(read_only=True)(bare.__wrapped__).tool)  # R: agenttool_otel.tool.GovernedTool
+reveal_type(govern(read_only=True)(bare.__wrapped__).tool)  # R: agenttool_otel.call.tool.GovernedTool
 govern(read_onyl=True)  # E: call-overload
 governor.govern(read_onyl=True)  # E: call-overload
 
@@ -116,8 +116,8 @@ reveal_type(Files.cls_above("x"))  # R: builtins.int | int
 reveal_type(files.static_below("x"))  # R: builtins.int | int
 reveal_type(Files.static_above("x"))  # R: builtins.int | int
 reveal_type(files.static_above("x"))  # R: builtins.int | int
-reveal_type(files.method.tool)  # R: agenttool_otel.tool.GovernedTool
-reveal_type(Files.cls_above.tool)  # R: agenttool_otel.tool.GovernedTool
+reveal_type(files.method.tool)  # R: agenttool_otel.call.tool.GovernedTool
+reveal_type(Files.cls_above.tool)  # R: agenttool_otel.call.tool.GovernedTool
 files.method(1)  # E: call-overload
 files.method("x", "y", "z")  # E: call-overload
 Files.static_above(1)  # E: call-overload

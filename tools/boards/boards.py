@@ -13,7 +13,7 @@ from boards.kit import BEHAVIOR_COLORS, GREEN, RED, YELLOW, bars, board, grid, h
 TOOL: Final = f"{{{{{q.label(GenAI.TOOL_NAME)}}}}}"
 BEHAVIOR: Final = f"{{{{{q.label(Attr.PERMISSION_BEHAVIOR)}}}}}"
 RULE: Final = f"{{{{{q.label(Attr.PERMISSION_RULE)}}}}}"
-CAUSE: Final = f"{{{{{q.label(Label.FAIL_CLOSED_CAUSE)}}}}}"
+CAUSE: Final = f"{{{{{q.label(Attr.PERMISSION_FAIL_CLOSED)}}}}}"
 ENGINE: Final = f"{{{{{q.label(Attr.POLICY_ENGINE)}}}}}"
 DENY: Final = {q.label(Attr.PERMISSION_BEHAVIOR): '="deny"'}
 ASK: Final = {q.label(Attr.PERMISSION_BEHAVIOR): '="ask"'}
@@ -270,7 +270,7 @@ def permissions() -> Any:
                         "Failed closed by cause",
                         "Denials per second because no decision could be had.",
                         "ops",
-                        (q.rate(Metric.FAIL_CLOSED, Label.FAIL_CLOSED_CAUSE), CAUSE),
+                        (q.rate(Metric.FAIL_CLOSED, Attr.PERMISSION_FAIL_CLOSED), CAUSE),
                         width=24,
                     ),
                 ],
@@ -483,9 +483,9 @@ def policy() -> Any:
                     ),
                     number(
                         "Telemetry lost",
-                        "Spans, metric points and log records that could not be delivered.",
+                        "Spans and refused batches that the SDK lost, and telemetry that could not be written.",
                         "short",
-                        q.total(Metric.TELEMETRY_DROPPED),
+                        q.lost_total(),
                         steps=FINE_AT_ZERO,
                         width=6,
                     ),
@@ -498,7 +498,7 @@ def policy() -> Any:
                         "Failed closed by cause",
                         "Denials per second because no decision could be had.",
                         "ops",
-                        (q.rate(Metric.FAIL_CLOSED, Label.FAIL_CLOSED_CAUSE), CAUSE),
+                        (q.rate(Metric.FAIL_CLOSED, Attr.PERMISSION_FAIL_CLOSED), CAUSE),
                     ),
                     lines(
                         "Decisions by engine",
@@ -529,12 +529,10 @@ def policy() -> Any:
                     ),
                     lines(
                         "Telemetry lost",
-                        "Losses per second, by signal and reason.",
+                        "Spans and refused batches that the SDK lost, by reason, and what could not be written.",
                         "ops",
-                        (
-                            q.rate(Metric.TELEMETRY_DROPPED, Label.SIGNAL, Label.DROP_REASON),
-                            f"{{{{{q.label(Label.SIGNAL)}}}}}: {{{{{q.label(Label.DROP_REASON)}}}}}",
-                        ),
+                        (q.rate(Metric.TELEMETRY_DROPPED, Label.SIGNAL), f"{{{{{q.label(Label.SIGNAL)}}}}}"),
+                        *q.sdk_loss_rates(),
                     ),
                     trace_lines(
                         "Calls by policy revision",

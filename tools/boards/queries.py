@@ -11,6 +11,13 @@ from agenttool_otel.names import Attr, GenAI, Metric
 
 REGISTRY = semconv.load()
 
+SDK_LOSSES = {
+    "otel_sdk_exporter_span_exported_total": "error_type",
+    "otel_sdk_processor_span_processed_total": "error_type",
+    "otel_sdk_exporter_operation_duration_seconds_count": "http_response_status_code",
+}
+"""The SDK's own series of spans and of batches, and the label that says why they were lost."""
+
 _UNITS = {"s": "_seconds", "By": "_bytes"}
 _VARIABLES = {GenAI.AGENT_NAME: "$agent", GenAI.TOOL_NAME: "$tool"}
 
@@ -63,6 +70,24 @@ def rate(metric: str, *labels: str, suffix: str = "", **matchers: str) -> str:
 def total(metric: str, *labels: str, suffix: str = "", **matchers: str) -> str:
     """Events in the board's time range, summed, by labels."""
     return f"sum{_by(labels)} (increase({select(metric, suffix, **matchers)}[$__range]))"
+
+
+def _sdk_loss(name: str, window: str) -> str:
+    return f'{name}{{job=~"$service",{SDK_LOSSES[name]}!=""}}[{window}]'
+
+
+def sdk_loss_rates() -> list[tuple[str, str]]:
+    """Spans, or refused batches, per second that the SDK lost: a query and its legend for each of its series."""
+    return [
+        (f"sum by ({reason}) (rate({_sdk_loss(name, '$__rate_interval')}))", f"{{{{{reason}}}}}")
+        for name, reason in SDK_LOSSES.items()
+    ]
+
+
+def lost_total() -> str:
+    """Telemetry that was lost in the board's time range, by this package or by the SDK."""
+    selected = [select(Metric.TELEMETRY_DROPPED) + "[$__range]", *(_sdk_loss(name, "$__range") for name in SDK_LOSSES)]
+    return f"sum ({' or '.join(f'increase({item})' for item in selected)})"
 
 
 def now(metric: str, *labels: str, **matchers: str) -> str:

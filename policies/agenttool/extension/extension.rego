@@ -9,7 +9,7 @@ package agenttool.extension
 
 # METADATA
 # title: There are no custom rules, or they say nothing
-quiet if {
+no_findings if {
 	not data.agenttool.custom
 } else if {
 	count(deny) == 0

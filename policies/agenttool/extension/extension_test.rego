@@ -2,7 +2,7 @@ package agenttool.extension.extension_test
 
 import data.agenttool.lib.fixtures_test as f
 
-quiet if data.agenttool.extension.quiet
+no_findings if data.agenttool.extension.no_findings
 
 denied := f.rules(data.agenttool.extension.deny)
 
@@ -13,7 +13,7 @@ allowed := f.rules(data.agenttool.extension.allow)
 finding := {"rule": "acme.rule", "message": "a rule of ours"}
 
 test_without_custom_rules_nothing_is_said if {
-	quiet with data.agenttool.custom as {}
+	no_findings with data.agenttool.custom as {}
 	denied == set() with data.agenttool.custom as {}
 	asked == set() with data.agenttool.custom as {}
 }
@@ -29,11 +29,11 @@ test_rules_of_packages_below_count if {
 	denied == {"acme.rule"} with data.agenttool.custom as {"acme": {"deny": [finding]}}
 	asked == {"acme.rule"} with data.agenttool.custom as {"acme": {"ask": [finding]}}
 	allowed == {"acme.rule"} with data.agenttool.custom as {"acme": {"allow": [finding]}}
-	not quiet with data.agenttool.custom as {"acme": {"allow": [finding]}}
+	not no_findings with data.agenttool.custom as {"acme": {"allow": [finding]}}
 }
 
 test_rules_that_say_nothing_are_quiet if {
-	quiet with data.agenttool.custom as {"acme": {"deny": [], "ask": false}, "limits": {"x": 3}, "name": "x"}
+	no_findings with data.agenttool.custom as {"acme": {"deny": [], "ask": false}, "limits": {"x": 3}, "name": "x"}
 }
 
 test_a_finding_without_a_name_still_counts[index] if {
@@ -52,6 +52,8 @@ test_a_rule_that_is_no_set_still_counts[index] if {
 
 test_custom_rules_name_the_questions_that_they_answer if {
 	waives := ["agenttool.rules.declared.writes"]
-	data.agenttool.extension.waived == {"agenttool.rules.declared.writes"} with data.agenttool.custom as {"acme": {"allow": [object.union(finding, {"waives": waives})]}}
-	data.agenttool.extension.waived == set() with data.agenttool.custom as {"allow": [object.union(finding, {"waives": "all"})]}
+	data.agenttool.extension.waived == {"agenttool.rules.declared.writes"}
+		with data.agenttool.custom as {"acme": {"allow": [object.union(finding, {"waives": waives})]}}
+	data.agenttool.extension.waived == set()
+		with data.agenttool.custom as {"allow": [object.union(finding, {"waives": "all"})]}
 }

@@ -61,15 +61,25 @@ shell_fact := {
 	"network": false,
 	"executes": false,
 	"destructive": false,
+	"runs_download": false,
+	"complete": true,
 	"commands": [{
 		"name": "ls",
 		"argv": ["ls", "-l", "src"],
 		"assignments": [],
 		"redirects": [],
+		"category": "reader",
+		"directory": "/proj",
+		"places": [{
+			"word": "src",
+			"operation": "list",
+			"covers": [],
+			"path": object.union(path_fact, {"argument": "/command", "raw": "src", "lexical": "/proj/src", "resolved": "/proj/src"}),
+		}],
+		"complete": true,
 		"read_only": true,
 		"reason": "lists files",
 	}],
-	"paths": ["src"],
 	"inferred": false,
 }
 
@@ -139,7 +149,9 @@ base := {
 	"evaluation": null,
 }
 
-approved := {"request_id": "appr_1", "status": "approved", "answered_by": "user:ann", "roles": ["lead"], "granted": false}
+approved := {
+	"request_id": "appr_1", "status": "approved", "answered_by": "user:ann", "roles": ["lead"], "granted": false,
+}
 
 # METADATA
 # title: The base input with members replaced

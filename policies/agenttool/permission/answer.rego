@@ -37,7 +37,11 @@ answer(behavior, findings) := document if {
 		"suggested_updates": suggestions(behavior),
 		"blocked_path": blocked_path(findings),
 		"alternatives": alternatives(behavior),
-		"obligations": data.agenttool.redaction.combined(data.agenttool.config.effective, data.agenttool.redaction.obligations, contributors),
+		"obligations": data.agenttool.redaction.combined(
+			data.agenttool.config.effective,
+			data.agenttool.redaction.obligations,
+			contributors,
+		),
 		"approver_roles": approver_roles(behavior),
 		"expires_at": expires_at(behavior),
 	}

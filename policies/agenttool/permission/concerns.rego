@@ -1,113 +1,113 @@
 package agenttool.permission
 
 # METADATA
-# title: Every concern is clear
-all_clear(c) if {
-	data.agenttool.rules.declared.clear(c)
-	data.agenttool.rules.approval.clear(c)
-	data.agenttool.rules.destructive.clear(c)
-	facts_clear(c)
-	limits_clear(c)
+# title: No concern has findings
+no_concern_has_findings(c) if {
+	data.agenttool.rules.declared.no_findings(c)
+	data.agenttool.rules.approval.no_findings(c)
+	data.agenttool.rules.destructive.no_findings(c)
+	no_findings_in_facts(c)
+	no_findings_in_limits(c)
 }
 
 # METADATA
-# title: Every concern that reads facts is clear
+# title: No concern that reads facts has findings
 # description: |
 #   Shortcuts for the common calls, without facts or with paths alone; they say no more than the concerns would.
-facts_clear(c) if {
+no_findings_in_facts(c) if {
 	input.facts.urls == []
 	input.facts.shell == []
 	input.facts.sql == []
 	input.facts.provenance == {}
-	data.agenttool.rules.network.told
-	data.agenttool.rules.paths.clear(c)
+	data.agenttool.rules.network.nothing_undeclared
+	data.agenttool.rules.paths.no_findings(c)
 } else if {
-	data.agenttool.rules.paths.clear(c)
-	data.agenttool.rules.shell.clear(c)
-	data.agenttool.rules.network.clear(c)
-	data.agenttool.rules.sql.clear(c)
-	data.agenttool.rules.dataflow.clear(c)
+	data.agenttool.rules.paths.no_findings(c)
+	data.agenttool.rules.shell.no_findings(c)
+	data.agenttool.rules.network.no_findings(c)
+	data.agenttool.rules.sql.no_findings(c)
+	data.agenttool.rules.dataflow.no_findings(c)
 }
 
 # METADATA
-# title: Every concern that limits actors and sessions is clear
+# title: No concern that limits actors and sessions has findings
 # description: A shortcut where the configuration sets no limits; it says no more than the concerns would.
-limits_clear(c) if {
+no_findings_in_limits(c) if {
 	c.roles.enforce == false
 	c.budgets.session == {}
 	c.budgets.tools == {}
 	c.evaluation.gates == []
 	input.tool.capability_refs == []
-	data.agenttool.rules.tenancy.clear(c)
+	data.agenttool.rules.tenancy.no_findings(c)
 } else if {
-	data.agenttool.rules.evaluation.clear(c)
-	data.agenttool.rules.roles.clear(c)
-	data.agenttool.rules.tenancy.clear(c)
-	data.agenttool.rules.budgets.clear(c)
+	data.agenttool.rules.evaluation.no_findings(c)
+	data.agenttool.rules.roles.no_findings(c)
+	data.agenttool.rules.tenancy.no_findings(c)
+	data.agenttool.rules.budgets.no_findings(c)
 }
 
 # METADATA
-# title: Concerns that are not clear
+# title: Concerns that may have findings
 # description: |
 #   A concern in shadow mode does not count. The engine puts it there by renaming the rules of its package to
 #   shadowed_ask and shadowed_deny, so a name that is not there is the normal case.
-unclear contains "approval" if {
-	not data.agenttool.rules.approval.clear(data.agenttool.config.effective)
+with_findings contains "approval" if {
+	not data.agenttool.rules.approval.no_findings(data.agenttool.config.effective)
 	not data.agenttool.rules.approval.shadowed_ask
 }
 
-unclear contains "budgets" if {
-	not data.agenttool.rules.budgets.clear(data.agenttool.config.effective)
+with_findings contains "budgets" if {
+	not data.agenttool.rules.budgets.no_findings(data.agenttool.config.effective)
 	not data.agenttool.rules.budgets.shadowed_deny
 }
 
-unclear contains "dataflow" if {
-	not data.agenttool.rules.dataflow.clear(data.agenttool.config.effective)
+with_findings contains "dataflow" if {
+	not data.agenttool.rules.dataflow.no_findings(data.agenttool.config.effective)
 	not data.agenttool.rules.dataflow.shadowed_ask
 }
 
-unclear contains "declared" if {
-	not data.agenttool.rules.declared.clear(data.agenttool.config.effective)
+with_findings contains "declared" if {
+	not data.agenttool.rules.declared.no_findings(data.agenttool.config.effective)
 	not data.agenttool.rules.declared.shadowed_ask
 }
 
-unclear contains "destructive" if {
-	not data.agenttool.rules.destructive.clear(data.agenttool.config.effective)
+with_findings contains "destructive" if {
+	not data.agenttool.rules.destructive.no_findings(data.agenttool.config.effective)
 	not data.agenttool.rules.destructive.shadowed_ask
 }
 
-unclear contains "evaluation" if {
-	not data.agenttool.rules.evaluation.clear(data.agenttool.config.effective)
+with_findings contains "evaluation" if {
+	not data.agenttool.rules.evaluation.no_findings(data.agenttool.config.effective)
 	not data.agenttool.rules.evaluation.shadowed_deny
 }
 
-unclear contains "network" if {
-	not data.agenttool.rules.network.clear(data.agenttool.config.effective)
+with_findings contains "network" if {
+	not data.agenttool.rules.network.no_findings(data.agenttool.config.effective)
 	not data.agenttool.rules.network.shadowed_ask
 }
 
-unclear contains "paths" if {
-	not data.agenttool.rules.paths.clear(data.agenttool.config.effective)
+with_findings contains "paths" if {
+	not data.agenttool.rules.paths.no_findings(data.agenttool.config.effective)
 	not data.agenttool.rules.paths.shadowed_ask
 }
 
-unclear contains "roles" if {
-	not data.agenttool.rules.roles.clear(data.agenttool.config.effective)
+with_findings contains "roles" if {
+	not data.agenttool.rules.roles.no_findings(data.agenttool.config.effective)
 	not data.agenttool.rules.roles.shadowed_ask
 }
 
-unclear contains "shell" if {
-	not data.agenttool.rules.shell.clear(data.agenttool.config.effective)
+with_findings contains "shell" if {
+	not data.agenttool.rules.shell.no_findings(data.agenttool.config.effective)
 	not data.agenttool.rules.shell.shadowed_ask
 }
 
-unclear contains "sql" if {
-	not data.agenttool.rules.sql.clear(data.agenttool.config.effective)
+with_findings contains "sql" if {
+	not data.agenttool.rules.sql.no_findings(data.agenttool.config.effective)
 	not data.agenttool.rules.sql.shadowed_ask
 }
 
-unclear contains "tenancy" if {
-	not data.agenttool.rules.tenancy.clear(data.agenttool.config.effective)
+with_findings contains "tenancy" if {
+	not data.agenttool.rules.tenancy.no_findings(data.agenttool.config.effective)
 	not data.agenttool.rules.tenancy.shadowed_deny
 }
 
@@ -115,52 +115,52 @@ unclear contains "tenancy" if {
 # title: What denies the call
 # description: Denials of concerns and of custom rules.
 denials contains finding if {
-	"approval" in unclear
+	"approval" in with_findings
 	some finding in data.agenttool.rules.approval.deny
 }
 
 denials contains finding if {
-	"budgets" in unclear
+	"budgets" in with_findings
 	some finding in data.agenttool.rules.budgets.deny
 }
 
 denials contains finding if {
-	"declared" in unclear
+	"declared" in with_findings
 	some finding in data.agenttool.rules.declared.deny
 }
 
 denials contains finding if {
-	"destructive" in unclear
+	"destructive" in with_findings
 	some finding in data.agenttool.rules.destructive.deny
 }
 
 denials contains finding if {
-	"evaluation" in unclear
+	"evaluation" in with_findings
 	some finding in data.agenttool.rules.evaluation.deny
 }
 
 denials contains finding if {
-	"network" in unclear
+	"network" in with_findings
 	some finding in data.agenttool.rules.network.deny
 }
 
 denials contains finding if {
-	"paths" in unclear
+	"paths" in with_findings
 	some finding in data.agenttool.rules.paths.deny
 }
 
 denials contains finding if {
-	"shell" in unclear
+	"shell" in with_findings
 	some finding in data.agenttool.rules.shell.deny
 }
 
 denials contains finding if {
-	"sql" in unclear
+	"sql" in with_findings
 	some finding in data.agenttool.rules.sql.deny
 }
 
 denials contains finding if {
-	"tenancy" in unclear
+	"tenancy" in with_findings
 	some finding in data.agenttool.rules.tenancy.deny
 }
 
@@ -169,47 +169,47 @@ denials contains finding if some finding in data.agenttool.extension.deny
 # METADATA
 # title: What is asked about
 asks contains finding if {
-	"approval" in unclear
+	"approval" in with_findings
 	some finding in data.agenttool.rules.approval.ask
 }
 
 asks contains finding if {
-	"dataflow" in unclear
+	"dataflow" in with_findings
 	some finding in data.agenttool.rules.dataflow.ask
 }
 
 asks contains finding if {
-	"declared" in unclear
+	"declared" in with_findings
 	some finding in data.agenttool.rules.declared.ask
 }
 
 asks contains finding if {
-	"destructive" in unclear
+	"destructive" in with_findings
 	some finding in data.agenttool.rules.destructive.ask
 }
 
 asks contains finding if {
-	"network" in unclear
+	"network" in with_findings
 	some finding in data.agenttool.rules.network.ask
 }
 
 asks contains finding if {
-	"paths" in unclear
+	"paths" in with_findings
 	some finding in data.agenttool.rules.paths.ask
 }
 
 asks contains finding if {
-	"roles" in unclear
+	"roles" in with_findings
 	some finding in data.agenttool.rules.roles.ask
 }
 
 asks contains finding if {
-	"shell" in unclear
+	"shell" in with_findings
 	some finding in data.agenttool.rules.shell.ask
 }
 
 asks contains finding if {
-	"sql" in unclear
+	"sql" in with_findings
 	some finding in data.agenttool.rules.sql.ask
 }
 
@@ -225,7 +225,7 @@ questions contains {
 	"message": "a concern could not be decided",
 	"type": "policy",
 } if {
-	some concern in unclear
+	some concern in with_findings
 	not explained(concern)
 }
 

@@ -11,19 +11,19 @@ package agenttool.permission
 # METADATA
 # title: The decision
 # description: |
-#   Always defined. The clear call is the common case: it reads no more than it has to, and its answer lies ready in
-#   the data, because building it would cost as much as deciding.
+#   Always defined. The call without findings is the common case: it reads no more than it has to, and its answer lies
+#   ready in the data, because building it would cost as much as deciding.
 # entrypoint: true
 decision := plain_answer("deny", unusable) if {
 	not data.agenttool.config.effective
-} else := data.agenttool.defaults.permission.clear_answers[concern] if {
-	all_clear(data.agenttool.config.effective)
-	data.agenttool.extension.quiet
+} else := data.agenttool.defaults.permission.answers_without_findings[concern] if {
+	no_concern_has_findings(data.agenttool.config.effective)
+	data.agenttool.extension.no_findings
 	data.agenttool.redaction.nothing(data.agenttool.config.effective)
 	concern := decisive
 } else := plain_answer("allow", grounds) if {
-	all_clear(data.agenttool.config.effective)
-	data.agenttool.extension.quiet
+	no_concern_has_findings(data.agenttool.config.effective)
+	data.agenttool.extension.no_findings
 } else := answer("deny", denials) if {
 	count(denials) > 0
 } else := answer("deny", hardened_questions) if {
@@ -39,9 +39,11 @@ decision := plain_answer("deny", unusable) if {
 } else := answer("deny", {undecided})
 
 # METADATA
-# title: The concern that allows a clear call
+# title: The concern that allows a call without findings
 # description: The most specific of those that had something to prove.
 decisive := "shell" if {
+	data.agenttool.rules.shell.proven(data.agenttool.config.effective)
+} else := "commands" if {
 	input.facts.shell != []
 } else := "sql" if {
 	input.facts.sql != []
@@ -52,9 +54,9 @@ decisive := "shell" if {
 } else := "declared"
 
 # METADATA
-# title: Why a clear call is allowed
+# title: Why a call without findings is allowed
 grounds := data.agenttool.rules.shell.allowed if {
-	decisive == "shell"
+	decisive in {"shell", "commands"}
 } else := data.agenttool.rules.sql.allowed if {
 	decisive == "sql"
 } else := data.agenttool.rules.network.allowed if {
@@ -89,12 +91,12 @@ permissions contains {
 	"message": "only rules in shadow mode have something to say",
 	"type": "mode",
 } if {
-	count(unclear) == 0
+	count(with_findings) == 0
 	count(questions) == 0
-	not all_clear(data.agenttool.config.effective)
+	not no_concern_has_findings(data.agenttool.config.effective)
 }
 
-permissions contains grounds if all_clear(data.agenttool.config.effective)
+permissions contains grounds if no_concern_has_findings(data.agenttool.config.effective)
 
 # METADATA
 # title: Custom rules want one new input, or none

@@ -45,7 +45,7 @@ test_the_ready_answers_are_those_that_would_be_built[concern] if {
 		"sql": data.agenttool.rules.sql.allowed,
 	}
 	built := data.agenttool.permission.plain_answer("allow", allowed) with input as f.base
-	built == data.agenttool.defaults.permission.clear_answers[concern]
+	built == data.agenttool.defaults.permission.answers_without_findings[concern]
 }
 
 test_a_clear_call_with_obligations_carries_them[index] if {
@@ -360,13 +360,15 @@ test_a_question_stays_a_question_where_nobody_is_there if {
 test_a_question_may_be_a_denial_where_nobody_is_there if {
 	settings := {"approval": {"non_interactive": "deny"}}
 	behavior == "deny" with input as object.union(f.writing, alone) with data.agenttool.settings as settings
-	rule == "agenttool.permission.nobody_to_ask" with input as object.union(f.writing, alone) with data.agenttool.settings as settings
+	rule == "agenttool.permission.nobody_to_ask" with input as object.union(f.writing, alone)
+		with data.agenttool.settings as settings
 	behavior == "ask" with input as f.writing with data.agenttool.settings as settings
 }
 
 test_after_too_many_questions_a_question_is_a_denial if {
 	document := object.union(f.writing, {"session": {"counters": {"asks": 5}}})
-	rule == "agenttool.permission.nobody_to_ask" with input as document with data.agenttool.settings as {"budgets": {"asks": 5}}
+	rule == "agenttool.permission.nobody_to_ask" with input as document
+		with data.agenttool.settings as {"budgets": {"asks": 5}}
 }
 
 finding := {"rule": "acme.rule", "message": "a rule of ours"}
@@ -384,7 +386,8 @@ test_a_custom_rule_may_answer_the_questions_that_it_names if {
 	behavior == "allow" with input as f.writing with data.agenttool.custom as custom("allow", waives)
 	behavior == "ask" with input as f.writing with data.agenttool.custom as custom("allow", {})
 	sensitive := f.with_path({"sensitive": "key"})
-	behavior == "deny" with input as sensitive with data.agenttool.custom as custom("allow", {"waives": ["agenttool.rules.paths.sensitive"]})
+	behavior == "deny" with input as sensitive
+		with data.agenttool.custom as custom("allow", {"waives": ["agenttool.rules.paths.sensitive"]})
 }
 
 test_a_custom_rule_may_shape_the_answer if {
@@ -401,7 +404,10 @@ test_a_custom_rule_may_shape_the_answer if {
 }
 
 test_two_new_inputs_are_a_denial if {
-	two := {"a": custom("allow", {"updated_input": {"path": "a"}}).acme, "b": custom("allow", {"updated_input": {"path": "b"}}).acme}
+	two := {
+		"a": custom("allow", {"updated_input": {"path": "a"}}).acme,
+		"b": custom("allow", {"updated_input": {"path": "b"}}).acme,
+	}
 	behavior == "deny" with input as f.base with data.agenttool.custom as two
 	rule == "agenttool.permission.undecided" with input as f.base with data.agenttool.custom as two
 }
@@ -458,17 +464,20 @@ test_a_concern_that_can_not_be_decided_is_a_question if {
 }
 
 test_a_concern_without_an_answer_is_a_question if {
-	behavior == "ask" with input as f.base with data.agenttool.rules.paths.facts as [] with data.agenttool.rules.declared.stated as false
+	behavior == "ask" with input as f.base with data.agenttool.rules.paths.facts as []
+		with data.agenttool.rules.declared.stated as false
 }
 
 test_rules_in_shadow_mode_do_not_count if {
-	answer := decision with input as f.writing with data.agenttool.rules.paths.ask as set() with data.agenttool.rules.paths.deny as set() with data.agenttool.rules.paths.shadowed_ask as set()
+	answer := decision with input as f.writing with data.agenttool.rules.paths.ask as set()
+		with data.agenttool.rules.paths.deny as set() with data.agenttool.rules.paths.shadowed_ask as set()
 	answer.behavior == "allow"
 	answer.reason.rule_ref == "agenttool.permission.shadowed"
 }
 
 test_rules_that_only_lost_their_findings_are_a_question if {
-	answer := decision with input as f.writing with data.agenttool.rules.paths.ask as set() with data.agenttool.rules.paths.deny as set()
+	answer := decision with input as f.writing with data.agenttool.rules.paths.ask as set()
+		with data.agenttool.rules.paths.deny as set()
 	answer.behavior == "ask"
 	answer.reason.rule_ref == "agenttool.rules.paths.unproven"
 }
@@ -490,7 +499,10 @@ test_a_gated_tool_is_denied_with_the_next_step if {
 }
 
 test_every_concern_adds_its_denials_and_questions if {
-	some_rules(f.changed({"session": {"counters": {"calls": 9}}}), {"budgets": {"session": {"calls": 1}}}) == {"agenttool.rules.budgets.session"}
+	some_rules(
+		f.changed({"session": {"counters": {"calls": 9}}}),
+		{"budgets": {"session": {"calls": 1}}},
+	) == {"agenttool.rules.budgets.session"}
 	some_rules(f.changed({"permission_profile": {"tenant_scope": "umbrella"}}), {}) == {"agenttool.rules.tenancy.scope"}
 	some_rules(f.changed({"approval": object.union(f.approved, {"status": "rejected"})}), {}) == {
 		"agenttool.rules.approval.rejected",
@@ -506,7 +518,10 @@ test_every_concern_adds_its_denials_and_questions if {
 	some_rules(f.base, {"destructive": {"forbidden_tools": ["*"]}}) == {"agenttool.rules.destructive.forbidden_tool"}
 	some_rules(f.with_url({"address_class": "metadata"}), {}) == {"agenttool.rules.network.address"}
 	some_rules(f.with_url({"port": 22}), {}) == {"agenttool.rules.network.port"}
-	some_rules(f.base, {"roles": {"enforce": true, "definitions": {"reader": {"tools": []}}}}) == {"agenttool.rules.roles.not_granted"}
+	some_rules(f.base, {"roles": {
+		"enforce": true,
+		"definitions": {"reader": {"tools": []}},
+	}}) == {"agenttool.rules.roles.not_granted"}
 	some_rules(
 		f.with_shell({"read_only": false, "commands": [{"name": "mkfs", "argv": ["mkfs"]}]}),
 		{},
@@ -514,14 +529,20 @@ test_every_concern_adds_its_denials_and_questions if {
 		"agenttool.rules.declared.access_code_execution",
 		"agenttool.rules.declared.unstated",
 		"agenttool.rules.shell.critical",
+		"agenttool.rules.shell.incomplete",
 		"agenttool.rules.shell.not_read_only",
 	}
 	some_rules(
-		object.union(f.writing, {"facts": {"provenance": {"/path": {"sources": ["tool:x"], "untrusted": true, "certain": true}}}}),
+		object.union(f.writing, {"facts": {"provenance": {"/path": {
+			"sources": ["tool:x"],
+			"untrusted": true,
+			"certain": true,
+		}}}}),
 		{},
 	) == {"agenttool.rules.dataflow.untrusted_target", "agenttool.rules.paths.write_inside"}
 }
 
 some_rules(document, settings) := {name |
-	some name in data.agenttool.permission.decision.rule_refs with input as document with data.agenttool.settings as settings
+	some name in data.agenttool.permission.decision.rule_refs with input as document
+		with data.agenttool.settings as settings
 }

@@ -126,13 +126,13 @@ smallest(limits) := min(limits) if {
 
 # METADATA
 # title: Strictest of some persistence strategies, or null
+# description: Of equally strict ones the first in alphabetical order.
 strictest(c, names) := null if {
 	names == set()
-} else := name if {
+} else := min(found) if {
 	ranks := {c.redaction.strategies[item] | some item in names}
 	count(ranks) > 0
-	some name in names
-	c.redaction.strategies[name] == max(ranks)
+	found := {name | some name in names; c.redaction.strategies[name] == max(ranks)}
 } else := "never_persist"
 
 # METADATA

@@ -19,7 +19,8 @@ test_public_data_has_no_obligations[word] if {
 
 test_confidential_data_is_redacted[word] if {
 	some word in ["confidential", "high", "anything else"]
-	obligations == object.union(nothing, {"redact_result": ["*"]}) with input as f.changed({"permission_profile": {"data_sensitivity": word}})
+	obligations == object.union(nothing, {"redact_result": ["*"]})
+		with input as f.changed({"permission_profile": {"data_sensitivity": word}})
 }
 
 test_secret_data_is_never_kept[word] if {
@@ -31,7 +32,8 @@ test_secret_data_is_never_kept[word] if {
 }
 
 test_a_tool_may_demand_redaction if {
-	obligations == object.union(nothing, {"redact_result": ["*"]}) with input as f.changed({"permission_profile": {"redaction_required": true}})
+	obligations == object.union(nothing, {"redact_result": ["*"]})
+		with input as f.changed({"permission_profile": {"redaction_required": true}})
 }
 
 test_credentials_are_redacted_and_never_kept if {

@@ -22,7 +22,7 @@ shown(c) if {
 	data.agenttool.lib.none_called(c.destructive.forbidden_tools)
 	data.agenttool.rules.tenancy.own_scope(c)
 	data.agenttool.rules.tenancy.own_tool(c)
-	data.agenttool.rules.roles.clear(c)
+	data.agenttool.rules.roles.no_findings(c)
 }
 
 ready if data.agenttool.config.effective.surface.lifecycles[input.tool.lifecycle] == true
@@ -38,5 +38,5 @@ reason := null if {
 } else := data.agenttool.config.effective.surface.reasons[input.tool.lifecycle] if {
 	not ready
 } else := "role_not_allowed" if {
-	not data.agenttool.rules.roles.clear(data.agenttool.config.effective)
+	not data.agenttool.rules.roles.no_findings(data.agenttool.config.effective)
 } else := "policy_blocked"

@@ -1,7 +1,7 @@
 """Who can be asked in place: a callback, a queue, a store that somebody else answers; the console is in ``console``.
 
 An approver gives an answer or ``None``: "not now, the request stays pending". Whatever goes wrong in one is ``None``,
-never a yes, and never looks like a person's no (notes: security 1.3, rows 13 and 16).
+never a yes, and never looks like a person's no.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from agenttool_otel.approvals.types import (
     AsyncApprover,
     StoredCall,
 )
-from agenttool_otel.errors import ApprovalError
+from agenttool_otel.errors import ApprovalError, ConfigurationError
 from agenttool_otel.names import INSTRUMENTATION_NAME, ApprovalStatus
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "QueueApprover",
     "RateLimitedApprover",
     "StoreWaitingApprover",
+    "build_approver",
 ]
 
 _LOG = logging.getLogger(f"{INSTRUMENTATION_NAME}.approvals")
@@ -126,6 +127,19 @@ class CallbackApprover:
         self.last_failure = type(error).__name__
         _LOG.warning("approval callback failed: %s; the request stays pending", self.last_failure)
         return None
+
+
+def build_approver(approver: Any) -> Approver | AsyncApprover | None:
+    """Return an approver as it is, and a plain function as a ``CallbackApprover``."""
+    if isinstance(approver, type):
+        raise ConfigurationError(f"approver is the class {approver.__name__}: write {approver.__name__}(...)")
+    if approver is None or isinstance(approver, (Approver, AsyncApprover)):
+        return approver
+    if callable(approver):
+        return CallbackApprover(approver)
+    raise ConfigurationError(
+        f"approver has to be an approver or a function of the request, not {type(approver).__name__}"
+    )
 
 
 async def _await(value: Awaitable[Any]) -> Any:

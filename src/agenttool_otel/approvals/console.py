@@ -15,10 +15,12 @@ from agenttool_otel.approvals.display import (
     arguments_text,
     describe_arguments,
     describe_suggestion,
+    editable_arguments,
     is_redacted,
     merge_edit,
     parse_edit,
     remaining,
+    request_facts,
     visible,
 )
 from agenttool_otel.approvals.grants import acceptable
@@ -31,8 +33,6 @@ if TYPE_CHECKING:
 
     from rich.console import Console, RenderableType
 
-__all__ = ["ConsoleApprover", "edit_in_editor", "local_identity", "request_panel"]
-
 
 def local_identity() -> str:
     """Return ``user:<login name>`` of whoever runs this process."""
@@ -43,14 +43,7 @@ def local_identity() -> str:
 
 
 class ConsoleApprover:
-    """Asks whoever sits at the terminal.
-
-    Args:
-        answered_by: who that is; the login name by default.
-        roles: their roles. The terminal can't prove them: state only what everybody who can reach it has.
-        console: where to ask; the process's terminal by default.
-        stored_call: gives the sealed arguments (``ApprovalStore.stored_call``), so that redacted ones can be edited.
-    """
+    """Asks whoever sits at the terminal."""
 
     def __init__(
         self,
@@ -105,11 +98,8 @@ class ConsoleApprover:
         return ApprovalAnswer(approved=approved, answered_by=self._answered_by, roles=self._roles, **values)
 
     def _edit(self, request: ApprovalRequest, console: Console) -> dict[str, Any] | None:
-        import json
-
-        start = json.dumps(request.arguments_preview, indent=2, ensure_ascii=True)
         try:
-            text = edit_in_editor(start)
+            text = edit_in_editor(editable_arguments(request))
             if text is None:
                 console.print("Type the new arguments as JSON on one line (empty: keep asking).", style="dim")
                 text = console.input("JSON: ")
@@ -128,11 +118,7 @@ class ConsoleApprover:
 
 
 def edit_in_editor(text: str) -> str | None:
-    """Let the person edit a text in ``$VISUAL`` or ``$EDITOR``; ``None`` when neither is set or it failed.
-
-    Args:
-        text: the text to start with; kept in a file of mode 0600 while the editor runs.
-    """
+    """Let the person edit a text in ``$VISUAL`` or ``$EDITOR``; ``None`` when neither is set or it failed."""
     import shlex
 
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
@@ -160,23 +146,15 @@ def request_panel(request: ApprovalRequest) -> RenderableType:
     facts.add_column(style="bold", no_wrap=True)
     facts.add_column(overflow="fold")
     rows = [
-        ("Tool", f"{request.tool_name} ({request.tool_id})"),
-        ("For", request.actor_id or "unknown"),
-        ("Tenant", request.tenant or ""),
-        ("Session", request.session_id or ""),
-        ("Rule", request.rule_ref),
-        ("Reason", request.message),
-        ("Expires in", remaining(request, utc_now())),
         ("Request", request.request_id),
         ("Status", request.status.value),
-        ("Answered by", request.answered_by or ""),
-        ("Said", request.answer_reason or ""),
-        ("Closed because", request.closed_reason or ""),
         ("Outcome", request.outcome.value if request.outcome else ""),
+        ("Expires in", remaining(request, utc_now())),
+        *request_facts(request),
     ]
     for name, value in rows:
         if value:
-            facts.add_row(name, Text(visible(value)))
+            facts.add_row(Text(visible(name)), Text(visible(value)))
     parts: list[RenderableType] = [
         facts,
         _block("Arguments", arguments_text(request.arguments_preview), describe_arguments(request)),

@@ -1,4 +1,4 @@
-"""How a request is shown to the person who answers it: all of it, with nothing that hides (notes: security 1.3, row 9).
+"""How a request is shown to the person who answers it: all of it, with nothing that hides.
 
 An approver who sees less than what runs approves something else. So nothing is cut, every character that a terminal
 or browser would not show, or would use to reorder text, is spelt out, and length and digest stand beside.
@@ -11,21 +11,10 @@ import unicodedata
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from agenttool_otel.approvals.digests import args_digest
+from agenttool_otel.approvals.store.digests import args_digest
 from agenttool_otel.approvals.types import ApprovalRequest
 from agenttool_otel.errors import ApprovalConflict, ApprovalError
 from agenttool_otel.names import ApprovalConflictReason
-
-__all__ = [
-    "arguments_text",
-    "describe_arguments",
-    "describe_suggestion",
-    "is_redacted",
-    "merge_edit",
-    "parse_edit",
-    "remaining",
-    "visible",
-]
 
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _BLANK_LETTERS: Final = frozenset("\u115f\u1160\u2800\u3164\uffa0\u034f\u17b4\u17b5\u180b\u180c\u180d\u180f")
@@ -34,12 +23,7 @@ MAX_EDIT_CHARS: Final = 1_000_000
 
 
 def visible(text: str, *, keep: str = "") -> str:
-    """Return a text in which every invisible, control or reordering character is written as ``\\u{hex}``.
-
-    Args:
-        text: any text.
-        keep: characters to leave alone, for example a line break in a block.
-    """
+    """Return a text in which every invisible, control or reordering character is written as ``\\u{hex}``."""
     return "".join(char if char in keep or not _is_hidden(char) else f"\\u{{{ord(char):x}}}" for char in str(text))
 
 
@@ -49,6 +33,40 @@ def _is_hidden(char: str) -> bool:
     category = unicodedata.category(char)
     selector = 0xFE00 <= ord(char) <= 0xFE0F or 0xE0100 <= ord(char) <= 0xE01EF
     return category in _HIDDEN or category == "Zs" or char in _BLANK_LETTERS or selector
+
+
+def request_facts(request: ApprovalRequest) -> list[tuple[str, str]]:
+    """Return what a person needs beside the arguments, as label and text; what a request does not state is left out."""
+    facts = [
+        ("Tool", f"{request.tool_name} ({request.tool_id})"),
+        ("Description", request.tool_description),
+        ("For", request.actor_id or "unknown"),
+        ("Tenant", request.tenant),
+        ("Session", request.session_id),
+        ("Reason", request.message),
+        ("Rule", request.rule_ref),
+        *(("Rule too", rule) for rule in request.rule_refs if rule != request.rule_ref),
+        *((f"Place of {one.get('argument')}", _place_text(one)) for one in request.places),
+        ("Directory", request.cwd),
+        *(("Root", root) for root in request.roots),
+        ("Policy", request.policy_revision),
+        ("May answer", ", ".join(request.approver_roles) or "anybody who is identified"),
+        ("Answered by", request.answered_by),
+        ("Said", request.answer_reason),
+        ("Closed because", request.closed_reason),
+        ("Asks again for", request.supersedes),
+        ("Invocation", request.invocation_id),
+    ]
+    return [(label, text) for label, text in facts if text]
+
+
+def _place_text(place: dict[str, Any]) -> str:
+    return f"{place.get('access')} {place.get('place')} ({place.get('note')})"
+
+
+def editable_arguments(request: ApprovalRequest) -> str:
+    """Return the arguments for an editor, as plain ASCII JSON: a hidden character is an escape that one can edit."""
+    return json.dumps(request.arguments_preview, indent=2, ensure_ascii=True)
 
 
 def arguments_text(value: Any) -> str:
@@ -113,11 +131,7 @@ def describe_suggestion(suggestion: Any) -> str:
 
 
 def parse_edit(text: str) -> dict[str, Any]:
-    """Return edited arguments from JSON text.
-
-    Raises:
-        ApprovalConflict: it is too long, no JSON object, or has a doubled key or a number that JSON does not have.
-    """
+    """Return edited arguments from JSON text."""
     if len(text) > MAX_EDIT_CHARS:
         raise _bad("the edited arguments are too long")
 
@@ -144,16 +158,7 @@ def parse_edit(text: str) -> dict[str, Any]:
 def merge_edit(preview: dict[str, Any], edited: dict[str, Any], original: dict[str, Any]) -> dict[str, Any]:
     """Return edited arguments in which what was left as shown keeps its real value.
 
-    The person edits the redacted preview, so a field that they did not touch may hold a replacement text there.
-
-    Args:
-        preview: what was shown.
-        edited: what came back.
-        original: the real arguments.
-
-    Raises:
-        ApprovalConflict: a replacement text was moved to where its real value can't be known.
-    """
+    The person edits the redacted preview, so a field that they did not touch may hold a replacement text there."""
     placeholders: set[str] = set()
     _collect(preview, original, placeholders)
     merged = _merge(preview, edited, original, placeholders)

@@ -6,7 +6,7 @@ A suggested update that a store accepts looks like this; anything else is refuse
     {"type": "grant", "scope": "actor", "args": {"path": {"equals": "notes.txt"}, "limit": {"any": true}}}
 
 ``tool`` may be given and must then be the request's own. There is no prefix, glob or pattern on purpose: a prefix of
-a path or of a command line is how other systems' "always allow" was bypassed (notes: security 1.3, rows 1, 11, 15).
+a path or of a command line is how other systems' "always allow" was bypassed.
 """
 
 from __future__ import annotations
@@ -15,23 +15,12 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any, Final
 
-from agenttool_otel.approvals.clock import from_us
-from agenttool_otel.approvals.digests import args_digest
-from agenttool_otel.approvals.names_of_people import same_name
+from agenttool_otel.approvals.identity import is_same_identity
+from agenttool_otel.approvals.store.clock import from_us
+from agenttool_otel.approvals.store.digests import args_digest
 from agenttool_otel.approvals.types import ApprovalRequest, Grant, GrantQuery
 from agenttool_otel.errors import ApprovalConflict, ApprovalError
 from agenttool_otel.names import ApprovalConflictReason
-
-__all__ = [
-    "DEFAULT_GRANT_SECONDS",
-    "MAX_GRANT_SECONDS",
-    "SCOPES",
-    "acceptable",
-    "grant_covers",
-    "grant_from_suggestion",
-    "grant_matches",
-    "questions_of",
-]
 
 SCOPES: Final = frozenset({"session", "actor", "tenant"})
 DEFAULT_GRANT_SECONDS: Final = 3600
@@ -48,19 +37,7 @@ def grant_from_suggestion(
     now_us: int,
     granter_roles: Iterable[str] = (),
 ) -> Grant:
-    """Return the grant that accepting a suggested update makes.
-
-    Args:
-        request: the request that suggested it; it gives tool, actor, tenant and session.
-        suggestion: the suggested update.
-        granted_by: who accepts it.
-        approved_digest: digest of the arguments that were approved, for ``"args": "exact"``.
-        now_us: the store's time.
-        granter_roles: the roles of whoever accepts it.
-
-    Raises:
-        ApprovalConflict: the suggestion is malformed, or wider than the request can carry.
-    """
+    """Return the grant that accepting a suggested update makes."""
     if not isinstance(suggestion, dict) or suggestion.get("type") != "grant":
         raise _bad("it is not a grant")
     unknown = sorted(str(key) for key in suggestion.keys() - _KEYS)
@@ -100,12 +77,7 @@ def grant_from_suggestion(
 
 
 def acceptable(request: ApprovalRequest, suggestion: Any) -> bool:
-    """Tell whether accepting a suggested update would make a grant; only then should anybody be offered to.
-
-    Args:
-        request: the request that suggests it.
-        suggestion: the suggested update.
-    """
+    """Tell whether accepting a suggested update would make a grant; only then should anybody be offered to."""
     try:
         grant_from_suggestion(request, suggestion, granted_by="", approved_digest="", now_us=0)
     except ApprovalError:
@@ -114,23 +86,12 @@ def acceptable(request: ApprovalRequest, suggestion: Any) -> bool:
 
 
 def questions_of(rule_ref: str, rule_refs: Iterable[str]) -> frozenset[str]:
-    """Return the rules that had something to say about a call.
-
-    Args:
-        rule_ref: the rule that decided.
-        rule_refs: all rules.
-    """
+    """Return the rules that had something to say about a call."""
     return frozenset((rule_ref, *rule_refs)) - {""}
 
 
 def grant_covers(grant: Grant, wanted: GrantQuery, digest: str) -> bool:
-    """Tell whether a live grant answers everything that is asked about a call.
-
-    Args:
-        grant: the grant.
-        wanted: the call.
-        digest: digest of its arguments.
-    """
+    """Tell whether a live grant answers everything that is asked about a call."""
     if not wanted.rule_refs <= set(grant.rule_refs):
         return False  # somebody else asks: whoever granted has not answered that
     if wanted.approver_roles and not wanted.approver_roles & set(grant.granter_roles):
@@ -158,23 +119,14 @@ def grant_matches(
     arguments: dict[str, Any],
     digest: str,
 ) -> bool:
-    """Tell whether a live grant covers a call; whatever is not understood doesn't match.
-
-    Args:
-        grant: the grant; whether it is live is the store's business.
-        tool_id: the call's tool.
-        declaration_digest: digest of the tool's declaration as it is now.
-        actor_id: who calls.
-        tenant: the caller's tenant.
-        session_id: the call's session.
-        arguments: the permission input.
-        digest: its digest.
-    """
+    """Tell whether a live grant covers a call; whatever is not understood doesn't match."""
     if (grant.tool_id, grant.declaration_digest, grant.tenant) != (tool_id, declaration_digest, tenant):
         return False
     if grant.scope not in SCOPES or (grant.scope == "tenant" and not tenant):
         return False
-    if grant.actor_id != actor_id and (grant.scope in {"session", "actor"} or same_name(grant.granted_by, actor_id)):
+    if grant.actor_id != actor_id and (
+        grant.scope in {"session", "actor"} or is_same_identity(grant.granted_by, actor_id)
+    ):
         return False  # another's call; or a tenant's grant that would let whoever gave it approve their own calls
     if grant.scope == "session" and (not session_id or grant.session_id != session_id):
         return False

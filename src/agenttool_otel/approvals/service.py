@@ -10,10 +10,9 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from agenttool_otel.approvals.leases import LeaseKeeper
-from agenttool_otel.approvals.store import ApprovalStore
+from agenttool_otel.approvals.store.leases import LeaseKeeper
 from agenttool_otel.approvals.types import (
     ApprovalAnswer,
     ApprovalRequest,
@@ -28,19 +27,14 @@ from agenttool_otel.approvals.types import (
 from agenttool_otel.errors import AgentToolError, ApprovalError
 from agenttool_otel.names import ResultStatus
 
-__all__ = ["Approvals"]
+if TYPE_CHECKING:  # SQLAlchemy is imported when a store is opened
+    from agenttool_otel.approvals.store.store import ApprovalStore
 
 _logger = logging.getLogger("agenttool_otel.approvals")
 
 
 class Approvals:
-    """Stores questions, asks approvers, claims answers.
-
-    Args:
-        approver: who is asked in place; ``None`` leaves every ask pending.
-        open_store: makes the store, at first use.
-        configured: whether somebody chose the store; otherwise it is one in memory.
-    """
+    """Stores questions, asks approvers, claims answers."""
 
     def __init__(
         self,
@@ -68,12 +62,7 @@ class Approvals:
         return store
 
     def lasting(self) -> ApprovalStore | None:
-        """Return the store where it outlives this process, ``None`` where it is in memory.
-
-        Raises:
-            ApprovalStoreError: it can't be opened.
-            ConfigurationError: it has no usable URL or key.
-        """
+        """Return the store where it outlives this process, ``None`` where it is in memory."""
         if not self.configured:
             return None
         store = self.store
@@ -88,19 +77,7 @@ class Approvals:
     def ask(
         self, request: ApprovalRequest, arguments: dict[str, Any], context: dict[str, Any]
     ) -> ApprovalAnswer | None:
-        """Store the request and ask in place.
-
-        Args:
-            request: the question.
-            arguments: the JSON arguments that would run; stored sealed.
-            context: what a resuming process needs; stored sealed.
-
-        Returns:
-            The stored answer, or ``None`` while nobody has answered.
-
-        Raises:
-            ApprovalError: the question could not be stored, so nobody may be asked.
-        """
+        """Store the request and ask in place."""
         request = self.store.create(request, arguments, context=context)
         if not isinstance(self.approver, Approver):
             return None
@@ -114,19 +91,7 @@ class Approvals:
     async def aask(
         self, request: ApprovalRequest, arguments: dict[str, Any], context: dict[str, Any]
     ) -> ApprovalAnswer | None:
-        """The same without blocking the event loop.
-
-        Args:
-            request: the question.
-            arguments: the JSON arguments that would run.
-            context: what a resuming process needs.
-
-        Returns:
-            The stored answer, or ``None`` while nobody has answered.
-
-        Raises:
-            ApprovalError: the question could not be stored.
-        """
+        """The same without blocking the event loop."""
         if not isinstance(self.approver, AsyncApprover):
             return await asyncio.to_thread(self.ask, request, arguments, context)
         request = await self.store.acreate(request, arguments, context=context)
@@ -153,25 +118,11 @@ class Approvals:
         return answer
 
     def waiting(self, invocation_id: str) -> StoredCall:
-        """Return the stored call of a paused invocation.
-
-        Args:
-            invocation_id: the invocation.
-
-        Raises:
-            ApprovalNotFound: there is none.
-        """
+        """Return the stored call of a paused invocation."""
         return self.store.stored_call(invocation_id)
 
     def find_grant(self, wanted: GrantQuery) -> Grant | None:
-        """Return the remembered approval that answers everything that is asked about a call, if there is one.
-
-        Args:
-            wanted: the call.
-
-        Returns:
-            The grant; ``None`` also where the store fails, so that somebody is asked.
-        """
+        """Return the remembered approval that answers everything that is asked about a call, if there is one."""
         try:
             return self.store.find_grant(wanted)
         except AgentToolError as error:
@@ -179,17 +130,7 @@ class Approvals:
             return None
 
     def use_grant(self, grant: Grant, wanted: GrantQuery, *, invocation_id: str, policy_revision: str) -> bool:
-        """Record that a call runs because of a remembered approval.
-
-        Args:
-            grant: the grant.
-            wanted: the call.
-            invocation_id: its invocation.
-            policy_revision: revision of the bundle that accepted the grant.
-
-        Returns:
-            Whether it may: not if the grant was withdrawn or ran out meanwhile, nor if that can't be told or recorded.
-        """
+        """Record that a call runs because of a remembered approval."""
         try:
             self.store.use_grant(grant.grant_id, wanted, invocation_id=invocation_id, policy_revision=policy_revision)
         except AgentToolError as error:
@@ -200,18 +141,7 @@ class Approvals:
     def claim(
         self, request_id: str, binding: ClaimBinding, *, args_digest: str, revision: str, declaration_digest: str
     ) -> Claim:
-        """Take the one right to run an approved call that was decided again under the present policy.
-
-        Args:
-            request_id: the approved request.
-            binding: for whom it would run, as it is now.
-            args_digest: digest of what would run.
-            revision: the bundle revision of the second decision.
-            declaration_digest: digest of the tool as it is now.
-
-        Raises:
-            ApprovalError: it is not approved, used already, expired, or bound to something else.
-        """
+        """Take the one right to run an approved call that was decided again under the present policy."""
         claim = self.store.claim(request_id, **_bound(binding, args_digest, revision, declaration_digest))
         self.hold(claim)
         return claim
@@ -219,38 +149,22 @@ class Approvals:
     async def aclaim(
         self, request_id: str, binding: ClaimBinding, *, args_digest: str, revision: str, declaration_digest: str
     ) -> Claim:
-        """The same without blocking the event loop; a claim that commits while its task is canceled is given back.
-
-        Args:
-            request_id: the approved request.
-            binding: for whom it would run, as it is now.
-            args_digest: digest of what would run.
-            revision: the bundle revision of the second decision.
-            declaration_digest: digest of the tool as it is now.
-
-        Raises:
-            ApprovalError: as ``claim``.
-        """
+        """The same without blocking the event loop; a claim that commits while its task is canceled is given back."""
         store = await asyncio.to_thread(lambda: self.store)
         claim = await store.aclaim(request_id, **_bound(binding, args_digest, revision, declaration_digest))
         self.hold(claim)
         return claim
 
     def hold(self, claim: Claim) -> None:
-        """Renew the lease of a claim until it ends, so that a long run is not taken for a lost one elsewhere.
-
-        Args:
-            claim: the claim, just taken.
-        """
+        """Renew the lease of a claim until it ends, so that a long run is not taken for a lost one elsewhere."""
         self._leases.hold(self.store, claim)
 
-    def finish(self, claim: Claim, outcome: ResultStatus) -> None:
-        """Record how a claimed run ended; a failure to do so is logged and leaves the run's result alone.
+    def stop_renewing(self, claim: Claim) -> None:
+        """Leave the lease of a claim alone: its call waits in the store, where any process may end it."""
+        self._leases.drop(claim)
 
-        Args:
-            claim: the claim.
-            outcome: the result's status.
-        """
+    def finish(self, claim: Claim, outcome: ResultStatus) -> None:
+        """Record how a claimed run ended; a failure to do so is logged and leaves the run's result alone."""
         try:
             self.store.finish(claim, outcome)
         except (ApprovalError, ValueError) as error:
@@ -268,5 +182,6 @@ def _bound(binding: ClaimBinding, args_digest: str, revision: str, declaration_d
         "declaration_digest": declaration_digest,
         "policy_revision_seen": revision,
         "tool_id": binding.tool_id,
+        "places": binding.places,
         "decided_again": True,
     }

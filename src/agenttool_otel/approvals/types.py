@@ -1,30 +1,22 @@
-"""An approval request, the answer to it, and who can be asked (design sections 1 and 3)."""
+"""An approval request, the answer to it, what a store gives back, and who can be asked."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from datetime import datetime
+from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 
 from pydantic import Field
 
 from agenttool_otel.names import ApprovalLogKind, ApprovalStatus, ResultStatus
 from agenttool_otel.records.base import JsonObject, Record, Timestamp, utc_now
-from agenttool_otel.records.ids import new_id
+from agenttool_otel.values.ids import new_id
 
-__all__ = [
-    "ApprovalAnswer",
-    "ApprovalRequest",
-    "Approver",
-    "AskLimit",
-    "AsyncApprover",
-    "ChainReport",
-    "Claim",
-    "ClaimBinding",
-    "Grant",
-    "GrantQuery",
-    "LogEntry",
-    "StoredCall",
-]
+MAX_PENDING: Final = 10_000
+"""How many requests may wait for an answer at once where nothing else is said; in memory each takes some 4 KB."""
+
+MAX_PENDING_PER_SESSION: Final = 100
+"""How many of them may be of one session."""
 
 
 class ApprovalRequest(Record):
@@ -45,6 +37,14 @@ class ApprovalRequest(Record):
         rule_refs: every rule that had something to say; a grant answers no questions but theirs.
         message: why it asked.
         arguments_preview: the arguments, redacted, for the person who answers.
+        tool_description: what the tool says it does.
+        cwd: directory that relative paths start from, where the context states it.
+        roots: directories that the call is to stay in.
+        places: what paths, URLs and SQL of the arguments mean, ``{"argument", "access", "place", "note"}``;
+            one whose argument is redacted is left out.
+        places_digest: digest of where paths and commands of the arguments lead; empty where they have none. The call
+            runs only where they lead to the same places.
+        surroundings_digest: digest of the directory and the roots; edited arguments run only with the same.
         input_schema: the tool's JSON Schema, if edited arguments are to be checked when they are given.
         alternatives: safer calls.
         suggested_updates: grants that the answerer may accept with the approval.
@@ -76,6 +76,12 @@ class ApprovalRequest(Record):
     rule_refs: list[str] = Field(default_factory=list)
     message: str = ""
     arguments_preview: JsonObject = Field(default_factory=dict)
+    tool_description: str = ""
+    cwd: str | None = None
+    roots: list[str] = Field(default_factory=list)
+    places: list[JsonObject] = Field(default_factory=list)
+    places_digest: str = ""
+    surroundings_digest: str = ""
     input_schema: JsonObject | None = None
     alternatives: list[JsonObject] = Field(default_factory=list)
     suggested_updates: list[JsonObject] = Field(default_factory=list)
@@ -146,12 +152,14 @@ class ClaimBinding:
         actor_id: the actor.
         tenant: the actor's tenant.
         session_id: the session.
+        places: ``places_digest`` and ``surroundings_digest`` as they are now.
     """
 
     tool_id: str
     actor_id: str
     tenant: str | None
     session_id: str | None
+    places: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +183,27 @@ class Claim:
     context: dict[str, Any]
     answer: ApprovalAnswer
     args_digest: str
+
+
+class Recovered(NamedTuple):
+    """One run that was lost in a crash."""
+
+    request_id: str  # the request whose run was lost, now interrupted
+    asked_again: str  # the new pending request for the same invocation
+
+
+@dataclass(frozen=True, slots=True)
+class RequiredCall:
+    """A permitted call that waits for its result, as the store keeps it."""
+
+    invocation_id: str  # the call
+    tool_id: str  # the tool
+    declaration_digest: str  # digest of the tool's declaration as it was permitted
+    arguments: dict[str, Any] = field(repr=False)  # the JSON arguments that it was permitted with
+    context: dict[str, Any] = field(repr=False)  # what the permitting process stored beside them
+    since: datetime  # since when it waits
+    # the approval's claim, for whoever took the call; ``None`` where nobody had to approve it
+    claim: Claim | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,11 +292,12 @@ class LogEntry:
     Attributes:
         seq: 1, 2, 3 ... without a gap.
         previous: hash of the entry before; 64 zeros for the first.
-        hash: SHA-256 of the RFC 8785 form of all other fields, in hexadecimal.
+        hash: MAC over all other fields under the store's key, in hexadecimal.
         at_us: microseconds since 1970 on the store's clock.
         kind: what happened.
         request_id: the request it happened to; for a call that waits for its result, the invocation.
         data: facts; no arguments, and nothing that a person typed.
+        changed_row: table, key and new seal of the row that it changed, if it changed one.
     """
 
     seq: int
@@ -277,17 +307,19 @@ class LogEntry:
     kind: ApprovalLogKind
     request_id: str
     data: dict[str, Any] = field(default_factory=dict)
+    changed_row: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ChainReport:
-    """Result of checking the evidence log.
+    """Result of checking the evidence log and the rows.
 
     Attributes:
-        ok: whether every entry follows from the one before and the last is the recorded head.
+        ok: whether every entry follows from the one before, the last is the recorded head, and each row is as the log
+            says.
         entries: number of entries that were checked.
-        head: hash of the last entry; anchor it elsewhere to detect a rewritten log.
-        broken_at: the first ``seq`` that does not fit.
+        head: hash of the last entry; kept elsewhere, it tells an older copy of the database from the present one.
+        broken_at: the first ``seq`` that does not fit; ``None`` where it is no entry that does not.
         problem: what is wrong with it.
     """
 

@@ -7,18 +7,21 @@ interface's ``inferred`` names each safety fact that nobody stated, and policies
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+import logging
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from agenttool_otel.catalog.docstring import read_docstring
 from agenttool_otel.catalog.options import GovernOptions
 from agenttool_otel.catalog.parameters import Parameters
 from agenttool_otel.catalog.schema import SchemaCheck
-from agenttool_otel.catalog.signature import read_parameters
+from agenttool_otel.catalog.signature import read_docstring, read_parameters
 from agenttool_otel.catalog.spec import Safety, ToolSpec
-from agenttool_otel.catalog.vocabulary import check_fields, check_stated
+from agenttool_otel.catalog.vocabulary import check_fields, check_options
 from agenttool_otel.errors import ConfigurationError
-from agenttool_otel.facts.plan import plan_facts
+from agenttool_otel.facts.plan import FactPlan, plan_facts
 from agenttool_otel.names import (
     OPERATION_EXECUTE_TOOL,
     SCHEMA_VERSION,
@@ -26,6 +29,7 @@ from agenttool_otel.names import (
     Attr,
     ExecutionKind,
     GenAI,
+    Lifecycle,
     Ownership,
     RiskLevel,
     ToolKind,
@@ -40,13 +44,13 @@ from agenttool_otel.records import (
     ToolDeclaration,
     ToolInterface,
 )
-from agenttool_otel.records.canonical import digest
+from agenttool_otel.values.canonical import digest
 
-__all__ = ["declare", "declare_function"]
+_logger = logging.getLogger("agenttool_otel.catalog")
 
 _OPEN_ACCESS = {AccessKind.NETWORK, AccessKind.BROWSER, AccessKind.EXTERNAL_SEND, AccessKind.CODE_EXECUTION}
 _CLOSED_KINDS = {ToolKind.FUNCTION, ToolKind.FILE_OPERATION, ToolKind.POLICY_CHECK, ToolKind.ARTIFACT_OPERATION}
-_EXECUTION_KINDS = {
+_EXECUTION_KINDS: Mapping[str, ExecutionKind] = {
     ToolKind.SHELL_COMMAND: ExecutionKind.SHELL,
     ToolKind.CODE_EXECUTION: ExecutionKind.LOCAL_PROCESS,
     ToolKind.MCP_TOOL: ExecutionKind.MCP_SERVER,
@@ -57,10 +61,62 @@ _EXECUTION_KINDS = {
     ToolKind.PEER_AGENT_TOOL: ExecutionKind.PEER_AGENT,
     ToolKind.NATIVE_TOOL: ExecutionKind.NATIVE_APP,
 }
-_SAFETY_FACTS = ("read_only", "destructive", "open_world", "concurrency_safe")
-_STATED_FACTS = (*_SAFETY_FACTS, "risk_level", "access_kinds", "write_effects")
+_SAFETY_FACTS = (
+    "read_only",
+    "destructive",
+    "open_world",
+    "concurrency_safe",
+    "risk_level",
+    "access_kinds",
+    "write_effects",
+)
 # gen_ai.tool.type knows three words: datastore for retrieval, extension for what a provider runs, function for the rest
-_TOOL_TYPES = {ToolKind.RETRIEVAL: "datastore", ToolKind.WEB_SEARCH: "extension", ToolKind.MCP_TOOL: "extension"}
+_TOOL_TYPES: Mapping[str, str] = {
+    ToolKind.RETRIEVAL: "datastore",
+    ToolKind.WEB_SEARCH: "extension",
+    ToolKind.MCP_TOOL: "extension",
+}
+_MATCHERS = {"command_args": "shell_pattern", "path_args": "path", "url_args": "url", "sql_args": "sql"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolSource:
+    """What a callable or a framework's tool object says of itself."""
+
+    name: str
+    namespace: str
+    description: str
+    schema: Mapping[str, Any]  # JSON Schema of its arguments
+    parameters: Parameters | None = None  # ``None`` for a framework's object, which binds its own
+    output_schema: Mapping[str, Any] | None = None
+    is_async: bool = False
+    streams: bool = False
+    mappings: tuple[ExternalMapping, ...] = ()  # its ids in the framework
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolved:
+    """A tool's options and source, and what the two of them come to; every record is built from this."""
+
+    options: Mapping[str, Any]  # what was stated
+    source: ToolSource
+    tool_id: str
+    namespace: str
+    name: str
+    kind: str
+    schema: dict[str, Any]  # model-facing: without internal arguments
+    output_schema: dict[str, Any] | None
+    internal: list[str]  # arguments that no model may produce
+    access: list[str]
+    effects: list[str]
+    safety: Safety
+    risk: RiskLevel
+    ownership: str
+    inferred: list[str]  # safety facts that nobody stated
+
+    def stated(self, *names: str) -> dict[str, Any]:
+        """Return those of some options that were stated, as a record takes them."""
+        return {name: _copy(self.options[name]) for name in names if name in self.options}
 
 
 def declare_function(
@@ -71,24 +127,12 @@ def declare_function(
     is_async: bool,
     streams: bool,
 ) -> ToolSpec:
-    """Declare a Python callable.
-
-    Args:
-        function: the callable without its binding.
-        options: what the developer stated.
-        drop_first: leave out ``self`` or ``cls``.
-        is_async: a coroutine function or async generator, so that a call can be cancelled.
-        streams: a generator, so that results come in parts.
-
-    Raises:
-        ConfigurationError: a stated fact is not usable.
-    """
+    """Declare a Python callable."""
     description, parameter_docs = read_docstring(function)
     target: Any = function
     while hasattr(target, "func") and hasattr(target, "keywords"):
         target = target.func
     name = getattr(target, "__name__", None) or type(target).__name__
-    module = getattr(target, "__module__", None) or "local"
     if "description" not in options and target is not function:
         description, parameter_docs = read_docstring(target)
     parameters = read_parameters(
@@ -100,186 +144,224 @@ def declare_function(
     )
     return declare(
         options,
-        name=name,
-        namespace=module,
-        description=description or name,
-        parameters=parameters,
-        schema=parameters.schema,
-        is_async=is_async,
-        streams=streams,
-        output_schema=_output_schema(function) if options.get("output_schema") is None else None,
+        ToolSource(
+            name=name,
+            namespace=_module_name(getattr(target, "__module__", None) or "local"),
+            description=description or name,
+            parameters=parameters,
+            schema=parameters.schema,
+            is_async=is_async,
+            streams=streams,
+            output_schema=_output_schema(function) if options.get("output_schema") is None else None,
+        ),
     )
 
 
-def declare(
-    options: GovernOptions,
-    *,
-    name: str,
-    namespace: str,
-    description: str,
-    parameters: Parameters | None,
-    schema: Mapping[str, Any],
-    is_async: bool,
-    streams: bool,
-    output_schema: Mapping[str, Any] | None = None,
-    mappings: tuple[ExternalMapping, ...] = (),
-) -> ToolSpec:
-    """Declare a tool from what is known of it; the stated options win over every derived value.
+def _module_name(name: str) -> str:
+    """Return the name that a module has when it is imported, also where it is the program that was started."""
+    if name not in ("__main__", "__mp_main__"):
+        return name
+    module = sys.modules.get(name)
+    spec, file = getattr(module, "__spec__", None), getattr(module, "__file__", None)
+    if spec is not None:  # python -m
+        return str(spec.name)
+    if not isinstance(file, str):
+        return name  # a console, or python -c: nobody can import it
+    path = Path(file).resolve()
+    parts = [path.stem]
+    for folder in path.parents:
+        if not (folder / "__init__.py").is_file():
+            break
+        parts.insert(0, folder.name)
+    return ".".join(parts)
 
-    Args:
-        options: what the developer stated.
-        name: derived name.
-        namespace: derived namespace.
-        description: derived description.
-        parameters: its parameters, when this package binds them.
-        schema: derived model-facing schema.
-        is_async: whether a running call can be cancelled.
-        streams: whether results come in parts.
-        output_schema: derived schema of structured output.
-        mappings: native ids known from the framework.
 
-    Raises:
-        ConfigurationError: a stated fact is not usable.
-    """
+def declare(options: GovernOptions, source: ToolSource) -> ToolSpec:
+    """Declare a tool from what is known of it; the stated options win over every derived value."""
     try:
-        check_stated(options)
-        return _declare(
-            options, name, namespace, description, parameters, schema, is_async, streams, output_schema, mappings
-        )
+        check_options(options)
+        return _spec(_resolve(options, source))
     except ValueError as error:
         if isinstance(error, ConfigurationError):
             raise
-        raise ConfigurationError(f"tool {name!r} can't be declared: {error}") from error
+        raise ConfigurationError(f"tool {source.name!r} can't be declared: {error}") from error
 
 
-def _declare(
-    options: GovernOptions,
-    name: str,
-    namespace: str,
-    description: str,
-    parameters: Parameters | None,
-    schema: Mapping[str, Any],
-    is_async: bool,
-    streams: bool,
-    output_schema: Mapping[str, Any] | None,
-    mappings: tuple[ExternalMapping, ...],
-) -> ToolSpec:
-    name = options.get("name", name)
-    namespace = options.get("namespace", namespace)
-    tool_id = options.get("tool_id", f"{namespace}.{name}")
+def _resolve(stated: GovernOptions, source: ToolSource) -> Resolved:
+    options: dict[str, Any] = {name: value for name, value in stated.items() if value is not None}
+    name = options.get("name", source.name)
+    namespace = options.get("namespace", source.namespace)
     kind = str(options.get("tool_kind", ToolKind.FUNCTION))
-    model_schema = dict(options.get("model_input_schema", schema))
-    internal = sorted({*options.get("internal_only_fields", ()), *(parameters.internal if parameters else ())})
-    check_fields(options, model_schema, internal)
-    model_schema = _without(model_schema, internal)
-    out_schema = options.get("output_schema", output_schema)
-    access = [str(kind_) for kind_ in options.get("access_kinds", ())]
+    schema = dict(options.get("model_input_schema", source.schema))
+    hidden = source.parameters.internal if source.parameters is not None else ()
+    internal = sorted({*options.get("internal_only_fields", ()), *hidden})
+    check_fields(options, schema, internal)
+    output_schema = options.get("output_schema", source.output_schema)
+    access = [str(word) for word in options.get("access_kinds", ())]
     safety = _safety(options, kind, access)
-    inferred = [fact for fact in _STATED_FACTS if fact not in options]
-    risk = RiskLevel(options.get("risk_level", RiskLevel.LOW if safety.read_only is True else RiskLevel.MEDIUM))
-    effects = [str(effect) for effect in options.get("write_effects", ())]
+    effects = [str(word) for word in options.get("write_effects", ())]
     if not effects and safety.read_only is True:
         effects = [WriteEffect.NONE.value]
-    ownership = str(Ownership(options.get("ownership", Ownership.MANAGED)))
-
-    declaration = ToolDeclaration(
-        tool_id=tool_id,
+    return Resolved(
+        options=options,
+        source=source,
+        tool_id=options.get("tool_id", f"{namespace}.{name}"),
         namespace=namespace,
         name=name,
-        aliases=list(options.get("aliases", ())),
-        search_hint=options.get("search_hint"),
-        title=options.get("title"),
-        description=options.get("description", description),
-        lifecycle=options.get("lifecycle", "available"),
-        tool_kind=kind,
-        capability_refs=list(options.get("capability_refs", ())),
+        kind=kind,
+        schema=_without(schema, internal),
+        output_schema=dict(output_schema) if output_schema else None,
+        internal=internal,
+        access=access,
+        effects=effects,
+        safety=safety,
+        risk=RiskLevel(options.get("risk_level", RiskLevel.LOW if safety.read_only is True else RiskLevel.MEDIUM)),
+        ownership=str(Ownership(options.get("ownership", Ownership.MANAGED))),
+        inferred=[fact for fact in _SAFETY_FACTS if fact not in options],
+    )
+
+
+def _spec(o: Resolved) -> ToolSpec:
+    declaration, interface, permission = _declaration(o), _interface(o), _permission(o)
+    plan = _facts(o)
+    _warn_of_unread(o, plan)
+    tool_type = _TOOL_TYPES.get(o.kind, "function")
+    return ToolSpec(
+        declaration=declaration,
+        interface=interface,
+        execution=_execution(o),
+        permission=permission,
+        parameters=o.source.parameters,
+        check=SchemaCheck(o.schema),
+        output_check=SchemaCheck(o.output_schema) if o.output_schema else None,
+        facts=plan,
+        safety=o.safety,
+        validate=o.options.get("validate"),
+        sensitive=tuple(declaration.input_contract.sensitive_fields),
+        redact_result=tuple(declaration.output_contract.redaction_rules),
+        max_inline_chars=o.options.get("max_inline_chars"),
+        persistence=o.options.get("persistence"),
+        ownership=o.ownership,
+        digest=digest([record.to_json_object() for record in (declaration, interface, permission)]),
+        span_name=f"{OPERATION_EXECUTE_TOOL} {o.name}",
+        start_attributes={
+            GenAI.OPERATION_NAME: OPERATION_EXECUTE_TOOL,
+            GenAI.TOOL_NAME: o.name,
+            GenAI.TOOL_TYPE: tool_type,
+            Attr.SCHEMA_VERSION: SCHEMA_VERSION,
+            Attr.TOOL_ID: o.tool_id,
+            Attr.TOOL_NAMESPACE: o.namespace,
+            Attr.TOOL_KIND: o.kind,
+            Attr.TOOL_RISK_LEVEL: o.risk.value,
+        },
+        metric_attributes={GenAI.TOOL_NAME: o.name, GenAI.TOOL_TYPE: tool_type},
+        policy_tool=_policy_tool(o),
+        policy_profile=_policy_profile(permission),
+    )
+
+
+def _declaration(o: Resolved) -> ToolDeclaration:
+    defaults = o.source.parameters.defaults if o.source.parameters is not None else None
+    return ToolDeclaration(
+        tool_id=o.tool_id,
+        namespace=o.namespace,
+        name=o.name,
+        description=o.options.get("description", o.source.description),
+        tool_kind=o.kind,
         input_contract=InputContract(
-            model_input_schema=model_schema,
-            strict=options.get("strict", True),
-            defaults=parameters.defaults if parameters and parameters.defaults else None,
-            examples=[dict(example) for example in options["examples"]] if "examples" in options else None,
-            sensitive_fields=list(options.get("sensitive_fields", ())),
-            internal_only_fields=internal,
-            mutation_policy=options.get("mutation_policy", "allow"),
+            model_input_schema=o.schema,
+            defaults=defaults or None,
+            internal_only_fields=o.internal,
+            **o.stated("strict", "examples", "sensitive_fields", "mutation_policy"),
         ),
         output_contract=OutputContract(
-            structured_schema=dict(out_schema) if out_schema else None,
-            content_types=list(options.get("content_types", ())),
-            max_inline_chars=options.get("max_inline_chars"),
-            persistence_policy_ref=options.get("persistence"),
-            redaction_rules=list(options.get("redaction_rules", ())),
+            structured_schema=o.output_schema,
+            persistence_policy_ref=o.options.get("persistence"),
+            **o.stated("content_types", "max_inline_chars", "redaction_rules"),
         ),
-        interface_ref=f"tool_interface:{tool_id}",
-        execution_profile_ref=f"execution_profile:{tool_id}",
-        permission_profile_ref=f"permission_profile:{tool_id}",
-        external_mappings=[*mappings, *(ExternalMapping(**m) for m in options.get("external_mappings", ()))],
-        annotations=dict(options.get("annotations", {})),
+        interface_ref=f"tool_interface:{o.tool_id}",
+        execution_profile_ref=f"execution_profile:{o.tool_id}",
+        permission_profile_ref=f"permission_profile:{o.tool_id}",
+        external_mappings=[
+            *o.source.mappings,
+            *(ExternalMapping(**mapping) for mapping in o.options.get("external_mappings", ())),
+        ],
+        **o.stated("aliases", "search_hint", "title", "lifecycle", "capability_refs", "annotations"),
     )
-    interface = ToolInterface(
-        interface_id=f"tool_interface:{tool_id}",
-        tool_id=tool_id,
-        name=name,
-        aliases=declaration.aliases,
-        search_hint=declaration.search_hint,
-        model_input_schema=model_schema,
-        output_schema=declaration.output_contract.structured_schema,
-        strict=declaration.input_contract.strict,
-        is_read_only=_shown(safety.read_only),
-        is_concurrency_safe=_shown(safety.concurrency_safe),
-        is_destructive=_shown(safety.destructive),
-        is_open_world=_shown(safety.open_world),
-        requires_user_interaction=options.get("requires_user_interaction", False),
-        classifier_input=", ".join(f"input.{name_}" for name_ in options.get("command_args", ())),
-        permission_matcher=_matcher(options),
-        interrupt_behavior=options.get("interrupt_behavior", "block"),
-        execution_profile_ref=declaration.execution_profile_ref,
-        permission_profile_ref=declaration.permission_profile_ref,
-        max_inline_chars=options.get("max_inline_chars"),
-        inferred=inferred,
+
+
+def _interface(o: Resolved) -> ToolInterface:
+    return ToolInterface(
+        interface_id=f"tool_interface:{o.tool_id}",
+        tool_id=o.tool_id,
+        name=o.name,
+        model_input_schema=o.schema,
+        output_schema=o.output_schema,
+        is_read_only=_shown(o.safety.read_only),
+        is_concurrency_safe=_shown(o.safety.concurrency_safe),
+        is_destructive=_shown(o.safety.destructive),
+        is_open_world=_shown(o.safety.open_world),
+        classifier_input=", ".join(f"input.{name}" for name in o.options.get("command_args", ())),
+        permission_matcher=next((word for option, word in _MATCHERS.items() if o.options.get(option)), None),
+        execution_profile_ref=f"execution_profile:{o.tool_id}",
+        permission_profile_ref=f"permission_profile:{o.tool_id}",
+        inferred=o.inferred,
+        **o.stated(
+            "aliases", "search_hint", "strict", "requires_user_interaction", "interrupt_behavior", "max_inline_chars"
+        ),
     )
-    execution = ExecutionProfile(
-        execution_profile_id=f"execution_profile:{tool_id}",
-        execution_kind=str(options.get("execution_kind", _EXECUTION_KINDS.get(kind, ExecutionKind.EMBEDDED_RUNTIME))),  # type: ignore[call-overload]
-        supports_progress=options.get("supports_progress", False),
-        supports_cancel=options.get("supports_cancel", is_async),
+
+
+def _execution(o: Resolved) -> ExecutionProfile:
+    derived = _EXECUTION_KINDS.get(o.kind, ExecutionKind.EMBEDDED_RUNTIME)
+    return ExecutionProfile(
+        execution_profile_id=f"execution_profile:{o.tool_id}",
+        execution_kind=str(o.options.get("execution_kind", derived)),
+        supports_cancel=o.options.get("supports_cancel", o.source.is_async),
         supports_resume=True,
-        supports_retries="retry" in options,
-        supports_partial_results=streams,
-        sandboxed="sandbox_profile" in options,
-        sandbox_profile=options.get("sandbox_profile"),
-        timeout_ms=options.get("timeout_ms"),
-        retry=dict(options["retry"]) if "retry" in options else None,
-        resource_locks=list(options.get("resource_locks", ())),
+        supports_retries="retry" in o.options,
+        supports_partial_results=o.source.streams,
+        sandboxed="sandbox_profile" in o.options,
+        **o.stated("supports_progress", "sandbox_profile", "timeout_ms", "retry", "resource_locks"),
     )
-    permission = PermissionProfile(
-        permission_profile_id=f"permission_profile:{tool_id}",
-        risk_level=risk,
-        access_kinds=access,
-        write_effects=effects,
-        network_scope=options.get("network_scope"),
-        tenant_scope=options.get("tenant_scope"),
-        credential_refs=list(options.get("credential_refs", ())),
-        sandbox_profile=options.get("sandbox_profile"),
-        approval_required=options.get("approval_required", False),
-        approval_reason=options.get("approval_reason"),
-        prompt_avoidable=options.get("prompt_avoidable", False),
-        rule_matching_fields=list(options.get("rule_matching_fields", ())),
-        data_sensitivity=options.get("data_sensitivity"),
-        retention_hint=options.get("retention_hint"),
-        redaction_required=options.get("redaction_required", False),
-    )
-    plan = plan_facts(
-        schema=model_schema,
-        path_args=tuple(options.get("path_args", ())),
-        url_args=tuple(options.get("url_args", ())),
-        command_args=tuple(options.get("command_args", ())),
-        sql_args=tuple(options.get("sql_args", ())),
-        write_effects=tuple(effects),
-        access_kinds=tuple(access),
-        read_only=safety.read_only is True,
-        tool_kind=kind,
-    )
-    policy_profile = permission.model_dump(
+
+
+def _permission(o: Resolved) -> PermissionProfile:
+    return PermissionProfile(
+        permission_profile_id=f"permission_profile:{o.tool_id}",
+        risk_level=o.risk,
+        access_kinds=o.access,
+        write_effects=o.effects,
+        **o.stated(
+            "network_scope", "tenant_scope", "credential_refs", "sandbox_profile", "approval_required",
+            "approval_reason", "prompt_avoidable", "rule_matching_fields", "data_sensitivity", "retention_hint",
+            "redaction_required",
+        ),
+    )  # fmt: skip
+
+
+def _policy_tool(o: Resolved) -> dict[str, Any]:
+    safety = o.safety
+    return {
+        "id": o.tool_id,
+        "namespace": o.namespace,
+        "name": o.name,
+        "aliases": list(o.options.get("aliases", ())),
+        "kind": o.kind,
+        "lifecycle": str(o.options.get("lifecycle", Lifecycle.AVAILABLE)),
+        "ownership": o.ownership,
+        "read_only": safety.read_only is True and safety.destructive is False,
+        "destructive": safety.destructive is not False,
+        "open_world": safety.open_world is not False,
+        "concurrency_safe": safety.concurrency_safe is True,
+        "requires_user_interaction": o.options.get("requires_user_interaction", False),
+        "inferred": o.inferred,
+        "capability_refs": list(o.options.get("capability_refs", ())),
+    }
+
+
+def _policy_profile(permission: PermissionProfile) -> dict[str, Any]:
+    return permission.model_dump(
         mode="json",
         include={
             "risk_level", "access_kinds", "write_effects", "network_scope", "tenant_scope", "credential_refs",
@@ -287,54 +369,31 @@ def _declare(
             "redaction_required",
         },
     )  # fmt: skip
-    policy_tool = {
-        "id": tool_id,
-        "namespace": namespace,
-        "name": name,
-        "aliases": declaration.aliases,
-        "kind": kind,
-        "lifecycle": declaration.lifecycle.value,
-        "ownership": ownership,
-        "read_only": safety.read_only is True and safety.destructive is False,
-        "destructive": safety.destructive is not False,
-        "open_world": safety.open_world is not False,
-        "concurrency_safe": safety.concurrency_safe is True,
-        "requires_user_interaction": interface.requires_user_interaction,
-        "inferred": inferred,
-        "capability_refs": declaration.capability_refs,
-    }
-    return ToolSpec(
-        declaration=declaration,
-        interface=interface,
-        execution=execution,
-        permission=permission,
-        parameters=parameters,
-        check=SchemaCheck(model_schema),
-        output_check=SchemaCheck(out_schema) if out_schema else None,
-        facts=plan,
-        safety=safety,
-        validate=options.get("validate"),
-        sensitive=tuple(declaration.input_contract.sensitive_fields),
-        redact_result=tuple(declaration.output_contract.redaction_rules),
-        max_inline_chars=options.get("max_inline_chars"),
-        persistence=options.get("persistence"),
-        ownership=ownership,
-        digest=digest([record.to_json_object() for record in (declaration, interface, permission)]),
-        span_name=f"{OPERATION_EXECUTE_TOOL} {name}",
-        start_attributes={
-            GenAI.OPERATION_NAME: OPERATION_EXECUTE_TOOL,
-            GenAI.TOOL_NAME: name,
-            GenAI.TOOL_TYPE: _TOOL_TYPES.get(kind, "function"),  # type: ignore[call-overload]
-            Attr.SCHEMA_VERSION: SCHEMA_VERSION,
-            Attr.TOOL_ID: tool_id,
-            Attr.TOOL_NAMESPACE: namespace,
-            Attr.TOOL_KIND: kind,
-            Attr.TOOL_RISK_LEVEL: risk.value,
-        },
-        metric_attributes={GenAI.TOOL_NAME: name, GenAI.TOOL_TYPE: _TOOL_TYPES.get(kind, "function")},  # type: ignore[call-overload]
-        policy_tool=policy_tool,
-        policy_profile=policy_profile,
+
+
+def _facts(o: Resolved) -> FactPlan | None:
+    names = {option: tuple(o.options.get(option, ())) for option in _MATCHERS}
+    return plan_facts(
+        schema=o.schema,
+        write_effects=tuple(o.effects),
+        access_kinds=tuple(o.access),
+        read_only=o.safety.read_only is True,
+        tool_kind=o.kind,
+        inert_args=tuple(o.options.get("inert_args", ())),
+        **names,
     )
+
+
+def _warn_of_unread(o: Resolved, plan: FactPlan | None) -> None:
+    """Say at decoration which arguments keep the tool's commands from being proven to only read."""
+    names = plan.unread_arguments() if plan is not None and o.safety.read_only == "classifier:command_read_only" else []
+    if names:
+        _logger.warning(
+            "%s: nothing tells what the texts of %s do to the command, so a call that gives one is not proven to only"
+            " read: name each in command_args, path_args, url_args, sql_args or inert_args",
+            o.tool_id,
+            ", ".join(names),
+        )
 
 
 def _without(schema: dict[str, Any], internal: list[str]) -> dict[str, Any]:
@@ -348,13 +407,14 @@ def _without(schema: dict[str, Any], internal: list[str]) -> dict[str, Any]:
     return kept
 
 
-def _safety(options: GovernOptions, kind: str, access: list[str]) -> Safety:
-    read_only = options.get("read_only", False)
-    destructive = options.get("destructive", False)
+def _safety(options: Mapping[str, Any], kind: str, access: list[str]) -> Safety:
     closed = kind in _CLOSED_KINDS and bool(access) and not _OPEN_ACCESS.intersection(access)
-    open_world = options.get("open_world", not closed)
-    concurrency_safe = options.get("concurrency_safe", False)
-    facts = (read_only, destructive, open_world, concurrency_safe)
+    facts = (
+        options.get("read_only", False),
+        options.get("destructive", False),
+        options.get("open_world", not closed),
+        options.get("concurrency_safe", False),
+    )
     return Safety(*facts, static=all(isinstance(fact, bool) for fact in facts))
 
 
@@ -362,16 +422,12 @@ def _shown(fact: Any) -> bool | str:
     return fact if isinstance(fact, (bool, str)) else f"classifier:{getattr(fact, '__name__', 'function')}"
 
 
-def _matcher(options: GovernOptions) -> str | None:
-    for key, matcher in (
-        ("command_args", "shell_pattern"),
-        ("path_args", "path"),
-        ("url_args", "url"),
-        ("sql_args", "sql"),
-    ):
-        if options.get(key):
-            return matcher
-    return None
+def _copy(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_copy(entry) for entry in value]
+    return value
 
 
 def _output_schema(function: Callable[..., Any]) -> dict[str, Any] | None:

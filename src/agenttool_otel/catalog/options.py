@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
-__all__ = ["Classifier", "GovernOptions", "RetryOptions"]
-
 Classifier = bool | str | Callable[[Mapping[str, Any]], bool]
 """A safety fact that may depend on the input: ``True``/``False``, the name of a classifier that the standard's examples
 use (``classifier:command_read_only``, ``classifier:command_destructive``, ``same_as:is_read_only``), or a function of
@@ -75,6 +73,8 @@ class GovernOptions(TypedDict, total=False):
         url_args: arguments that are URLs.
         command_args: arguments that are shell commands.
         sql_args: arguments that are SQL.
+        inert_args: arguments whose texts change nothing about what a command does, such as a label; a classifier says
+            that a call only reads only where every text is a command, path, URL or SQL, or is named here.
         sensitive_fields: arguments whose values are never shown (names or JSON pointers).
         internal_only_fields: arguments that a model must never produce.
         redaction_rules: JSON pointers in the result that are redacted before anyone sees them.
@@ -133,6 +133,7 @@ class GovernOptions(TypedDict, total=False):
     url_args: Sequence[str]
     command_args: Sequence[str]
     sql_args: Sequence[str]
+    inert_args: Sequence[str]
     sensitive_fields: Sequence[str]
     internal_only_fields: Sequence[str]
     redaction_rules: Sequence[str]

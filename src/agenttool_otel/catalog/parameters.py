@@ -14,9 +14,8 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 
-from agenttool_otel.records.values import NotCopyable, snapshot
-
-__all__ = ["EMPTY", "Argument", "Parameters"]
+from agenttool_otel.values.copying import NotCopyable
+from agenttool_otel.values.snapshot import snapshot
 
 EMPTY: Final[Any] = inspect.Parameter.empty
 """Stands for a default that there is not."""
@@ -39,47 +38,29 @@ def _can_change(default: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One parameter.
+    """One parameter."""
 
-    Attributes:
-        name: its name.
-        kind: its ``inspect`` kind.
-        default: its default, or ``inspect.Parameter.empty``.
-        internal: no model may produce it: injected, private, or of a type that JSON Schema can't describe.
-        adapter: pydantic's reader of its type; ``None`` where JSON data needs no conversion.
-    """
-
-    name: str
-    kind: Any
-    default: Any
-    internal: bool
-    adapter: TypeAdapter[Any] | None
+    name: str  # its name
+    kind: Any  # its ``inspect`` kind
+    default: Any  # its default, or ``inspect.Parameter.empty``
+    internal: bool  # no model may produce it: injected, private, or of a type that JSON Schema can't describe
+    adapter: TypeAdapter[Any] | None  # pydantic's reader of its type; ``None`` where JSON data needs no conversion
 
 
 @dataclass(slots=True)
 class Parameters:
-    """All parameters of one callable.
+    """All parameters of one callable."""
 
-    Attributes:
-        arguments: the parameters by name, in order.
-        schema: model-facing JSON Schema.
-        signature: the signature without ``self``.
-        internal: names that are not model-facing.
-        defaults: JSON-able defaults of model-facing parameters.
-        receiver: whether the callable's first parameter, ``self`` or ``cls``, was left out: without its instance it
-            must not be called, because each argument would come to stand for the one before it.
-        function: the callable, whose defaults may be changed after they were read.
-        rest: name of the ``**kwargs`` parameter, or ``None``.
-    """
-
-    arguments: dict[str, Argument]
-    schema: dict[str, Any]
-    signature: inspect.Signature
-    internal: frozenset[str]
-    defaults: dict[str, Any]
+    arguments: dict[str, Argument]  # the parameters by name, in order
+    schema: dict[str, Any]  # model-facing JSON Schema
+    signature: inspect.Signature  # the signature without ``self``
+    internal: frozenset[str]  # names that are not model-facing
+    defaults: dict[str, Any]  # JSON-able defaults of model-facing parameters
+    # whether the callable's first parameter, ``self`` or ``cls``, was left out: without its instance it must
+    # not be called, because each argument would come to stand for the one before it
     receiver: bool = False
-    function: Any = field(default=None, repr=False)
-    rest: str | None = field(default=None, init=False)
+    function: Any = field(default=None, repr=False)  # the callable, whose defaults may be changed after they were read
+    rest: str | None = field(default=None, init=False)  # name of the ``**kwargs`` parameter, or ``None``
     _positional: tuple[str, ...] = field(default=(), init=False, repr=False)
     _required: frozenset[str] = field(default=frozenset(), init=False, repr=False)
     _keywords: frozenset[str] = field(default=frozenset(), init=False, repr=False)
@@ -110,15 +91,7 @@ class Parameters:
             self._keyword_defaults = dict(self.function.__kwdefaults__ or {})
 
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the given arguments by name; defaults are not filled in.
-
-        Args:
-            args: positional arguments, without ``self``.
-            kwargs: keyword arguments.
-
-        Raises:
-            TypeError: they don't fit, in the words that Python itself would use.
-        """
+        """Return the given arguments by name; defaults are not filled in."""
         if self._simple and len(args) <= len(self._positional):
             bound = dict(zip(self._positional, args, strict=False))
             if kwargs:
@@ -132,14 +105,7 @@ class Parameters:
     def fill(self, bound: dict[str, Any]) -> list[str]:
         """Add the defaults that may have changed since they were read, so that what is shown of them is what runs.
 
-        A default that can't change is left to the callable, which fills in the very object that was read.
-
-        Args:
-            bound: arguments by name; changed in place. What was added is to be copied like what was given.
-
-        Returns:
-            The names that were added.
-        """
+        A default that can't change is left to the callable, which fills in the very object that was read."""
         defaults = self._shown if self._replaced() else self._changeable
         if not defaults:
             return []
@@ -164,14 +130,7 @@ class Parameters:
         """Turn arguments by name back into what a call takes; the inverse of ``bind``.
 
         What can only be given by position moves up when something before it is left out. So what was left out is then
-        filled with its default, which is what was decided.
-
-        Args:
-            bound: arguments by name.
-
-        Raises:
-            TypeError: an argument without a default is missing before one that can only be given by position.
-        """
+        filled with its default, which is what was decided."""
         args: list[Any] = []
         kwargs: dict[str, Any] = {}
         skipped: list[Argument] = []
@@ -214,11 +173,7 @@ class Parameters:
         skipped.clear()
 
     def spread(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Put a model's argument object into the form of ``bind``: unknown keys go to ``**kwargs`` where there is one.
-
-        Args:
-            arguments: JSON arguments by name, already validated.
-        """
+        """Bring a model's argument object to the form of ``bind``: unknown keys go to ``**kwargs`` if there is one."""
         rest = self.rest
         bound = {name: value for name, value in arguments.items() if name in self.arguments and name != rest}
         if rest is not None:
@@ -229,15 +184,7 @@ class Parameters:
         return bound
 
     def flatten(self, bound: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the model-facing arguments of a bound call: no internal ones, ``**kwargs`` laid open.
-
-        Args:
-            bound: arguments by name.
-
-        Raises:
-            ValueError: a keyword of ``**kwargs`` has the name of a parameter that is given by position, so that one
-                name would stand for two arguments and one of them would be hidden.
-        """
+        """Return the model-facing arguments of a bound call: no internal ones, ``**kwargs`` laid open."""
         if self._simple and not self.internal:
             return dict(bound)
         flat: dict[str, Any] = {}
@@ -252,27 +199,14 @@ class Parameters:
         return flat
 
     def coerce(self, name: str, value: Any) -> Any:
-        """Turn one JSON value into what the parameter's annotation asks for.
-
-        Args:
-            name: parameter name.
-            value: JSON value.
-
-        Raises:
-            ValueError: pydantic refuses it.
-        """
+        """Turn one JSON value into what the parameter's annotation asks for."""
         argument = self.arguments.get(name)
         if argument is None or argument.adapter is None:
             return value
         return argument.adapter.validate_python(value)
 
     def accepts(self, name: str, value: Any) -> bool:
-        """Tell whether a Python value fits the annotation as it is, without conversion.
-
-        Args:
-            name: parameter name.
-            value: the value a Python caller gave.
-        """
+        """Tell whether a Python value fits the annotation as it is, without conversion."""
         argument = self.arguments.get(name)
         if argument is None:
             return False

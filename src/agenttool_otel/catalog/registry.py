@@ -9,8 +9,6 @@ from typing import Generic, Protocol, TypeVar
 
 from agenttool_otel.catalog.spec import ToolSpec
 
-__all__ = ["HasSpec", "Registry"]
-
 
 class HasSpec(Protocol):
     """Whatever can be registered."""
@@ -36,11 +34,7 @@ class Registry(Generic[T]):
         self._lock = threading.Lock()
 
     def add(self, tool: T) -> None:
-        """Register a tool under its id, name, qualified name and aliases.
-
-        Args:
-            tool: the tool.
-        """
+        """Register a tool under its id, name, qualified name and aliases."""
         declaration = tool.spec.declaration
         with self._lock:
             self._tools[declaration.tool_id] = tool
@@ -48,11 +42,7 @@ class Registry(Generic[T]):
                 self._names[name] = declaration.tool_id
 
     def resolve(self, name: str) -> T | None:
-        """Return the tool of that id, name or alias, or ``None``.
-
-        Args:
-            name: what a model or caller asked for.
-        """
+        """Return the tool of that id, name or alias, or ``None``."""
         with self._lock:
             return self._tools.get(name) or self._tools.get(self._names.get(name, ""))
 

@@ -1,4 +1,4 @@
-"""Reads a callable's parameters once, at decoration: kinds, defaults, pydantic readers and the model-facing schema."""
+"""Reads a callable once, at decoration: its docstring, its parameters, and the model-facing schema of these."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from pydantic import ConfigDict, Field, PydanticSchemaGenerationError, PydanticU
 from pydantic.errors import PydanticInvalidForJsonSchema
 
 from agenttool_otel.catalog.parameters import EMPTY, Argument, Parameters
-
-__all__ = ["read_parameters"]
 
 # ``*_`` and ``**_`` take whatever a caller adds: nobody injects through them, so they are shown like any argument.
 _VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -36,6 +34,22 @@ _INJECTED = frozenset(
 )
 
 
+def read_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
+    """Return the description and the parameter descriptions of a callable."""
+    text = inspect.getdoc(function) or ""
+    if not text:
+        return "", {}
+    import docstring_parser
+
+    try:
+        parsed = docstring_parser.parse(text)
+    except docstring_parser.ParseError:
+        return text, {}
+    parameters = {param.arg_name: param.description or "" for param in parsed.params}
+    body = "\n\n".join(part for part in (parsed.short_description, parsed.long_description) if part)
+    return body or text, {name: value for name, value in parameters.items() if value}
+
+
 def read_parameters(
     function: Callable[..., Any],
     *,
@@ -44,15 +58,7 @@ def read_parameters(
     descriptions: Mapping[str, str] | None = None,
     strict: bool = True,
 ) -> Parameters:
-    """Read a callable's parameters once, at decoration.
-
-    Args:
-        function: the callable.
-        drop_first: leave out ``self`` or ``cls``.
-        internal_only: names that no model may produce.
-        descriptions: parameter descriptions by name.
-        strict: refuse arguments outside the schema.
-    """
+    """Read a callable's parameters once, at decoration."""
     signature = inspect.signature(function)
     parameters = list(signature.parameters.values())
     if drop_first and parameters:

@@ -3,111 +3,74 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from agenttool_otel.catalog.options import Classifier
 from agenttool_otel.catalog.parameters import Parameters
 from agenttool_otel.catalog.schema import SchemaCheck
 from agenttool_otel.records import ExecutionProfile, PermissionProfile, ToolDeclaration, ToolInterface
-from agenttool_otel.records.values import snapshot
+from agenttool_otel.values.snapshot import snapshot
 
 if TYPE_CHECKING:
     from agenttool_otel.facts.plan import FactPlan
 
-__all__ = ["Safety", "ToolSpec"]
-
 
 @dataclass(frozen=True, slots=True)
 class Safety:
-    """The safety facts of a tool, some of which may depend on the input.
+    """The safety facts of a tool, some of which may depend on the input."""
 
-    Attributes:
-        read_only: see GovernOptions, as all.
-        destructive: destroys something.
-        open_world: touches what nobody here controls.
-        concurrency_safe: may run beside others.
-        static: whether none of them depends on the input.
-    """
-
-    read_only: Classifier
-    destructive: Classifier
-    open_world: Classifier
-    concurrency_safe: Classifier
-    static: bool
+    read_only: Classifier  # see GovernOptions, as all
+    destructive: Classifier  # destroys something
+    open_world: Classifier  # touches what nobody here controls
+    concurrency_safe: Classifier  # may run beside others
+    static: bool  # whether none of them depends on the input
 
 
 @dataclass(slots=True)
 class ToolSpec:
-    """Everything about one tool that does not change from call to call.
+    """Everything about one tool that does not change from call to call."""
 
-    Attributes:
-        declaration: the tool_declaration.
-        interface: the tool_interface.
-        execution: the execution profile.
-        permission: the permission profile.
-        parameters: the callable's parameters; ``None`` for a framework object that binds its own.
-        check: compiled model-facing schema.
-        output_check: compiled output schema, if there is one.
-        facts: how arguments become facts; ``None`` when the tool has no such arguments.
-        safety: safety facts.
-        validate: the developer's value check.
-        sensitive: JSON pointers or names that are never shown.
-        redact_result: JSON pointers in the result that are always redacted.
-        max_inline_chars: limit of the contract.
-        persistence: strategy of the contract.
-        ownership: managed, mcp or custom.
-        digest: digest of declaration, interface and profile; an approval is bound to it.
-        span_name: name of the span.
-        start_attributes: span attributes known before any call.
-        metric_attributes: metric labels known before any call.
-        policy_tool: ``input.tool`` for a tool with static safety facts; never changed.
-        policy_profile: ``input.permission_profile``; never changed.
-        exempt: reads persisted results itself, so that its own are never persisted (circular guard).
-        unknown: stands for a name that no tool has.
-    """
+    declaration: ToolDeclaration  # the tool_declaration
+    interface: ToolInterface  # the tool_interface
+    execution: ExecutionProfile  # the execution profile
+    permission: PermissionProfile  # the permission profile
+    parameters: Parameters | None  # the callable's parameters; ``None`` for a framework object that binds its own
+    check: SchemaCheck  # compiled model-facing schema
+    output_check: SchemaCheck | None  # compiled output schema, if there is one
+    facts: FactPlan | None  # how arguments become facts; ``None`` when the tool has no such arguments
+    safety: Safety  # safety facts
+    validate: Callable[[Mapping[str, Any]], None] | None  # the developer's value check
+    sensitive: tuple[str, ...]  # JSON pointers or names that are never shown
+    redact_result: tuple[str, ...]  # JSON pointers in the result that are always redacted
+    max_inline_chars: int | None  # limit of the contract
+    persistence: str | None  # strategy of the contract
+    ownership: str  # managed, mcp or custom
+    digest: str  # digest of declaration, interface and profile; an approval is bound to it
+    span_name: str  # name of the span
+    start_attributes: dict[str, Any]  # span attributes known before any call
+    metric_attributes: dict[str, str]  # metric labels known before any call
+    policy_tool: dict[str, Any]  # ``input.tool`` for a tool with static safety facts; never changed
+    policy_profile: dict[str, Any]  # ``input.permission_profile``; never changed
+    exempt: bool = False  # reads persisted results itself, so that its own are never persisted (circular guard)
+    unknown: bool = False  # stands for a name that no tool has
+    tool_id: str = field(init=False)
+    name: str = field(init=False)  # the name that models call
+    shapes_result: bool = field(init=False)  # whether the contract may change or keep a result of whatever size
 
-    declaration: ToolDeclaration
-    interface: ToolInterface
-    execution: ExecutionProfile
-    permission: PermissionProfile
-    parameters: Parameters | None
-    check: SchemaCheck
-    output_check: SchemaCheck | None
-    facts: FactPlan | None
-    safety: Safety
-    validate: Callable[[Mapping[str, Any]], None] | None
-    sensitive: tuple[str, ...]
-    redact_result: tuple[str, ...]
-    max_inline_chars: int | None
-    persistence: str | None
-    ownership: str
-    digest: str
-    span_name: str
-    start_attributes: dict[str, Any]
-    metric_attributes: dict[str, str]
-    policy_tool: dict[str, Any]
-    policy_profile: dict[str, Any]
-    exempt: bool = False
-    unknown: bool = False
-
-    @property
-    def tool_id(self) -> str:
-        """The tool's id."""
-        return self.declaration.tool_id
-
-    @property
-    def name(self) -> str:
-        """The name that models call."""
-        return self.declaration.name
+    def __post_init__(self) -> None:
+        self.tool_id = self.declaration.tool_id
+        self.name = self.declaration.name
+        self.shapes_result = bool(
+            self.redact_result
+            or self.persistence
+            or self.max_inline_chars is not None
+            or self.permission.redaction_required
+            or self.permission.data_sensitivity
+        )
 
     def safety_facts(self, arguments: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, bool]:
-        """Work out the safety facts of one call; a classifier that fails gives the dangerous answer.
-
-        Args:
-            arguments: the permission input.
-            facts: the facts established for it.
-        """
+        """Work out the safety facts of one call; a classifier that fails gives the dangerous answer."""
         read_only = _classify(self.safety.read_only, arguments, facts, unknown=False)
         destructive = _classify(self.safety.destructive, arguments, facts, unknown=True)
         return {

@@ -14,11 +14,9 @@ from functools import cache
 from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
 
 from agenttool_otel.catalog.options import GovernOptions, RetryOptions
+from agenttool_otel.context.validate import did_you_mean, maybe_text, one_of, texts, truth
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.names import AccessKind, ContentType, ErrorClass, ExecutionKind, ToolKind, WriteEffect
-from agenttool_otel.stated import did_you_mean, maybe_text, one_of, texts, truth
-
-__all__ = ["check_fields", "check_stated"]
 
 _logger = logging.getLogger("agenttool_otel.catalog")
 
@@ -45,16 +43,8 @@ _CLASSIFIERS: Final = ("classifier:command_read_only", "classifier:command_destr
 _SAFETY: Final = ("read_only", "destructive", "open_world", "concurrency_safe")
 
 
-def check_stated(options: Mapping[str, Any]) -> None:
-    """Check names, types and words of what was stated about a tool.
-
-    Args:
-        options: what was stated.
-
-    Raises:
-        ConfigurationError: a keyword or a word is unknown, or a value is of another type; the message names the
-            nearest that exists.
-    """
+def check_options(options: Mapping[str, Any]) -> None:
+    """Check names, types and words of what was stated about a tool."""
     hints = _hints()
     for name in sorted(options.keys() - hints.keys(), key=str):
         raise ConfigurationError(f"govern does not know {name!r}{did_you_mean(name, hints)}")
@@ -66,7 +56,7 @@ def check_stated(options: Mapping[str, Any]) -> None:
     for name, known in _OPEN.items():
         value = options.get(name)
         for word in (value,) if isinstance(value, str) else value or ():
-            _tell_unknown(name, str(word), tuple(str(entry) for entry in known))
+            _warn_unknown(name, str(word), tuple(str(entry) for entry in known))
     sensitivity = options.get("data_sensitivity")
     if sensitivity is not None and did_you_mean(sensitivity, _SENSITIVITIES, cutoff=0.8):
         # a word of one's own is fine, but a misspelt "secret" would be kept like any other result
@@ -76,16 +66,7 @@ def check_stated(options: Mapping[str, Any]) -> None:
 
 
 def check_fields(options: Mapping[str, Any], schema: Mapping[str, Any], internal: Iterable[str]) -> None:
-    """Check that the arguments whose values must not be shown, or not be produced by a model, exist.
-
-    Args:
-        options: what was stated.
-        schema: schema of the arguments.
-        internal: names of arguments that are in no schema.
-
-    Raises:
-        ConfigurationError: a name is that of no argument, so that the argument meant would be shown.
-    """
+    """Check that the arguments whose values must not be shown, or not be produced by a model, exist."""
     properties = schema.get("properties")
     if not isinstance(properties, Mapping) or schema.get("additionalProperties") not in (None, False):
         return  # other names may come
@@ -151,7 +132,7 @@ def _check_retry(retry: Mapping[str, Any]) -> None:
             one_of("retry_on", word, ErrorClass)
 
 
-def _tell_unknown(name: str, word: str, known: Sequence[str]) -> None:
+def _warn_unknown(name: str, word: str, known: Sequence[str]) -> None:
     if word not in known:
         _logger.warning("%s: %r is none of the standard's words%s", name, word, did_you_mean(word, known))
 

@@ -19,13 +19,13 @@ from rich.table import Table
 from rich.text import Text
 
 from agenttool_otel.approvals.console import edit_in_editor, local_identity, request_panel
-from agenttool_otel.approvals.database import parse_url
-from agenttool_otel.approvals.display import merge_edit, parse_edit, remaining, visible
-from agenttool_otel.approvals.store import ApprovalStore
+from agenttool_otel.approvals.display import editable_arguments, merge_edit, parse_edit, remaining, visible
+from agenttool_otel.approvals.store.database import parse_url
+from agenttool_otel.approvals.store.sealing import load_or_create_key_file
+from agenttool_otel.approvals.store.store import ApprovalStore
 from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest
-from agenttool_otel.approvals.web.server import ApprovalsServer
-from agenttool_otel.cli.consoles import out
 from agenttool_otel.cli.endings import open_endings
+from agenttool_otel.cli.rendering import out
 from agenttool_otel.errors import (
     ApprovalConflict,
     ApprovalError,
@@ -34,8 +34,6 @@ from agenttool_otel.errors import (
     ConfigurationError,
 )
 from agenttool_otel.names import ApprovalStatus, Env
-
-__all__ = ["EXIT_CODES", "app"]
 
 EXIT_CODES: Final = {
     "ok": 0,
@@ -231,9 +229,8 @@ def reject(
 
 
 def _edited(store: ApprovalStore, request: ApprovalRequest, source: str) -> dict[str, Any]:
-    start = json.dumps(request.arguments_preview, indent=2, ensure_ascii=True)
     if source == "editor":
-        text = edit_in_editor(start)
+        text = edit_in_editor(editable_arguments(request))
         if text is None:
             raise _fail("No editor: set VISUAL or EDITOR, or give a file.", "usage")
     elif source == "-":
@@ -331,6 +328,8 @@ def serve(
 ) -> None:
     """Serve the approvals page on this machine, until interrupted."""
     with _store(url, create=True) as store, open_endings(store) as endings, endings.watching():
+        from agenttool_otel.approvals.web.server import ApprovalsServer  # needs the extra web
+
         try:
             server = ApprovalsServer(
                 store,
@@ -354,10 +353,19 @@ def serve(
 
 
 @app.command()
-def verify(url: Url = "", as_json: AsJson = False) -> None:
-    """Check the evidence log: every entry, in order, and the head."""
+def verify(
+    url: Url = "",
+    anchor: Annotated[
+        str, typer.Option(help="ENTRIES:HEAD of an earlier check, that the log has to go on from.", show_default=False)
+    ] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Check the evidence log and all rows: every entry in order, the head, and each row against its last entry."""
+    entries, _, head = anchor.partition(":")
+    if anchor and not (entries.isdecimal() and head):
+        raise _fail("An anchor is ENTRIES:HEAD, as verify prints them.", "usage")
     with _store(url) as store:
-        report = store.verify_chain()
+        report = store.verify_chain(anchor=(int(entries), head) if anchor else None)
         if as_json:
             _print_json(
                 {
@@ -371,9 +379,30 @@ def verify(url: Url = "", as_json: AsJson = False) -> None:
         elif report.ok:
             out().print(Text(f"{report.entries} entries, unbroken; head {report.head}"))
         else:
-            out().print(Text(f"broken at entry {report.broken_at}: {report.problem}", style="red"))
+            where = "" if report.broken_at is None else f" at entry {report.broken_at}"
+            out().print(Text(f"broken{where}: {visible(report.problem or '')}", style="red"))
         if not report.ok:
             raise typer.Exit(EXIT_CODES["store_error"])
+
+
+@app.command()
+def rotate_key(
+    url: Url = "",
+    new_key_file: Annotated[
+        Path | None,
+        typer.Option(
+            help="The new key; made if it is not there. Left out, the file beside a SQLite store is replaced."
+        ),
+    ] = None,
+) -> None:
+    """Seal the whole store under another key. Processes that have the old one are refused from then on."""
+    with _store(url) as store:
+        new_key = None
+        if new_key_file is not None:
+            new_key = load_or_create_key_file(new_key_file, "")
+        store.rotate_key(new_key)
+        report = store.verify_chain()
+        out().print(Text(f"sealed under the new key; anchor {report.entries}:{report.head}"))
 
 
 @app.command()

@@ -15,34 +15,24 @@ from contextlib import contextmanager
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 
-from agenttool_otel.approvals.store import ApprovalStore
-from agenttool_otel.closing import close_call, close_expired
+from agenttool_otel.approvals.store.store import ApprovalStore
+from agenttool_otel.call.expire import close_call, close_expired
 from agenttool_otel.errors import AgentToolError, PolicyUnavailable
-from agenttool_otel.governor import Governor
-from agenttool_otel.policy.refusing import RefusingEngine
+from agenttool_otel.govern.governor import Governor
+from agenttool_otel.policy.engines.refusing import RefusingEngine
 from agenttool_otel.telemetry import TelemetrySettings
-
-__all__ = ["Endings", "open_endings"]
 
 _logger = logging.getLogger("agenttool_otel.cli")
 
 
 class Endings:
-    """Leaves the ends of calls.
-
-    Args:
-        governor: a Governor over the store; it decides nothing.
-    """
+    """Leaves the ends of calls."""
 
     def __init__(self, governor: Governor) -> None:
         self._governor = governor
 
     def rejected(self, request_id: str) -> None:
-        """Leave the end of a call that was just rejected.
-
-        Args:
-            request_id: its request.
-        """
+        """Leave the end of a call that was just rejected."""
         try:
             close_call(self._governor, request_id)
         except AgentToolError as error:
@@ -57,11 +47,7 @@ class Endings:
 
     @contextmanager
     def watching(self, interval: float = 15.0) -> Iterator[None]:
-        """Look for expired requests while the block runs.
-
-        Args:
-            interval: seconds between two looks.
-        """
+        """Look for expired requests while the block runs."""
         stop = threading.Event()
 
         def look() -> None:
@@ -79,11 +65,7 @@ class Endings:
 
 @contextmanager
 def open_endings(store: ApprovalStore) -> Iterator[Endings]:
-    """Open what leaves the ends of calls of a store.
-
-    Args:
-        store: the approval store; it stays open.
-    """
+    """Open what leaves the ends of calls of a store."""
     provider: TracerProvider | None = None
     if os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT"):
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter

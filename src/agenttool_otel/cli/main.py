@@ -2,28 +2,47 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_command
 
-from agenttool_otel.cli.approvals import app as approvals
-from agenttool_otel.cli.permissions import app as permissions
-from agenttool_otel.cli.policy import app as policy
-from agenttool_otel.cli.trace import app as trace
+_COMMANDS: Final = {
+    "approvals": "agenttool_otel.cli.approvals",
+    "permissions": "agenttool_otel.cli.permissions",
+    "policy": "agenttool_otel.cli.policy",
+    "records": "agenttool_otel.cli.records",
+    "trace": "agenttool_otel.cli.trace",
+}
+"""The module of each command, imported when the command is used: one needs a database, another an HTTP client."""
 
-__all__ = ["app"]
+
+class _LazyGroup(TyperGroup):
+    # typer has brought its own click for some versions, and asked for it in others: its types are left open
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [*_COMMANDS, *super().list_commands(ctx)]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name in _COMMANDS:
+            return get_command(importlib.import_module(_COMMANDS[cmd_name]).app)
+        return super().get_command(ctx, cmd_name)
+
 
 app = typer.Typer(
     name="agenttool",
-    help="What may an agent's tools call, who decided, and what happened?",
+    cls=_LazyGroup,
     no_args_is_help=True,
     pretty_exceptions_show_locals=False,  # local variables may hold what must not be shown
 )
-app.add_typer(approvals, name="approvals")
-app.add_typer(policy, name="policy")
-app.add_typer(permissions, name="permissions")
-app.add_typer(trace)
+
+
+@app.callback()
+def agenttool() -> None:
+    """What may an agent's tools call, who decided, and what happened?"""
 
 
 @app.command()

@@ -19,14 +19,12 @@ from rich.markdown import Markdown
 from rich.table import Table
 from rich.text import Text
 
-from agenttool_otel.cli.consoles import out
-from agenttool_otel.context import agent_context
+from agenttool_otel.cli.rendering import out
+from agenttool_otel.context.context import agent_context
 from agenttool_otel.errors import AgentToolError
-from agenttool_otel.governor import Governor, default_governor
-from agenttool_otel.posture import check_tool
-from agenttool_otel.posture_files import posture_markdown
-
-__all__ = ["EXIT_CODES", "app"]
+from agenttool_otel.govern.governor import Governor, default_governor
+from agenttool_otel.preflight.posture import check_tool, planned_input
+from agenttool_otel.preflight.posture_files import posture_markdown
 
 EXIT_CODES: Final = {"allow": 0, "failed": 1, "usage": 2, "ask": 3, "deny": 4, "unknown_tool": 5}
 """What the exit codes of these commands mean; ``check`` tells its answer by them."""
@@ -67,6 +65,9 @@ def check(
     root: Roots = None,
     evaluation: Evaluation = "",
     as_json: AsJson = False,
+    show_input: Annotated[
+        bool, typer.Option("--show-input", help="Print what the policy is given, for agenttool policy explain.")
+    ] = False,
 ) -> None:
     """Tell whether a call would be allowed (exit 0), asked about (3) or denied (4), by which rule, and what instead."""
     arguments = _object(args, "--args") if args else None
@@ -74,7 +75,12 @@ def check(
         governor = _governor(module)
         told = _guarded(lambda: check_tool(governor, tool, arguments))
         known = governor.find(tool) is not None
-    if as_json:
+        document = _guarded(lambda: planned_input(governor, tool, arguments)) if show_input else None
+    if show_input:
+        if document is None:
+            raise _fail(f"the call never gets to the policy: {told['reason']}", "failed")
+        _print_json(document)
+    elif as_json:
         _print_json(told)
     else:
         _show(told)

@@ -6,32 +6,22 @@ read as Rich markup.
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from rich.console import Group
+from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from agenttool_otel.cli.spans import EventView, SpanView, TraceFormatError, spans_from_document
-from agenttool_otel.cli.story import clean, duration_text, size_text, waited, why
+from agenttool_otel.cli.spans import SpanView
+from agenttool_otel.cli.story import clean, duration_text, size_text, waited
 from agenttool_otel.names import Attr, Behavior, GenAI, Outcome, RedactionState
 
-__all__ = [
-    "EventView",
-    "SpanView",
-    "TraceFormatError",
-    "clean",
-    "render_span",
-    "render_summary",
-    "render_tree",
-    "spans_from_document",
-    "why",
-]
-
+_PIPE_WIDTH_CHARS: Final = 200
 BEHAVIOR_STYLE: Final = {
     Behavior.ALLOW.value: ("✓", "green"),
     Behavior.ASK.value: ("?", "yellow"),
@@ -39,13 +29,16 @@ BEHAVIOR_STYLE: Final = {
 }
 
 
-def render_tree(spans: Sequence[SpanView], *, events: bool = False) -> Tree:
-    """Draw the spans of one or more traces as trees.
+def out() -> Console:
+    """Return a console for standard output; without a terminal it is as wide as ``COLUMNS``, or wide enough."""
+    console = Console()
+    if not console.is_terminal and not os.environ.get("COLUMNS"):
+        return Console(width=_PIPE_WIDTH_CHARS)
+    return console
 
-    Args:
-        spans: in any order; a span whose parent is not among them is drawn as a root.
-        events: also list each span's events.
-    """
+
+def render_tree(spans: Sequence[SpanView], *, events: bool = False) -> Tree:
+    """Draw the spans of one or more traces as trees."""
     known = {span.span_id for span in spans}
     children: dict[str | None, list[SpanView]] = {}
     for span in sorted(spans, key=lambda item: (item.start_ns, item.span_id)):
@@ -91,12 +84,7 @@ def _trace_title(trace_id: str, span: SpanView) -> Text:
 
 
 def render_span(span: SpanView, *, events: bool = False) -> Group:
-    """Draw one span: a headline and, for a tool call, what was decided, waited for, redacted and kept.
-
-    Args:
-        span: the span.
-        events: also list its events.
-    """
+    """Draw one span: a headline and, for a tool call, what was decided, waited for, redacted and kept."""
     lines = [_headline(span)]
     lines.extend(Text("  ").append_text(line) for line in _details(span))
     if events:
@@ -164,11 +152,7 @@ def _details(span: SpanView) -> Iterator[Text]:
 
 
 def render_summary(spans: Sequence[SpanView]) -> Table:
-    """Count the tool calls per tool: decisions, waits, redactions, bytes and the time of the slowest call.
-
-    Args:
-        spans: all spans; those that are no tool calls are left out.
-    """
+    """Count the tool calls per tool: decisions, waits, redactions, bytes and the time of the slowest call."""
     table = Table(title="Tool calls", title_justify="left", header_style="bold")
     table.add_column("tool")
     for name in ("calls", "allow", "ask", "deny", "errors", "redacted", "result bytes", "slowest"):

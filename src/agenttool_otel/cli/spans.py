@@ -17,7 +17,6 @@ from agenttool_otel.names import OPERATION_EXECUTE_TOOL, Attr, GenAI
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan
 
-__all__ = ["EventView", "SpanView", "Status", "TraceFormatError", "spans_from_document"]
 
 Value: TypeAlias = str | bool | int | float | list["Value"] | dict[str, "Value"] | None
 Status: TypeAlias = Literal["unset", "ok", "error"]
@@ -38,57 +37,31 @@ class TraceFormatError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class EventView:
-    """One event of a span.
+    """One event of a span."""
 
-    Attributes:
-        name: event name.
-        time_ns: nanoseconds since the epoch.
-        attributes: its attributes.
-    """
-
-    name: str
-    time_ns: int
-    attributes: Mapping[str, Any] = field(default_factory=dict)
+    name: str  # event name
+    time_ns: int  # nanoseconds since the epoch
+    attributes: Mapping[str, Any] = field(default_factory=dict)  # its attributes
 
 
 @dataclass(frozen=True, slots=True)
 class SpanView:
-    """One span, whatever it came from.
+    """One span, whatever it came from."""
 
-    Attributes:
-        name: span name.
-        trace_id: 32 hexadecimal digits.
-        span_id: 16 hexadecimal digits.
-        parent_id: the parent's span id, or ``None`` for a root.
-        start_ns: start in nanoseconds since the epoch.
-        end_ns: end, or ``None`` while the span is open.
-        attributes: span attributes.
-        events: events in the order of time.
-        status: unset, ok or error.
-        resource: resource attributes, such as ``service.name``.
-    """
-
-    name: str
-    trace_id: str
-    span_id: str
-    parent_id: str | None
-    start_ns: int
-    end_ns: int | None
-    attributes: Mapping[str, Any] = field(default_factory=dict)
-    events: tuple[EventView, ...] = ()
-    status: Status = "unset"
-    resource: Mapping[str, Any] = field(default_factory=dict)
+    name: str  # span name
+    trace_id: str  # 32 hexadecimal digits
+    span_id: str  # 16 hexadecimal digits
+    parent_id: str | None  # the parent's span id, or ``None`` for a root
+    start_ns: int  # start in nanoseconds since the epoch
+    end_ns: int | None  # end, or ``None`` while the span is open
+    attributes: Mapping[str, Any] = field(default_factory=dict)  # span attributes
+    events: tuple[EventView, ...] = ()  # events in the order of time
+    status: Status = "unset"  # unset, ok or error
+    resource: Mapping[str, Any] = field(default_factory=dict)  # resource attributes, such as ``service.name``
 
     @classmethod
     def from_sdk(cls, span: ReadableSpan) -> SpanView:
-        """Make a view of a span of the OpenTelemetry SDK.
-
-        Args:
-            span: an ended or open span.
-
-        Raises:
-            TraceFormatError: the span has no context (the SDK allows that only for hand-made ones).
-        """
+        """Make a view of a span of the OpenTelemetry SDK."""
         context = span.context
         if context is None:
             raise TraceFormatError("the span has no context")
@@ -134,14 +107,7 @@ class SpanView:
 
 
 def spans_from_document(document: object) -> list[SpanView]:
-    """Read spans from parsed JSON: OTLP (one export or a list of them), Jaeger's query API, or Tempo's trace API.
-
-    Args:
-        document: the parsed JSON.
-
-    Raises:
-        TraceFormatError: none of the known shapes.
-    """
+    """Read spans from parsed JSON: OTLP (one export or a list of them), Jaeger's query API, or Tempo's trace API."""
     if isinstance(document, list):
         return [span for part in document for span in spans_from_document(part)]
     if not isinstance(document, dict):

@@ -22,8 +22,6 @@ from agenttool_otel.names import (
     RedactionState,
 )
 
-__all__ = ["clean", "duration_text", "size_text", "waited", "why"]
-
 _CAUSES: Final = {
     FailClosedCause.UNDEFINED: "the policy had no answer for this input",
     FailClosedCause.MALFORMED: "the policy's answer was not a decision",
@@ -53,12 +51,7 @@ _ADVICE: Final = {
 
 
 def clean(value: Any, *, limit: int = 400) -> str:
-    """Make foreign text safe to print: control, format and surrogate characters become visible escapes.
-
-    Args:
-        value: anything; lists are joined with commas.
-        limit: most characters to keep.
-    """
+    """Make foreign text safe to print: control, format and surrogate characters become visible escapes."""
     text = ", ".join(str(item) for item in value) if isinstance(value, list | tuple) else str(value)
     if len(text) > limit:
         text = text[: limit - 1] + "…"
@@ -93,9 +86,9 @@ def size_text(size: int) -> str:
 
 def waited(span: SpanView) -> float | None:
     """Seconds between the question and its answer, ``None`` when there was no answer within this span."""
-    stated = span.get(Attr.APPROVAL_WAIT)
-    if isinstance(stated, int | float) and not isinstance(stated, bool):
-        return float(stated)
+    stated = _seconds(span, Attr.APPROVAL_WAIT)
+    if stated is not None:
+        return stated
     asked, answered = span.first_event(Event.APPROVAL_REQUESTED), span.first_event(Event.APPROVAL_ANSWERED)
     if asked is None or answered is None:
         return None
@@ -103,14 +96,7 @@ def waited(span: SpanView) -> float | None:
 
 
 def why(span: SpanView) -> str:
-    """Tell the story of one decision: who called what, who decided, why, what happened, what would help.
-
-    Args:
-        span: a governed tool call.
-
-    Returns:
-        A few sentences, one per line; a sentence that the span gives no facts for is left out.
-    """
+    """Tell the story of one decision: who called what, who decided, why, what happened, what would help."""
     if not span.is_tool_call:
         return f"The span {clean(span.span_id)} ({clean(span.name)}) is not a governed tool call: nothing was decided."
     return "\n".join(sentence for part in _STORY for sentence in part(span))
@@ -142,8 +128,8 @@ def _decision(span: SpanView) -> Iterator[str]:
         behavior, f"answered {clean(behavior)}"
     )
     subject = _decider(span)
-    took = span.get(Attr.PERMISSION_DURATION)
-    time = f" in {duration_text(float(took))}" if isinstance(took, int | float) else ""
+    took = _seconds(span, Attr.PERMISSION_DURATION)
+    time = f" in {duration_text(took)}" if took is not None else ""
     cached = ", from the decision cache" if span.get(Attr.POLICY_CACHED) is True else ""
     yield f"{subject} {verb}{time}{cached}."
     rule, message = span.get(Attr.PERMISSION_RULE), span.get(Attr.PERMISSION_REASON_MESSAGE)
@@ -151,6 +137,9 @@ def _decision(span: SpanView) -> Iterator[str]:
         yield f"The deciding rule was {clean(rule)}" + (f": {clean(message)}" if message else "") + _stop(message)
     elif message:
         yield f"The reason given: {clean(message)}" + _stop(message)
+    argument, path = span.get(Attr.PERMISSION_BLOCKED_ARGUMENT), span.get(Attr.PERMISSION_BLOCKED_PATH)
+    if argument:
+        yield f"It is about the argument {clean(argument)}" + (f", which names {clean(path)}." if path else ".")
     others = [item for item in _listed(span.get(Attr.PERMISSION_RULES)) if item != rule]
     if others:
         yield f"These rules said something too: {clean(others)}."
@@ -192,10 +181,12 @@ def _approval(span: SpanView) -> Iterator[str]:
     request = f" {clean(span.get(Attr.APPROVAL_ID))}" if span.get(Attr.APPROVAL_ID) else ""
     wait = waited(span)
     after = f" after {duration_text(wait)}" if wait is not None else ""
+    ran = span.get(Attr.PERMISSION_OUTCOME) != Outcome.NOT_EXECUTED
+    used = "used for this run" if ran else "is used up: it covers one run"
     told = {
         ApprovalStatus.PENDING: f"The request{request} waits for an answer.",
         ApprovalStatus.APPROVED: f"The request{request} was approved{after}.",
-        ApprovalStatus.CONSUMED: f"The request{request} was approved{after} and used for this run.",
+        ApprovalStatus.CONSUMED: f"The request{request} was approved{after} and {used}.",
         ApprovalStatus.REJECTED: f"The request{request} was rejected{after}.",
         ApprovalStatus.EXPIRED: f"The request{request} expired{after}, which is nobody's refusal.",
         ApprovalStatus.CANCELED: f"The request{request} was withdrawn{after}.",
@@ -206,10 +197,12 @@ def _approval(span: SpanView) -> Iterator[str]:
 
 def _effect(span: SpanView) -> Iterator[str]:
     outcome = span.get(Attr.PERMISSION_OUTCOME)
-    time = f" and took {duration_text(span.seconds)}" if span.seconds is not None else ""
+    ran = _seconds(span, Attr.INVOCATION_RUN_SECONDS)
+    time = f" for {duration_text(ran)}" if ran is not None else ""
     status = f" with status {clean(span.get(Attr.INVOCATION_STATUS))}" if span.get(Attr.INVOCATION_STATUS) else ""
     if outcome == Outcome.EXECUTED:
         yield f"The tool ran{time}{status and ', ending' + status}."
+        yield from _times(span, ran)
     elif outcome == Outcome.NOT_EXECUTED:
         yield "The tool did not run."
     elif outcome == Outcome.PENDING:
@@ -219,6 +212,24 @@ def _effect(span: SpanView) -> Iterator[str]:
         source = clean(event.attributes.get(Attr.MUTATION_SOURCE, "something"))
         fields = clean(event.attributes.get(Attr.MUTATION_CHANGED_FIELDS) or "its arguments")
         yield f"On the way its input was changed by {source}: {fields}."
+
+
+def _times(span: SpanView, ran: float | None) -> Iterator[str]:
+    """Tell the time of the whole call apart from those of its parts."""
+    if span.seconds is None:
+        return
+    parts = [
+        (_seconds(span, Attr.PERMISSION_DURATION), "for the decision"),
+        (None if span.get(Attr.INVOCATION_RESUMED) is True else waited(span), "for the answer"),  # else before it
+        (ran, "for the tool"),
+    ]
+    known = ", ".join(f"{duration_text(seconds)} {what}" for seconds, what in parts if seconds is not None)
+    yield f"The whole call took {duration_text(span.seconds)}" + (f": {known}." if known else ".")
+
+
+def _seconds(span: SpanView, name: str) -> float | None:
+    value = span.get(name)
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def _result(span: SpanView) -> Iterator[str]:

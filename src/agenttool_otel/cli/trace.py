@@ -9,14 +9,11 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from agenttool_otel.cli.consoles import out
-from agenttool_otel.cli.rendering import render_summary, render_tree
+from agenttool_otel.cli.rendering import out, render_summary, render_tree
 from agenttool_otel.cli.spans import SpanView, TraceFormatError
 from agenttool_otel.cli.story import clean, why
 from agenttool_otel.cli.trace_sources import Backend, Question, TraceUnavailable, read_file, read_url
 from agenttool_otel.names import Attr, Behavior, GenAI
-
-__all__ = ["app"]
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 

@@ -15,8 +15,6 @@ from typing import Any, Final, Literal, TextIO
 from agenttool_otel.cli.spans import SpanView, TraceFormatError, spans_from_document
 from agenttool_otel.names import OPERATION_EXECUTE_TOOL, GenAI
 
-__all__ = ["Backend", "Question", "TraceUnavailable", "read_file", "read_url"]
-
 Backend = Literal["auto", "jaeger", "tempo"]
 
 MAX_BYTES: Final = 256 * 1024 * 1024
@@ -30,35 +28,20 @@ class TraceUnavailable(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Which traces are wanted.
+    """Which traces are wanted."""
 
-    Attributes:
-        trace_id: one trace, or an empty string for a search.
-        service: service to search in; Jaeger needs one, and the only one there is taken where none is given.
-        tags: span attributes that a tool call must have, with their exact values.
-        hours: how far back to search.
-        limit: most traces to fetch.
-        headers: further HTTP headers, for servers that want to be told who asks.
-    """
-
-    trace_id: str = ""
-    service: str = ""
+    trace_id: str = ""  # one trace, or an empty string for a search
+    service: str = ""  # service to search in; Jaeger needs one, and the only one there is taken where none is given
+    # span attributes that a tool call must have, with their exact values
     tags: Mapping[str, str] = field(default_factory=dict)
-    hours: float = 24.0
-    limit: int = 20
+    hours: float = 24.0  # how far back to search
+    limit: int = 20  # most traces to fetch
+    # further HTTP headers, for servers that want to be told who asks
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_file(source: Path | TextIO) -> list[SpanView]:
-    """Read OTLP JSON: one document, or one a line as the Collector's file exporter writes them.
-
-    Args:
-        source: a file, or an open stream.
-
-    Raises:
-        TraceUnavailable: the file can't be read.
-        TraceFormatError: it holds no trace in a known format.
-    """
+    """Read OTLP JSON: one document, or one a line as the Collector's file exporter writes them."""
     try:
         text = source.read_text("utf-8") if isinstance(source, Path) else source.read()
     except (OSError, UnicodeDecodeError) as error:
@@ -93,17 +76,7 @@ def _parsed_line(number: int, line: str) -> Any:
 
 
 def read_url(url: str, question: Question, backend: Backend = "auto") -> list[SpanView]:
-    """Ask Jaeger or Tempo.
-
-    Args:
-        url: base URL of the server, or the whole address of a trace in its API.
-        question: which traces.
-        backend: which API to speak; found out where ``auto``.
-
-    Raises:
-        TraceUnavailable: the server can't be reached, refuses, or has no such trace.
-        TraceFormatError: its answer is no trace.
-    """
+    """Ask Jaeger or Tempo."""
     parts = urllib.parse.urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise TraceUnavailable("the source is neither a file nor an http(s) URL")

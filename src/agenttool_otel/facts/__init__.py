@@ -1,6 +1,6 @@
 """What an input means: paths, URLs, shell commands, SQL and provenance, established once before policy.
 
-Facts say what is; they never decide (design section 5). What could not be established says so, and is to be treated as
+Facts say what is; they never decide. What could not be established says so, and is to be treated as
 dangerous. The parts are imported when first used: a tool without such arguments should not pay for their parsers.
 """
 
@@ -9,8 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from agenttool_otel.facts.environment import FactEnvironment, Resolver
-from agenttool_otel.facts.types import EMPTY_FACTS, Facts
+from agenttool_otel.facts.types import EMPTY_FACTS, FactEnvironment, Facts, Resolver
 
 if TYPE_CHECKING:
     from agenttool_otel.facts.paths import PathChanged, open_checked, path_fact, path_unchanged

@@ -16,8 +16,6 @@ from agenttool_otel.facts.shell import shell_fact
 from agenttool_otel.facts.types import ShellCommand, ShellFact
 from agenttool_otel.names import AccessKind, ToolKind
 
-__all__ = ["shell_alternatives"]
-
 _MAX_FILES = 5
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _RANGE = re.compile(r"([0-9]{1,9})(?:,([0-9]{1,9}))?p\Z")
@@ -105,17 +103,7 @@ def _plain(name: str) -> str:
 
 
 def shell_alternatives(fact: ShellFact, *, available: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Names governed calls that do what a shell command does, with less power. Pure, never raises.
-
-    Args:
-        fact: what ``shell_fact`` said of the command.
-        available: the governed tools that may be called, by name: ``name``, ``kind`` and ``access_kinds`` (the
-            standard's words) and ``argument_names``.
-
-    Returns:
-        At most a few ``{"tool", "arguments", "reason"}``, best first. Empty when nothing fits, or when the command
-        reads credentials: advice how else to read them would be none.
-    """
+    """Names governed calls that do what a shell command does, with less power. Pure, never raises."""
     try:
         return _alternatives(fact, [_Tool(name, described) for name, described in available.items()])
     except Exception:  # a suggestion is a courtesy; a malformed fact or tool description just has none

@@ -9,19 +9,8 @@ from enum import StrEnum
 from functools import cache, lru_cache
 from typing import Any, Final
 
-from agenttool_otel.facts.lettering import load_data
 from agenttool_otel.names import AccessKind, PathAccess, WriteEffect
-
-__all__ = [
-    "FactKind",
-    "is_content",
-    "kind_of_format",
-    "kind_of_name",
-    "names_content",
-    "path_access",
-    "snake",
-    "speaks_of_sql",
-]
+from agenttool_otel.values.unicode import load_data
 
 
 class FactKind(StrEnum):
@@ -55,7 +44,7 @@ class _Names:
 
 @cache
 def _names() -> _Names:
-    data = load_data("argument_names")
+    data = load_data("agenttool_otel.facts", "argument_names")
     suffixes = [(suffix, FactKind(kind)) for kind, entries in data["suffixes"].items() for suffix in entries]
     return _Names(
         formats={entry: FactKind(kind) for kind, entries in data["formats"].items() for entry in entries},
@@ -90,12 +79,7 @@ def is_content(schema: Mapping[str, Any]) -> bool:
 
 
 def kind_of_name(name: str, *, sql: bool) -> FactKind | None:
-    """Return what an argument's name says.
-
-    Args:
-        name: as in the schema.
-        sql: whether something else says that SQL is about; without it, ``query`` may be a search.
-    """
+    """Return what an argument's name says."""
     names = _names()
     folded = snake(name)
     kind = names.names.get(folded)
@@ -108,11 +92,7 @@ def kind_of_name(name: str, *, sql: bool) -> FactKind | None:
 
 @lru_cache(maxsize=4096)
 def names_content(name: str) -> bool:
-    """Return whether an argument's name says that its text is content and names nothing: ``body``, ``new_text``.
-
-    Args:
-        name: as in the schema.
-    """
+    """Return whether an argument's name says that its text is content and names nothing: ``body``, ``new_text``."""
     words = snake(name).split("_")
     return words[-1] in _names().content_names
 
@@ -132,14 +112,7 @@ def speaks_of_sql(schema: Mapping[str, Any]) -> bool:
 def path_access(
     name: str, *, write_effects: tuple[str, ...], access_kinds: tuple[str, ...], read_only: bool
 ) -> PathAccess:
-    """Return what a tool does with a path argument, the worse of what could be meant.
-
-    Args:
-        name: the argument's name; ``source`` and ``destination`` differ in a tool that both reads and writes.
-        write_effects: of the declaration.
-        access_kinds: of the declaration.
-        read_only: of the declaration.
-    """
+    """Return what a tool does with a path argument, the worse of what could be meant."""
     writes = AccessKind.FILE_WRITE in access_kinds or any(effect != WriteEffect.NONE for effect in write_effects)
     reads = AccessKind.FILE_READ in access_kinds
     if not writes:

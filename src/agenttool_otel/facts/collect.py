@@ -6,12 +6,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from agenttool_otel.facts.argument_names import FactKind
-from agenttool_otel.facts.environment import FactEnvironment
-from agenttool_otel.facts.types import Facts, PathFact, ShellFact, SqlFact, UrlFact
+from agenttool_otel.facts.types import FactEnvironment, Facts, PathFact, ShellFact, SqlFact, UrlFact
 from agenttool_otel.names import PathAccess, PathRejection, UrlRejection
-from agenttool_otel.records.values import escape_token
-
-__all__ = ["MAX_DEPTH", "Collector"]
+from agenttool_otel.values.pointers import escape_token
 
 MAX_DEPTH: Final = 64
 """Deeper values are not followed; a fact says so."""
@@ -24,11 +21,7 @@ _MAX_STEPS: Final = 100_000
 
 
 class Collector:
-    """The facts of one call, as they come.
-
-    Args:
-        env: the call's surroundings.
-    """
+    """The facts of one call, as they come."""
 
     __slots__ = ("_count", "_declared", "_env", "_gave_up", "_seen", "_steps", "facts")
 
@@ -61,15 +54,7 @@ class Collector:
         self._declared = frozenset(self._seen)
 
     def add(self, kind: FactKind, value: Any, pointer: str, access: PathAccess, *, inferred: bool) -> None:
-        """Add the facts of one value, or of each element of a list.
-
-        Args:
-            kind: what it is.
-            value: the value; what is no text gives a fact that says so.
-            pointer: JSON pointer of the value.
-            access: what is done with it, when it is a path.
-            inferred: whether the kind was guessed.
-        """
+        """Add the facts of one value, or of each element of a list."""
         if isinstance(value, list | tuple | set | frozenset) and not self._is_argv(kind, value, pointer):
             self._mark(kind, pointer)
             for index, element in enumerate(value):
@@ -80,12 +65,17 @@ class Collector:
             return
         self._add_one(kind, value, pointer, access, inferred=inferred)
 
-    def give_up(self, pointer: str) -> None:
-        """Say in facts of every kind that from here on values were not looked at.
+    def replace_command(self, pointer: str, text: str) -> None:
+        """Put the fact of a command, joined with the words beside it, in place of an argument's own."""
+        kept = [fact for fact in self.facts["shell"] if not f"{fact['argument']}/".startswith(f"{pointer}/")]
+        inferred = all(fact["inferred"] for fact in self.facts["shell"] if fact not in kept)
+        self.facts["shell"] = kept
+        self._seen.pop(pointer, None)
+        self._declared -= {pointer}
+        self._add_one(FactKind.COMMAND, text, pointer, PathAccess.UNKNOWN, inferred=inferred)
 
-        Args:
-            pointer: JSON pointer of the first such value.
-        """
+    def give_up(self, pointer: str) -> None:
+        """Say in facts of every kind that from here on values were not looked at."""
         if self._gave_up:
             return
         self._gave_up = True
@@ -96,12 +86,7 @@ class Collector:
         self.facts["sql"].append(_unread_sql(pointer))
 
     def trace(self, arguments: Mapping[str, Any], *, everything: bool) -> None:
-        """Add provenance: of all texts and numbers among the arguments, or of those that there is a fact about.
-
-        Args:
-            arguments: the call's arguments.
-            everything: whether all of them matter, because the tool writes or sends.
-        """
+        """Add provenance: of all texts and numbers among the arguments, or of those that there is a fact about."""
         from agenttool_otel.facts.paths.fact import path_text_of
 
         ledger = self._env.ledger
@@ -155,16 +140,16 @@ class Collector:
 
             self.facts["urls"].append(url_fact(value, argument=pointer, env=self._env, inferred=inferred))
         elif kind is FactKind.COMMAND:
-            self.facts["shell"].append(_shell(value, pointer, inferred))
+            self.facts["shell"].append(_shell(value, pointer, self._env, inferred))
         else:
             self.facts["sql"].append(_sql(value, pointer, inferred))
 
 
-def _shell(value: Any, pointer: str, inferred: bool) -> ShellFact:
+def _shell(value: Any, pointer: str, env: FactEnvironment, inferred: bool) -> ShellFact:
     try:
         from agenttool_otel.facts.shell import shell_fact
 
-        return shell_fact(value, argument=pointer, inferred=inferred)
+        return shell_fact(value, argument=pointer, env=env, inferred=inferred)
     except Exception:  # a missing grammar, too, must read as "not proven"
         return {**_unread_shell(pointer), "inferred": inferred, "unparsed": "internal"}
 
@@ -205,8 +190,9 @@ def _unread_shell(pointer: str) -> ShellFact:
         "network": True,
         "executes": True,
         "destructive": True,
+        "runs_download": False,
+        "complete": False,
         "commands": [],
-        "paths": [],
         "inferred": True,
     }
 

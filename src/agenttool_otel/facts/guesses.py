@@ -13,9 +13,7 @@ import re
 from typing import Final
 
 from agenttool_otel.facts.argument_names import FactKind
-from agenttool_otel.facts.environment import FactEnvironment
-
-__all__ = ["kind_of_value"]
+from agenttool_otel.facts.types import FactEnvironment
 
 _MAX_CHARS: Final = 8192
 """Longer texts are no names of anything."""
@@ -39,14 +37,7 @@ _HOST: Final = re.compile(
 def kind_of_value(text: str, *, files: bool, network: bool, env: FactEnvironment) -> tuple[FactKind, str] | None:
     """Return what a text is by its own look, and the text to establish the fact of; ``None`` for most texts.
 
-    A bare address or local host name becomes a URL of its own, because that is what a client would make of it.
-
-    Args:
-        text: an argument's value.
-        files: whether the tool touches files.
-        network: whether it connects to anything.
-        env: the call's surroundings.
-    """
+    A bare address or local host name becomes a URL of its own, because that is what a client would make of it."""
     if not text or len(text) > _MAX_CHARS:
         return None
     if _URL.match(text):

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from agenttool_otel.errors import ConfigurationError
+from agenttool_otel.facts.accounting import TextAccounting, join_words, pointer_tokens
 from agenttool_otel.facts.argument_names import FactKind, kind_of_name, names_content, speaks_of_sql
 from agenttool_otel.facts.collect import MAX_DEPTH, Collector
-from agenttool_otel.facts.environment import FactEnvironment
 from agenttool_otel.facts.guesses import kind_of_value
 from agenttool_otel.facts.schema_nodes import (
     ABSENT,
@@ -26,43 +26,42 @@ from agenttool_otel.facts.schema_nodes import (
     is_nullable,
     is_useful,
 )
-from agenttool_otel.facts.types import EMPTY_FACTS, Facts
+from agenttool_otel.facts.types import EMPTY_FACTS, FactEnvironment, Facts
 from agenttool_otel.names import PathAccess
-from agenttool_otel.records.values import escape_token
-
-__all__ = ["FactPlan", "PlannedArgument", "plan_facts"]
+from agenttool_otel.values.pointers import escape_token
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedArgument:
-    """One argument of the declaration that is followed.
+    """One argument of the declaration that is followed."""
 
-    Attributes:
-        tokens: keys and list positions from the top; ``*`` for each element.
-        kind: what it is.
-        access: what is done with it, when it is a path.
-        default: the schema's default, which the function uses when the argument is left out.
-        nullable: whether ``None`` says that there is none.
-    """
-
-    tokens: tuple[str, ...]
-    kind: FactKind
-    access: PathAccess
-    default: Any = ABSENT
-    nullable: bool = False
+    tokens: tuple[str, ...]  # keys and list positions from the top; ``*`` for each element
+    kind: FactKind  # what it is
+    access: PathAccess  # what is done with it, when it is a path
+    default: Any = ABSENT  # the schema's default, which the function uses when the argument is left out
+    nullable: bool = False  # whether ``None`` says that there is none
 
 
 class FactPlan:
     """How the arguments of one tool become facts; made by ``plan_facts``, immutable, safe to share."""
 
-    __slots__ = ("_declared", "_effects", "_probing", "_root", "_sending")
+    __slots__ = ("_declared", "_effects", "_probing", "_root", "_sending", "_texts")
 
-    def __init__(self, declared: tuple[PlannedArgument, ...], root: Node | None, effects: Effects) -> None:
+    def __init__(
+        self,
+        declared: tuple[PlannedArgument, ...],
+        root: Node | None,
+        effects: Effects,
+        *,
+        schema: Mapping[str, Any],
+        inert: Sequence[str],
+    ) -> None:
         self._declared = declared
         self._root = root
         self._effects = effects
         self._probing = effects.files or effects.network
         self._sending = effects.sending
+        self._texts = TextAccounting(schema, self.describe(), inert)
 
     def __repr__(self) -> str:
         return f"<FactPlan {', '.join(f'{pointer}: {kind}' for pointer, kind, _ in self.describe())}>"
@@ -84,13 +83,12 @@ class FactPlan:
             stack += [(pointer, child, depth) for child in node.variants]
         return sorted(dict.fromkeys(found))
 
-    def establish(self, arguments: Mapping[str, Any], env: FactEnvironment) -> Facts:
-        """Return the facts of one call; never raises, and takes bounded time on any arguments.
+    def unread_arguments(self) -> list[str]:
+        """Return the arguments beside a command whose texts nothing accounts for."""
+        return self._texts.unread_arguments()
 
-        Args:
-            arguments: the call's arguments by name, as the policy will see them.
-            env: the call's surroundings.
-        """
+    def establish(self, arguments: Mapping[str, Any], env: FactEnvironment) -> Facts:
+        """Return the facts of one call; never raises, and takes bounded time on any arguments."""
         collector = Collector(env)
         try:
             self._collect(arguments, collector)
@@ -112,6 +110,9 @@ class FactPlan:
         collector.close_declared()
         if self._root is not None:
             self._walk(self._root, arguments, "", collector, 0)
+        for pointer in [fact["argument"] for fact in collector.facts["shell"]]:
+            join_words(pointer, arguments, collector)
+        self._texts.withhold_proof(arguments, collector.facts["shell"])
 
     def _follow(
         self, entry: PlannedArgument, tokens: tuple[str, ...], value: Any, pointer: str, collector: Collector
@@ -221,6 +222,7 @@ def plan_facts(
     url_args: Sequence[str] = (),
     command_args: Sequence[str] = (),
     sql_args: Sequence[str] = (),
+    inert_args: Sequence[str] = (),
     write_effects: Sequence[str] = (),
     access_kinds: Sequence[str] = (),
     read_only: bool = False,
@@ -229,22 +231,7 @@ def plan_facts(
     """Return the plan for a tool, or ``None`` when it has no argument that a fact could be about.
 
     Declared arguments are named as in the schema, or by a dotted name (``files.path``) or JSON pointer
-    (``/files/0/path``, ``/files/*/path``) for nested ones; lists are followed without being named.
-
-    Args:
-        schema: JSON Schema of the tool's arguments, an object's.
-        path_args: arguments that are paths.
-        url_args: arguments that are URLs.
-        command_args: arguments that are shell commands, as text or as a list of words.
-        sql_args: arguments that are SQL.
-        write_effects: of the declaration; with a write or send effect, provenance covers all arguments.
-        access_kinds: of the declaration.
-        read_only: of the declaration.
-        tool_kind: of the declaration.
-
-    Raises:
-        ConfigurationError: a declared name is not in the schema, so the facts of the real argument would be missing.
-    """
+    (``/files/0/path``, ``/files/*/path``) for nested ones; lists are followed without being named."""
     effects = Effects(
         tuple(map(str, write_effects)),
         tuple(map(str, access_kinds)),
@@ -262,28 +249,34 @@ def plan_facts(
         )
         for name in names
     )
+    _check_inert(inert_args, schema)
     root: Node | None = compile_schema(schema, effects)
     if root is not None and not is_useful(root):
         root = None
     if not declared and root is None and not (effects.sending and _has_arguments(schema)):
         return None
-    return FactPlan(declared, root, effects)
+    return FactPlan(declared, root, effects, schema=schema, inert=inert_args)
+
+
+def _check_inert(inert: Sequence[str], schema: Mapping[str, Any]) -> None:
+    """Check that the arguments that are declared inert exist."""
+    properties = schema.get("properties")
+    if not isinstance(properties, Mapping) or schema.get("additionalProperties") not in (None, False):
+        return  # other names may come
+    for name in inert:
+        tokens = pointer_tokens(name)
+        if not tokens or (tokens[0] not in properties and tokens[0] != "*"):
+            raise ConfigurationError(f"inert_args: the tool has no argument {name!r}; it has {', '.join(properties)}")
 
 
 def _has_arguments(schema: Mapping[str, Any]) -> bool:
     return bool(schema.get("properties")) or schema.get("additionalProperties") not in (None, False)
 
 
-def _tokens(name: str) -> tuple[str, ...]:
-    if name.startswith("/"):
-        return tuple(part.replace("~1", "/").replace("~0", "~") for part in name[1:].split("/"))
-    return tuple(part for part in name.replace("[]", ".*").replace("[", ".").replace("]", "").split(".") if part)
-
-
 def _declared(name: str, kind: FactKind, schema: Mapping[str, Any], effects: Effects) -> PlannedArgument:
     properties = schema.get("properties")
     known: Mapping[str, Any] = properties if isinstance(properties, Mapping) else {}
-    tokens = (name,) if name in known else _tokens(name)
+    tokens = (name,) if name in known else pointer_tokens(name)
     if not tokens or not all(tokens):
         raise ConfigurationError(f"{kind.value}_args: {name!r} names no argument")
     entry = known.get(tokens[0])

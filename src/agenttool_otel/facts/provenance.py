@@ -20,8 +20,6 @@ from typing import Any, Final
 from agenttool_otel.facts.tokens import Strong, texts_of, tokens_of
 from agenttool_otel.facts.types import ProvenanceFact
 
-__all__ = ["ProvenanceLedger"]
-
 _KEY: Final = secrets.token_bytes(32)
 """Of this process: digests can't be compared with those of another, nor searched for known words without it."""
 
@@ -40,13 +38,7 @@ class ProvenanceLedger:
     """The provenance of one session; safe to use from several threads.
 
     The user's tokens and the tools' are bounded apart, so that no amount of tool output makes the ledger forget what
-    the user said.
-
-    Args:
-        max_tokens: most tokens of tool output to remember; the least recently seen are forgotten first. A token takes
-            about 150 bytes.
-        max_user_tokens: most tokens of the user's words to remember.
-    """
+    the user said."""
 
     def __init__(self, *, max_tokens: int = 32_768, max_user_tokens: int = 8_192) -> None:
         if max_tokens < 1 or max_user_tokens < 1:
@@ -69,23 +61,13 @@ class ProvenanceLedger:
         return f"<ProvenanceLedger of {len(self)} tokens from {len(self._sources)} tools>"
 
     def record_user(self, text: Any) -> None:
-        """Remember the tokens of what the user said.
-
-        Args:
-            text: text, or data with texts in it.
-        """
+        """Remember the tokens of what the user said."""
         tokens, complete = _tokens(text)
         with self._lock:
             self._complete &= _remember(self._user, map(_digest, tokens), 1, self._max_user_tokens) and complete
 
     def record_tool_output(self, tool_id: str, value: Any, open_world: bool) -> None:
-        """Remember the tokens of a tool's output.
-
-        Args:
-            tool_id: the tool's id.
-            value: the output: text, bytes or plain data; other objects are not read, which is noted.
-            open_world: whether the tool reads what anybody may have written.
-        """
+        """Remember the tokens of a tool's output."""
         tokens, complete = _tokens(value)
         digests = [_digest(token) for token in tokens]
         with self._lock:
@@ -96,11 +78,7 @@ class ProvenanceLedger:
         """Return where a value was seen before; never raises.
 
         A value with addresses, URLs, paths, numbers or ids in it is judged by them, each for itself: it is untrusted
-        when one of them is. Any other value is judged as a whole, or by all its words together.
-
-        Args:
-            value: an argument's value.
-        """
+        when one of them is. Any other value is judged as a whole, or by all its words together."""
         try:
             texts, readable = texts_of(value, keys=False)
             with self._lock:

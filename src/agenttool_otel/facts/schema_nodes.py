@@ -17,8 +17,6 @@ from agenttool_otel.facts.argument_names import (
 )
 from agenttool_otel.names import AccessKind, PathAccess, ToolKind, WriteEffect
 
-__all__ = ["ABSENT", "FREE", "Effects", "Node", "accepts", "compile_schema", "is_nullable", "is_useful"]
-
 ABSENT: Final = object()
 """Stands for a default that a schema does not state."""
 
@@ -39,35 +37,20 @@ _MAX_SCHEMA_NODES: Final = 5_000
 
 @dataclass(slots=True)
 class Node:
-    """What a place of a schema says about the values there.
+    """What a place of a schema says about the values there."""
 
-    Attributes:
-        kind: what the value is, or each element when it is a list.
-        access: what is done with it, when it is a path.
-        default: the schema's default, or ``ABSENT``.
-        nullable: whether ``None`` says that there is none.
-        types: JSON types that the place takes; empty for all.
-        properties: by key.
-        items: of every element of a list.
-        prefix: of the first elements of a list.
-        others: of keys that are not in ``properties``.
-        variants: further nodes for the same value.
-        free: keys of any name may come; the names are looked at when called.
-        probe: nothing is known of the texts here but their look, which is looked at when called.
-    """
-
-    kind: FactKind | None = None
-    access: PathAccess = PathAccess.UNKNOWN
-    default: Any = ABSENT
-    nullable: bool = False
-    types: frozenset[str] = frozenset()
-    properties: dict[str, Node] = field(default_factory=dict)
-    items: Node | None = None
-    prefix: list[Node] = field(default_factory=list)
-    others: Node | None = None
-    variants: list[Node] = field(default_factory=list)
-    free: bool = False
-    probe: bool = False
+    kind: FactKind | None = None  # what the value is, or each element when it is a list
+    access: PathAccess = PathAccess.UNKNOWN  # what is done with it, when it is a path
+    default: Any = ABSENT  # the schema's default, or ``ABSENT``
+    nullable: bool = False  # whether ``None`` says that there is none
+    types: frozenset[str] = frozenset()  # JSON types that the place takes; empty for all
+    properties: dict[str, Node] = field(default_factory=dict)  # by key
+    items: Node | None = None  # of every element of a list
+    prefix: list[Node] = field(default_factory=list)  # of the first elements of a list
+    others: Node | None = None  # of keys that are not in ``properties``
+    variants: list[Node] = field(default_factory=list)  # further nodes for the same value
+    free: bool = False  # keys of any name may come; the names are looked at when called
+    probe: bool = False  # nothing is known of the texts here but their look, which is looked at when called
 
     def children(self) -> list[Node]:
         """Return all nodes below."""
@@ -77,21 +60,13 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """What the declaration says that the tool does.
+    """What the declaration says that the tool does."""
 
-    Attributes:
-        write_effects: of the declaration.
-        access_kinds: of the declaration.
-        read_only: of the declaration.
-        sql: whether SQL is about, so that ``query`` is no search.
-        tool_kind: of the declaration.
-    """
-
-    write_effects: tuple[str, ...]
-    access_kinds: tuple[str, ...]
-    read_only: bool
-    sql: bool
-    tool_kind: str = ""
+    write_effects: tuple[str, ...]  # of the declaration
+    access_kinds: tuple[str, ...]  # of the declaration
+    read_only: bool  # of the declaration
+    sql: bool  # whether SQL is about, so that ``query`` is no search
+    tool_kind: str = ""  # of the declaration
 
     def access(self, name: str) -> PathAccess:
         """Return what is done with a path argument of this name."""
@@ -152,12 +127,7 @@ _ANYTHING: Final[Mapping[str, Any]] = {}
 
 
 def compile_schema(schema: Mapping[str, Any], effects: Effects) -> Node:
-    """Return the node of a tool's whole argument schema.
-
-    Args:
-        schema: JSON Schema of an object.
-        effects: what the tool does.
-    """
+    """Return the node of a tool's whole argument schema."""
     return _Compiler(schema, effects).node(schema, "")
 
 
@@ -185,12 +155,7 @@ class _Compiler:
         self._made: dict[tuple[int, str], Node] = {}
 
     def node(self, schema: Any, name: str) -> Node:
-        """Return the node of a part of the schema.
-
-        Args:
-            schema: the part.
-            name: the argument that its values belong to.
-        """
+        """Return the node of a part of the schema."""
         if schema is True:
             schema = _ANYTHING
         if not isinstance(schema, Mapping):

@@ -1,4 +1,4 @@
-"""What an SQL query means: facts that never guess (design section 5).
+"""What an SQL query means: facts that never guess.
 
 The grammar is sqlglot's, imported on first use. Two things can make a parser and a database read different text: where
 strings and comments end differs between databases, and parsers keep what they do not understand. So ``read_only`` needs
@@ -17,8 +17,6 @@ from importlib.resources import files
 from typing import Any
 
 from agenttool_otel.facts.types import SqlFact
-
-__all__ = ["MAX_LENGTH", "sql_fact"]
 
 MAX_LENGTH = 16384
 """Characters; a longer text is not parsed."""
@@ -75,18 +73,7 @@ def _table() -> dict[str, frozenset[str]]:
 
 
 def sql_fact(query: object, *, argument: str, dialect: str = "", inferred: bool = False) -> SqlFact:
-    """Says what an SQL text means. Pure, never raises, bounded work on any input.
-
-    Args:
-        query: the text; anything but a string is unparsed.
-        argument: JSON pointer of the value within the input.
-        dialect: sqlglot's name of the database's language; empty when unknown, which proves less.
-        inferred: the kind of the argument was guessed.
-
-    Returns:
-        The fact. ``read_only`` is true only when every statement and all of its parts are known to read. ``statements``
-        and the tables are what could be found when ``parsed`` is false.
-    """
+    """Says what an SQL text means. Pure, never raises, bounded work on any input."""
     fact: SqlFact = {
         "argument": argument,
         "parsed": False,
@@ -180,11 +167,7 @@ def _fill_explained(fact: SqlFact, rest: str, dialect: str) -> None:
 
 
 def _scan(query: str, dialect: str) -> tuple[str, bool]:
-    """Returns the text without what stands in quotes and comments, and whether there are comments.
-
-    Raises:
-        _Unproven: where a quote or comment ends depends on the database, and the dialect does not say which it is.
-    """
+    """Returns the text without what stands in quotes and comments, and whether there are comments."""
     out: list[str] = []
     comments = False
     pos, size = 0, len(query)

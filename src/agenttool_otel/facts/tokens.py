@@ -13,9 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import unquote
 
-from agenttool_otel.facts.lettering import strip_invisible
-
-__all__ = ["Strong", "Tokens", "normalize_text", "texts_of", "tokens_of"]
+from agenttool_otel.values.unicode import strip_invisible
 
 MAX_TEXT_CHARS: Final = 2_000_000
 _MAX_CHUNK: Final = 2048
@@ -36,34 +34,21 @@ _NOT_ALNUM: Final = re.compile(r"[^0-9a-z]+")
 
 @dataclass(frozen=True, slots=True)
 class Strong:
-    """A token that says by itself where something goes or what it is about.
+    """A token that says by itself where something goes or what it is about."""
 
-    Attributes:
-        token: the normalised token.
-        parts: tokens that stand for it when it was never seen as a whole, such as a URL's host.
-    """
-
-    token: str
-    parts: tuple[str, ...] = ()
+    token: str  # the normalised token
+    parts: tuple[str, ...] = ()  # tokens that stand for it when it was never seen as a whole, such as a URL's host
 
 
 @dataclass(slots=True)
 class Tokens:
-    """The tokens of a text.
+    """The tokens of a text."""
 
-    Attributes:
-        whole: the normalised text, when it is short enough to be recognised as one.
-        lines: its normalised lines, when there are several.
-        strong: tokens with a form of their own.
-        words: all other chunks.
-        complete: whether the whole text was read.
-    """
-
-    whole: str | None
-    lines: set[str]
-    strong: dict[str, Strong]
-    words: set[str]
-    complete: bool
+    whole: str | None  # the normalised text, when it is short enough to be recognised as one
+    lines: set[str]  # its normalised lines, when there are several
+    strong: dict[str, Strong]  # tokens with a form of their own
+    words: set[str]  # all other chunks
+    complete: bool  # whether the whole text was read
 
     def all(self) -> Iterable[str]:
         """Return every token that stands for a piece of this text."""
@@ -84,11 +69,7 @@ def normalize_text(text: str) -> str:
 
 
 def tokens_of(text: str) -> Tokens:
-    """Return the tokens of a text; never raises.
-
-    Args:
-        text: anything; past two million characters it is not read.
-    """
+    """Return the tokens of a text; never raises."""
     complete = len(text) <= MAX_TEXT_CHARS
     text = normalize_text(text[:MAX_TEXT_CHARS])
     lines = {short for line in text.splitlines() if 0 < len(short := " ".join(line.split())) <= _MAX_LINE}
@@ -154,12 +135,7 @@ def _url(chunk: str, found: Tokens) -> None:
 def texts_of(value: Any, *, keys: bool) -> tuple[list[str], bool]:
     """Return the texts inside a value, and whether all of it was read.
 
-    Only the builtin kinds of data are looked into, because asking other objects would run their code.
-
-    Args:
-        value: anything.
-        keys: whether the keys of dictionaries count as texts.
-    """
+    Only the builtin kinds of data are looked into, because asking other objects would run their code."""
     texts: list[str] = []
     complete = True
     stack: list[Any] = [value]

@@ -1,4 +1,4 @@
-"""The shapes of facts, as a policy sees them in ``input.facts`` (design section 5).
+"""The shapes of facts as a policy sees them in ``input.facts``.
 
 Facts say what an input means; they never decide. A fact that could not be established says so (``certain``,
 ``parsed``, ``valid``), and the stock policy treats that as the dangerous case. ``argument`` is always the JSON pointer
@@ -8,20 +8,12 @@ schema format or name rather than stated in the declaration.
 
 from __future__ import annotations
 
-from typing import TypedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias, TypedDict
 
-__all__ = [
-    "EMPTY_FACTS",
-    "Facts",
-    "PathFact",
-    "ProvenanceFact",
-    "ResolvedAddress",
-    "ShellCommand",
-    "ShellFact",
-    "ShellRedirect",
-    "SqlFact",
-    "UrlFact",
-]
+if TYPE_CHECKING:
+    from agenttool_otel.facts.provenance import ProvenanceLedger
 
 
 class PathFact(TypedDict):
@@ -91,6 +83,15 @@ class ShellRedirect(TypedDict):
     writes: bool
 
 
+class ShellPlace(TypedDict):
+    """One place that a command touches."""
+
+    word: str  # as the line names it, or as a glob's match; "." where a command takes the current directory by itself
+    operation: str  # read, list, create, append, overwrite, delete, delete_tree, execute or enter
+    covers: list[str]  # "root" and "home", where what is deleted is one of them or holds it
+    path: PathFact  # the same fact as a path argument with this text would have in the command's directory
+
+
 class ShellCommand(TypedDict):
     """One simple command of a command line."""
 
@@ -98,6 +99,12 @@ class ShellCommand(TypedDict):
     argv: list[str]
     assignments: list[str]  # names only
     redirects: list[ShellRedirect]
+    # reader, writer, deleter, tree_deleter, runner, tester, builder, installer, vcs_local, vcs_remote, vcs_config,
+    # vcs_history, network, privileged, service, disk or unknown
+    category: str
+    directory: str | None  # where it runs, behind every cd of the line; None when that may be one of several
+    places: list[ShellPlace]
+    complete: bool  # whether these are all places that it touches
     read_only: bool
     reason: str  # why it is or is not proven read-only
 
@@ -114,8 +121,9 @@ class ShellFact(TypedDict):
     network: bool
     executes: bool  # runs another program or code that it was given
     destructive: bool  # deletes, overwrites or kills
+    runs_download: bool  # runs what it fetches from the network
+    complete: bool  # whether the commands' places are all that the line touches
     commands: list[ShellCommand]
-    paths: list[str]  # words that name files
     inferred: bool
 
 
@@ -157,3 +165,30 @@ class Facts(TypedDict):
 
 EMPTY_FACTS: Facts = {"paths": [], "urls": [], "shell": [], "sql": [], "provenance": {}}
 """The facts of a call whose tool has no such arguments; shared, so never change it."""
+
+
+Resolver: TypeAlias = Callable[[str, int], Sequence[str]]
+"""Returns the addresses of a host name; the second argument is the port. It raises OSError when there are none."""
+
+
+@dataclass(frozen=True, slots=True)
+class FactEnvironment:
+    """The surroundings that a fact depends on; the same for all arguments of a call."""
+
+    # absolute directories that file tools should stay in; none means that no path is inside
+    roots: tuple[str, ...] = ()
+    cwd: str | None = None  # absolute directory that relative paths start from; the process's own when ``None``
+    home: str | None = None  # absolute directory that ``~`` stands for; the process's own when ``None``
+    # pairs of an absolute path (file or directory) and its class, for example the approval store's file and
+    # ``approval``. Whatever lies below a directory, or is the same file by device and inode, has the class
+    protected: tuple[tuple[str, str], ...] = ()
+    # host names that the operator allows, lower case. A leading dot means every subdomain. Names that imitate
+    # one of them are reported as lookalikes
+    allowed_hosts: tuple[str, ...] = ()
+    # whether host names are resolved, so that their addresses are facts too. This leaves the process
+    resolve_dns: bool = False
+    touch_file_system: bool = True  # whether paths may be looked up. When not, no path fact is certain
+    real_roots: tuple[str, ...] | None = None  # where the roots really are, when that was found out already
+    ledger: ProvenanceLedger | None = None  # the session's provenance ledger
+    resolver: Resolver | None = None  # replaces the system's resolver
+    dns_timeout: float = 2.0  # seconds that one look-up may take; a slower one counts as failed

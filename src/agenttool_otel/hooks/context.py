@@ -7,8 +7,6 @@ from typing import Any
 
 from agenttool_otel.names import Behavior, HookEvent
 
-__all__ = ["HookContext"]
-
 
 @dataclass(frozen=True, slots=True)
 class HookContext:
@@ -76,3 +74,16 @@ class HookContext:
     items: int | None = None
     error: dict[str, Any] | None = None
     persistence: dict[str, Any] | None = None
+
+
+@dataclass(slots=True)
+class HookState:
+    """What hooks left on one call."""
+
+    # by hook id the permission input that this pre hook has seen; the very object, so that any change counts
+    seen: dict[str, dict[str, Any]] = field(default_factory=dict)
+    messages: list[dict[str, Any]] = field(default_factory=list)  # messages, redacted
+    stop: dict[str, Any] | None = None  # the stop that a hook asked for after the tool had run
+    steps: int = 0  # how many progress steps were told
+    # the input that a permission_decision hook wants, its author and the reason
+    proposal: tuple[dict[str, Any], str, str] | None = None

@@ -8,46 +8,27 @@ from fnmatch import fnmatchcase
 
 from agenttool_otel.errors import ConfigurationError
 
-__all__ = ["Matcher", "ToolFacts", "patterns"]
-
 
 @dataclass(frozen=True, slots=True)
 class ToolFacts:
-    """What of a tool is matched on.
+    """What of a tool is matched on."""
 
-    Attributes:
-        tool_id: its id.
-        names: its name and aliases: a hook on an alias is a hook on the tool.
-        namespace: its namespace.
-        kind: its kind.
-    """
-
-    tool_id: str
-    names: tuple[str, ...]
-    namespace: str
-    kind: str
+    tool_id: str  # its id
+    names: tuple[str, ...]  # its name and aliases: a hook on an alias is a hook on the tool
+    namespace: str  # its namespace
+    kind: str  # its kind
 
 
 @dataclass(frozen=True, slots=True)
 class Matcher:
-    """All that is stated must match; of several patterns in one place, one must.
+    """All that is stated must match; of several patterns in one place, one must."""
 
-    Attributes:
-        tool: patterns on id, name or an alias.
-        namespace: patterns on the namespace.
-        kind: patterns on the kind.
-    """
-
-    tool: tuple[str, ...] = ()
-    namespace: tuple[str, ...] = ()
-    kind: tuple[str, ...] = ()
+    tool: tuple[str, ...] = ()  # patterns on id, name or an alias
+    namespace: tuple[str, ...] = ()  # patterns on the namespace
+    kind: tuple[str, ...] = ()  # patterns on the kind
 
     def matches(self, facts: ToolFacts) -> bool:
-        """Tell whether a hook is for a tool.
-
-        Args:
-            facts: the tool.
-        """
+        """Tell whether a hook is for a tool."""
         return (
             _any(self.tool, (facts.tool_id, *facts.names))
             and _any(self.namespace, (facts.namespace,))
@@ -65,15 +46,7 @@ def _any(globs: tuple[str, ...], values: Iterable[str]) -> bool:
 
 
 def patterns(name: str, given: str | Sequence[str] | None) -> tuple[str, ...]:
-    """Read what was given as one glob or several.
-
-    Args:
-        name: the place, for the error.
-        given: a glob, several, or nothing for "any".
-
-    Raises:
-        ConfigurationError: no text; an empty one, or an empty list, would silently match nothing or everything.
-    """
+    """Read what was given as one glob or several."""
     if given is None:
         return ()
     globs = (given,) if isinstance(given, str) else tuple(given)

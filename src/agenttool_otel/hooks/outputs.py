@@ -12,18 +12,6 @@ from typing import Any, ClassVar
 
 from agenttool_otel.names import Behavior
 
-__all__ = [
-    "OUTPUT_TYPES",
-    "AdditionalContext",
-    "HookOutput",
-    "Message",
-    "PermissionResult",
-    "Progress",
-    "Stop",
-    "UpdatedInput",
-    "UpdatedOutput",
-]
-
 
 def _text(name: str, value: object) -> None:
     if not isinstance(value, str):

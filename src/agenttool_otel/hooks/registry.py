@@ -6,13 +6,11 @@ import inspect
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, Literal, TypedDict, TypeVar, Unpack
 
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.hooks.matching import Matcher, ToolFacts, patterns
 from agenttool_otel.names import HookEvent
-
-__all__ = ["BEFORE", "DEFAULT_TIMEOUT", "Hook", "Hooks", "OnFailure"]
 
 DEFAULT_TIMEOUT: Final = 5.0
 """Seconds that a hook may take where nothing is said."""
@@ -52,6 +50,28 @@ class Hook:
     owns_output: bool
 
 
+class HookOptions(TypedDict, total=False):
+    """Which tools a hook is for, when it runs and what its failure means."""
+
+    tool: str | Sequence[str] | None
+    """Globs on the tool's id, name or an alias; any tool where not given."""
+    namespace: str | Sequence[str] | None
+    """Globs on its namespace."""
+    kind: str | Sequence[str] | None
+    """Globs on its kind."""
+    order: float
+    """Lower runs earlier; 0 where not given."""
+    timeout: float
+    """Seconds that it may take; a hook that takes longer has failed."""
+    on_failure: OnFailure | None
+    """``block``, the default before the tool's body: a hook that raises, hangs or answers nonsense denies the call;
+    ``continue``: that is only recorded. After the body nothing can be blocked."""
+    owns_output: bool
+    """Let a post_tool_use hook replace the output of a tool that is not remote."""
+    hook_id: str | None
+    """Stable id; the function's qualified name where not given."""
+
+
 class Hooks:
     """A registry of hooks; safe for threads, and one may be shared by several Governors.
 
@@ -71,101 +91,50 @@ class Hooks:
     def __iter__(self) -> Any:
         return iter(self._hooks)
 
-    def on(
-        self,
-        event: HookEvent | str,
-        *,
-        tool: str | Sequence[str] | None = None,
-        namespace: str | Sequence[str] | None = None,
-        kind: str | Sequence[str] | None = None,
-        order: float = 0,
-        timeout: float = DEFAULT_TIMEOUT,
-        on_failure: OnFailure | None = None,
-        owns_output: bool = False,
-        hook_id: str | None = None,
-    ) -> Callable[[F], F]:
+    def on(self, event: HookEvent | str, **options: Unpack[HookOptions]) -> Callable[[F], F]:
         """Register the decorated function; it stays what it is.
 
         Args:
             event: pre_tool_use, post_tool_use, post_tool_use_failure, permission_request, permission_decision or
                 result_persistence.
-            tool: globs on the tool's id, name or an alias; any tool where not given.
-            namespace: globs on its namespace.
-            kind: globs on its kind.
-            order: lower runs earlier.
-            timeout: seconds that it may take; a hook that takes longer has failed.
-            on_failure: ``block``, the default before the tool's body: a hook that raises, hangs or answers nonsense
-                denies the call; ``continue``: that is only recorded. After the body nothing can be blocked.
-            owns_output: let a post_tool_use hook replace the output of a tool that is not remote.
-            hook_id: stable id; the function's qualified name where not given.
+            options: which tools, when and how; see HookOptions.
 
         Raises:
             ConfigurationError: an argument can't be used, or the id is taken.
         """
 
         def register(function: F) -> F:
-            self.add(
-                function,
-                event,
-                tool=tool,
-                namespace=namespace,
-                kind=kind,
-                order=order,
-                timeout=timeout,
-                on_failure=on_failure,
-                owns_output=owns_output,
-                hook_id=hook_id,
-            )
+            self.add(function, event, **options)
             return function
 
         return register
 
-    def add(
-        self,
-        function: Callable[..., Any],
-        event: HookEvent | str,
-        *,
-        tool: str | Sequence[str] | None = None,
-        namespace: str | Sequence[str] | None = None,
-        kind: str | Sequence[str] | None = None,
-        order: float = 0,
-        timeout: float = DEFAULT_TIMEOUT,
-        on_failure: OnFailure | None = None,
-        owns_output: bool = False,
-        hook_id: str | None = None,
-    ) -> Hook:
+    def add(self, function: Callable[..., Any], event: HookEvent | str, **options: Unpack[HookOptions]) -> Hook:
         """Register a function; as ``on``, without the decorator.
 
         Args:
             function: takes a HookContext; returns an output, several, or nothing. May be a coroutine function, or a
                 plain or asynchronous generator of outputs.
-            event: see ``on``, as the others.
-            tool: globs on id, name or alias.
-            namespace: globs on the namespace.
-            kind: globs on the kind.
-            order: lower runs earlier.
-            timeout: seconds.
-            on_failure: block or continue.
-            owns_output: may replace any tool's output.
-            hook_id: stable id.
+            event: see ``on``.
+            options: which tools, when and how; see HookOptions.
 
         Raises:
             ConfigurationError: an argument can't be used, or the id is taken.
+            TypeError: there is no such option.
         """
         when = _event(event)
+        unknown = options.keys() - HookOptions.__annotations__.keys()
+        if unknown:
+            raise TypeError(f"a hook has no option {min(unknown)!r}")
         if not callable(function):
             raise ConfigurationError(f"a hook is a function, not {type(function).__name__}")
-        if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not 0 < timeout < float("inf"):
-            raise ConfigurationError("a hook's timeout is a positive number of seconds")
-        if isinstance(order, bool) or not isinstance(order, (int, float)) or order != order:
-            raise ConfigurationError("a hook's order is a number")
-        if on_failure not in (None, "block", "continue"):
-            raise ConfigurationError("on_failure is block or continue")
-        if on_failure == "block" and when not in BEFORE:
-            raise ConfigurationError(f"a {when.value} hook can't block: the tool has run")
-        if owns_output and when is not HookEvent.POST_TOOL_USE:
-            raise ConfigurationError("only a post_tool_use hook owns an output")
-        matcher = Matcher(patterns("tool", tool), patterns("namespace", namespace), patterns("kind", kind))
+        _check(when, options)
+        on_failure, hook_id = options.get("on_failure"), options.get("hook_id")
+        matcher = Matcher(
+            patterns("tool", options.get("tool")),
+            patterns("namespace", options.get("namespace")),
+            patterns("kind", options.get("kind")),
+        )
         with self._lock:
             self._count += 1
             identity = hook_id or f"{_name(function)}#{self._count}"
@@ -177,10 +146,10 @@ class Hooks:
                 function=function,
                 is_async=_is_async(function),
                 matcher=matcher,
-                order=order,
-                timeout=float(timeout),
+                order=options.get("order", 0),
+                timeout=float(options.get("timeout", DEFAULT_TIMEOUT)),
                 on_failure=on_failure or ("block" if when in BEFORE else "continue"),
-                owns_output=bool(owns_output),
+                owns_output=bool(options.get("owns_output", False)),
             )
             self._hooks = tuple(sorted((*self._hooks, hook), key=lambda one: one.order))  # stable: then registration
             self._matching = {}
@@ -217,6 +186,24 @@ class Hooks:
             if len(known) < 10_000:
                 known[event, facts] = found
         return found
+
+
+def _check(event: HookEvent, options: HookOptions) -> None:
+    timeout, order, on_failure = (
+        options.get("timeout", DEFAULT_TIMEOUT),
+        options.get("order", 0),
+        options.get("on_failure"),
+    )
+    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not 0 < timeout < float("inf"):
+        raise ConfigurationError("a hook's timeout is a positive number of seconds")
+    if isinstance(order, bool) or not isinstance(order, (int, float)) or order != order:
+        raise ConfigurationError("a hook's order is a number")
+    if on_failure not in (None, "block", "continue"):
+        raise ConfigurationError("on_failure is block or continue")
+    if on_failure == "block" and event not in BEFORE:
+        raise ConfigurationError(f"a {event.value} hook can't block: the tool has run")
+    if options.get("owns_output") and event is not HookEvent.POST_TOOL_USE:
+        raise ConfigurationError("only a post_tool_use hook owns an output")
 
 
 def _event(event: HookEvent | str) -> HookEvent:

@@ -19,8 +19,6 @@ from agenttool_otel.hooks.context import HookContext
 from agenttool_otel.hooks.outputs import OUTPUT_TYPES, HookOutput
 from agenttool_otel.hooks.registry import Hook
 
-__all__ = ["HookRun", "arun_hook", "run_hook"]
-
 _MAX_OUTPUTS = 64
 
 
@@ -30,17 +28,11 @@ class _Expired(Exception):
 
 @dataclass(slots=True)
 class HookRun:
-    """What one run of a hook came to.
+    """What one run of a hook came to."""
 
-    Attributes:
-        outputs: its outputs, in order.
-        exception: what it raised; never shown, only its type.
-        timed_out: its time was over.
-    """
-
-    outputs: tuple[HookOutput, ...] = ()
-    exception: BaseException | None = None
-    timed_out: bool = False
+    outputs: tuple[HookOutput, ...] = ()  # its outputs, in order
+    exception: BaseException | None = None  # what it raised; never shown, only its type
+    timed_out: bool = False  # its time was over
 
     @property
     def failed(self) -> bool:
@@ -49,24 +41,14 @@ class HookRun:
 
 
 def run_hook(hook: Hook, context: HookContext) -> HookRun:
-    """Run a hook from synchronous code.
-
-    Args:
-        hook: the hook.
-        context: what it is given.
-    """
+    """Run a hook from synchronous code."""
     box: list[HookRun] = []
     _start(hook, context, box.append).join(hook.timeout)
     return box[0] if box else HookRun(timed_out=True)
 
 
 async def arun_hook(hook: Hook, context: HookContext) -> HookRun:
-    """Run a hook from asynchronous code without blocking the event loop.
-
-    Args:
-        hook: the hook.
-        context: what it is given.
-    """
+    """Run a hook from asynchronous code without blocking the event loop."""
     if hook.is_async:
         return await _await_hook(hook, context)
     loop = asyncio.get_running_loop()
@@ -167,15 +149,7 @@ def _forget(task: asyncio.Task[Any]) -> None:
 
 
 def outputs_of(answer: Any) -> tuple[HookOutput, ...]:
-    """Read what a hook returned.
-
-    Args:
-        answer: ``None``, an output, or several.
-
-    Raises:
-        TypeError: something else; a hook whose answer can't be understood has failed, it has not said yes.
-        ValueError: too many outputs.
-    """
+    """Read what a hook returned."""
     if answer is None:
         return ()
     if isinstance(answer, OUTPUT_TYPES):

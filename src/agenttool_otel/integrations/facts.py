@@ -15,8 +15,6 @@ from typing import Any, cast
 from agenttool_otel.catalog import GovernOptions
 from agenttool_otel.errors import ConfigurationError
 
-__all__ = ["Trusts", "facts_in_metadata", "options_for", "read_facts"]
-
 Trusts = Callable[[Any], bool]
 """Tells whether the host vouches for what a tool object says of itself in its metadata."""
 
@@ -29,11 +27,7 @@ def facts_in_metadata(tool: Any) -> GovernOptions:
     """Return what a tool says of itself: ``metadata["agenttool"]``, and MCP's hints where that says nothing.
 
     Nothing in this package reads it unasked. Use it for tools whose maker you trust as you trust your own code:
-    ``govern(tool, **facts_in_metadata(tool))``, or ``trust_metadata`` of the agents' guards and the instrumentor.
-
-    Args:
-        tool: a tool object with ``metadata``.
-    """
+    ``govern(tool, **facts_in_metadata(tool))``, or ``trust_metadata`` of the agents' guards and the instrumentor."""
     metadata = getattr(tool, "metadata", None)
     if not isinstance(metadata, Mapping):
         return GovernOptions()
@@ -43,26 +37,14 @@ def facts_in_metadata(tool: Any) -> GovernOptions:
 
 
 def options_for(facts: Mapping[str, GovernOptions], name: str) -> GovernOptions:
-    """Return the facts stated of a tool: by its name, else by the first glob that matches.
-
-    Args:
-        facts: facts by name or glob.
-        name: the tool's name.
-    """
+    """Return the facts stated of a tool: by its name, else by the first glob that matches."""
     if name in facts:
         return facts[name]
     return next((stated for pattern, stated in facts.items() if fnmatchcase(name, pattern)), GovernOptions())
 
 
 def read_facts(path: str) -> Mapping[str, GovernOptions]:
-    """Read a JSON file of facts by tool name or glob.
-
-    Args:
-        path: the file; empty for none.
-
-    Raises:
-        ConfigurationError: it can't be read, or is no object of objects; the message names the file.
-    """
+    """Read a JSON file of facts by tool name or glob."""
     if not path:
         return {}
     try:

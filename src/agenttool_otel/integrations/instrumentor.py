@@ -20,14 +20,11 @@ import wrapt
 from opentelemetry.instrumentation.instrumentor import BaseInstrumentor  # type: ignore[attr-defined, unused-ignore]
 
 from agenttool_otel.catalog import GovernOptions
-from agenttool_otel.config import Settings
-from agenttool_otel.defaults import default_governor
+from agenttool_otel.context.settings import Settings
 from agenttool_otel.errors import AgentToolError, ConfigurationError, PolicyLoadError, ToolDenied
-from agenttool_otel.governor import Governor
+from agenttool_otel.govern.governor import Governor, default_governor
 from agenttool_otel.integrations.facts import Trusts, facts_in_metadata, options_for, read_facts
-from agenttool_otel.policy.refusing import RefusingEngine
-
-__all__ = ["AgentToolInstrumentor", "is_instrumented", "require_instrumented"]
+from agenttool_otel.policy.engines.refusing import RefusingEngine
 
 _logger = logging.getLogger("agenttool_otel.instrumentor")
 
@@ -87,13 +84,13 @@ class AgentToolInstrumentor(BaseInstrumentor):  # type: ignore[misc, unused-igno
             self._patch(cls)
 
     def _patch(self, cls: type) -> None:
-        from agenttool_otel.integrations.langchain_doors import BODIES, DOORS, from_langchain
+        from agenttool_otel.integrations.langchain.methods import BODY_METHODS, ENTRY_METHODS, is_langchain_class
 
         if "agenttool" in cls.__dict__:
             return  # a governed class
-        names = dict.fromkeys(BODIES, self._before)
-        if not from_langchain(cls):
-            names |= dict.fromkeys(DOORS, self._refuse)
+        names = dict.fromkeys(BODY_METHODS, self._before)
+        if not is_langchain_class(cls):
+            names |= dict.fromkeys(ENTRY_METHODS, self._refuse)
         for name, wrapper in names.items():
             original = cls.__dict__.get(name)
             if inspect.isfunction(original):
@@ -121,7 +118,7 @@ class AgentToolInstrumentor(BaseInstrumentor):  # type: ignore[misc, unused-igno
             self._patched.clear()
 
     def _before(self, wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
-        from agenttool_otel.integrations.langchain import govern_in_place, is_governed
+        from agenttool_otel.integrations.langchain.govern import govern_in_place, is_governed
 
         if is_governed(instance):
             return wrapped(*args, **kwargs)
@@ -139,11 +136,11 @@ class AgentToolInstrumentor(BaseInstrumentor):  # type: ignore[misc, unused-igno
         return getattr(instance, wrapped.__name__)(*args, **kwargs)
 
     def _refuse(self, wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
-        from agenttool_otel.integrations.langchain_doors import refuse_own_doors
+        from agenttool_otel.integrations.langchain.methods import refuse_replaced_methods
 
         name = getattr(instance, "name", "")
         try:
-            refuse_own_doors(type(instance))
+            refuse_replaced_methods(type(instance))
         except AgentToolError as error:
             _logger.error("the tool %r can't be governed, so it is refused: %s", name, error)
             raise ToolDenied(f"the tool {name!r} can't be governed: {error}") from error
@@ -156,12 +153,8 @@ class AgentToolInstrumentor(BaseInstrumentor):  # type: ignore[misc, unused-igno
         return cast(GovernOptions, {**facts_in_metadata(tool), **options})
 
     def _put_under_refusal(self, tool: Any, error: Exception) -> None:
-        """Put a tool under a Governor that refuses each of its calls, in a span that says why.
-
-        Raises:
-            ToolDenied: not even that was possible.
-        """
-        from agenttool_otel.integrations.langchain import govern_in_place
+        """Put a tool under a Governor that refuses each of its calls, in a span that says why."""
+        from agenttool_otel.integrations.langchain.govern import govern_in_place
 
         told = f"the tool {tool.name!r} can't be governed: {_told(error)}"
         _logger.error("%s; its calls are refused", told)

@@ -17,12 +17,10 @@ from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 
 import orjson
 
+from agenttool_otel.policy.bundles.reads import ReadSet
+from agenttool_otel.policy.bundles.rego import Path
 from agenttool_otel.policy.jsonio import encode_arguments
-from agenttool_otel.policy.reads import ReadSet
-from agenttool_otel.policy.rego import Path
 from agenttool_otel.policy.types import PolicyEngine, PolicyInput, Verdict
-
-__all__ = ["CacheKey", "CacheStats", "CacheableEngine", "DecisionCache"]
 
 _SHORT: Final = 256
 _ABSENT: Final[list[Any]] = []
@@ -39,19 +37,12 @@ class CacheableEngine(Protocol):
 
 
 class CacheKey(NamedTuple):
-    """What a cached verdict is found by.
+    """What a cached verdict is found by."""
 
-    Attributes:
-        generation: number of the compiled bundle, unique in this process.
-        entry_point: the rule.
-        mode: the session's mode; another mode may read other parts of the input.
-        projection: what the rule can read, or its digest.
-    """
-
-    generation: int
-    entry_point: str
-    mode: str
-    projection: bytes
+    generation: int  # number of the compiled bundle, unique in this process
+    entry_point: str  # the rule
+    mode: str  # the session's mode; another mode may read other parts of the input
+    projection: bytes  # what the rule can read, or its digest
 
 
 class CacheStats(NamedTuple):
@@ -64,11 +55,7 @@ class CacheStats(NamedTuple):
 
 
 class DecisionCache:
-    """A bounded, thread-safe cache of verdicts, least recently used out first.
-
-    Args:
-        max_entries: most verdicts that are kept.
-    """
+    """A bounded, thread-safe cache of verdicts, least recently used out first."""
 
     def __init__(self, max_entries: int = 4096) -> None:
         if max_entries < 1:
@@ -80,16 +67,7 @@ class DecisionCache:
         self._hits = self._misses = self._uncacheable = 0
 
     def key(self, engine: PolicyEngine, entry_point: str, document: PolicyInput) -> CacheKey | None:
-        """Return the key of a decision, or ``None`` when it must not be cached.
-
-        Args:
-            engine: the engine that would be asked.
-            entry_point: the rule.
-            document: the input, validated against its schema.
-
-        Raises:
-            PolicyEvaluationError: the arguments have no exact JSON form.
-        """
+        """Return the key of a decision, or ``None`` when it must not be cached."""
         reads = getattr(engine, "reads", None)
         mode = document["session"]["mode"]
         proven: tuple[int, ReadSet] | None = None if reads is None else reads(entry_point, mode)
@@ -111,11 +89,7 @@ class DecisionCache:
         return CacheKey(generation, entry_point, mode, projection)
 
     def get(self, key: CacheKey) -> Verdict | None:
-        """Return a copy of the verdict of an earlier, equal decision, marked as cached.
-
-        Args:
-            key: from ``key``.
-        """
+        """Return a copy of the verdict of an earlier, equal decision, marked as cached."""
         with self._lock:
             verdict = self._entries.get(key)
             if verdict is None:
@@ -128,13 +102,7 @@ class DecisionCache:
         return verdict
 
     def put(self, engine: PolicyEngine, key: CacheKey, verdict: Verdict) -> None:
-        """Keep a verdict, unless it expires, stands for a failure, or the bundle changed while it was made.
-
-        Args:
-            engine: the engine that was asked.
-            key: from ``key``, made before the question.
-            verdict: what came out.
-        """
+        """Keep a verdict, unless it expires, stands for a failure, or the bundle changed while it was made."""
         if verdict.expires_at is not None or verdict.fail_closed is not None:
             return
         reads = getattr(engine, "reads", None)
@@ -164,11 +132,7 @@ class DecisionCache:
 
 
 class _Projector:
-    """Collects what an entry point reads, without its keys: the order is fixed, so the place tells which it is.
-
-    Args:
-        read_set: the paths.
-    """
+    """Collects what an entry point reads, without its keys: the order is fixed, so the place tells which it is."""
 
     def __init__(self, read_set: ReadSet) -> None:
         groups: dict[str, list[str]] = {}

@@ -13,8 +13,6 @@ from agenttool_otel.names import (
 )
 from agenttool_otel.policy.types import Verdict
 
-__all__ = ["STRICTNESS", "no_decision"]
-
 STRICTNESS: Final[dict[Behavior, int]] = {
     Behavior.PASSTHROUGH: 0,
     Behavior.ALLOW: 1,
@@ -25,12 +23,7 @@ STRICTNESS: Final[dict[Behavior, int]] = {
 
 
 def no_decision(*, engine: str = EngineName.NONE, revision: str = "") -> Verdict:
-    """Return the deny that stands for "every engine passed the question on".
-
-    Args:
-        engine: the last engine that was asked.
-        revision: revision of its bundle.
-    """
+    """Return the deny that stands for "every engine passed the question on"."""
     return Verdict(
         behavior=Behavior.DENY,
         source=DecisionSource.DEFAULT,

@@ -17,13 +17,11 @@ from agenttool_otel.errors import ConfigurationError, PolicyEvaluationError, Pol
 from agenttool_otel.names import Behavior, EngineName, EntryPoint, FailClosedCause, PolicyMode
 from agenttool_otel.policy.cache import DecisionCache
 from agenttool_otel.policy.combine import no_decision
+from agenttool_otel.policy.engines.native import is_panic
 from agenttool_otel.policy.input_schema import validate_input
-from agenttool_otel.policy.native import is_panic
 from agenttool_otel.policy.normalise import deny_for, normalise, normalise_obligations, normalise_visible
 from agenttool_otel.policy.types import EngineAnswer, PolicyEngine, PolicyInput, Verdict
-from agenttool_otel.records.snapshot import snapshot
-
-__all__ = ["DEFAULT_TIMEOUT", "Decider"]
+from agenttool_otel.values.snapshot import snapshot
 
 _Answer = TypeVar("_Answer")
 
@@ -47,25 +45,7 @@ def _failure(error: BaseException, engine: PolicyEngine | None) -> Verdict:
 
 
 class Decider:
-    """Runs a chain of engines and makes one verdict of what they say.
-
-    Args:
-        engines: asked in this order; each is asked only when those before it passed the question on.
-        mode: ``shadow``: decide and record, never block. The verdict then allows, and what it would have been is in
-            its ``shadow``.
-        timeout: seconds that a decision may take, all engines together.
-        cache: decision cache, or ``None`` for none.
-        shadow_engines: at most one engine whose decision is recorded beside the real one and never acted on. It gets
-            the time that the real decision left.
-        shadow_packages: rule packages, for example ``agenttool.rules.network``, whose deny or ask is recorded and not
-            acted on. The engine must be able to leave a package out (EmbeddedEngine can); for a server, build the
-            bundle so. This takes the place of a shadow engine.
-
-    Raises:
-        ConfigurationError: an engine can't leave packages out, there is more than one shadow engine, or mode or timeout
-            are none.
-        PolicyLoadError: there is no such package.
-    """
+    """Runs a chain of engines and makes one verdict of what they say."""
 
     def __init__(
         self,
@@ -133,77 +113,65 @@ class Decider:
     # --- decisions ---------------------------------------------------------------------------------------------------
 
     def decide(self, document: PolicyInput) -> Verdict:
-        """Decide one call.
-
-        Args:
-            document: the policy input.
-
-        Returns:
-            allow, ask or deny; never an exception for a failure.
-        """
+        """Decide one call."""
         started = time.perf_counter()
         verdict = self._chain(self._engines, document, started)
         shadow: Verdict | None = None
         if self._shadow_packages:
             shadow = self._chain(self._shadow_engines, document, started)
         elif self._shadow_engines:
-            shadow = self._ask(self._shadow_engines[0], document, self._left(started))
+            shadow = self._ask(self._shadow_engines[0], document, self._left(self._shadow_engines[0], started))
         return self._finish(verdict, shadow, started)
 
     async def adecide(self, document: PolicyInput) -> Verdict:
-        """Decide one call without blocking the event loop; as ``decide``.
-
-        Args:
-            document: the policy input.
-        """
+        """Decide one call without blocking the event loop; as ``decide``."""
         started = time.perf_counter()
         verdict = await self._achain(self._engines, document, started)
         shadow: Verdict | None = None
         if self._shadow_packages:
             shadow = await self._achain(self._shadow_engines, document, started)
         elif self._shadow_engines:
-            shadow = await self._aask(self._shadow_engines[0], document, self._left(started))
+            shadow = await self._aask(self._shadow_engines[0], document, self._left(self._shadow_engines[0], started))
         return self._finish(verdict, shadow, started)
 
-    def _left(self, started: float) -> float:
+    def _left(self, engine: PolicyEngine, started: float) -> float:
+        if engine.capabilities.counts_cpu_time:
+            return self._timeout
         return self._timeout - (time.perf_counter() - started)
 
     def _chain(self, engines: Sequence[PolicyEngine], document: PolicyInput, started: float) -> Verdict:
         engine: PolicyEngine | None = None
+        verdict: Verdict | None = None
         try:
-            validate_input(document)
-            last = no_decision()
             for engine in engines:
-                verdict = self._ask(engine, document, self._left(started))
+                verdict = self._ask(engine, document, self._left(engine, started))
                 if verdict.behavior is not Behavior.PASSTHROUGH:
                     return verdict
-                last = no_decision(engine=engine.name, revision=verdict.revision)
+            return _nobody_decided(engine, verdict)
         except BaseException as error:
             return _failure(error, engine)
-        return last
 
     async def _achain(self, engines: Sequence[PolicyEngine], document: PolicyInput, started: float) -> Verdict:
         engine: PolicyEngine | None = None
+        verdict: Verdict | None = None
         try:
-            validate_input(document)
-            last = no_decision()
             for engine in engines:
-                verdict = await self._aask(engine, document, self._left(started))
+                verdict = await self._aask(engine, document, self._left(engine, started))
                 if verdict.behavior is not Behavior.PASSTHROUGH:
                     return verdict
-                last = no_decision(engine=engine.name, revision=verdict.revision)
+            return _nobody_decided(engine, verdict)
         except BaseException as error:
             return _failure(error, engine)
-        return last
 
     def _ask(self, engine: PolicyEngine, document: PolicyInput, timeout: float) -> Verdict:
         try:
             key = None if self._cache is None else self._cache.key(engine, EntryPoint.DECISION, document)
             if key is not None and self._cache is not None and (known := self._cache.get(key)) is not None:
                 return known
+            validate_input(document)
             started = time.perf_counter()
             answer = engine.evaluate(EntryPoint.DECISION, _given(engine, document), timeout=timeout)
-            _check_time(started, timeout)
+            _check_time(engine, started, timeout)
             verdict = _believe(answer, engine, document)
             if key is not None and self._cache is not None:
                 self._cache.put(engine, key, verdict)
@@ -216,10 +184,11 @@ class Decider:
             key = None if self._cache is None else self._cache.key(engine, EntryPoint.DECISION, document)
             if key is not None and self._cache is not None and (known := self._cache.get(key)) is not None:
                 return known
+            validate_input(document)
             started = time.perf_counter()
             async with asyncio.timeout(max(timeout, 0.0) if engine.capabilities.remote else None):
                 answer = await engine.aevaluate(EntryPoint.DECISION, _given(engine, document), timeout=timeout)
-            _check_time(started, timeout)
+            _check_time(engine, started, timeout)
             verdict = _believe(answer, engine, document)
             if key is not None and self._cache is not None:
                 self._cache.put(engine, key, verdict)
@@ -241,23 +210,11 @@ class Decider:
     # --- the other entry points --------------------------------------------------------------------------------------
 
     def visible(self, document: PolicyInput) -> bool:
-        """Tell whether the tool may be on the surface at all; a failure hides it.
-
-        Args:
-            document: the policy input, with empty arguments.
-        """
+        """Tell whether the tool may be on the surface at all; a failure hides it."""
         return self._query(document, EntryPoint.VISIBLE, lambda answer, _: normalise_visible(answer), lambda _: False)
 
     def obligations(self, document: PolicyInput) -> Verdict:
-        """Return the obligations that a policy demands whatever is decided.
-
-        Args:
-            document: the policy input.
-
-        Returns:
-            a verdict of which only the obligation fields count. Where they can't be had it is a deny that demands
-            redaction of everything.
-        """
+        """Return the obligations that a policy demands whatever is decided."""
 
         def worst(error: BaseException) -> Verdict:
             verdict = _failure(error, self._engines[0] if self._engines else None)
@@ -291,13 +248,20 @@ class Decider:
             return failed(error)
 
 
+def _nobody_decided(engine: PolicyEngine | None, verdict: Verdict | None) -> Verdict:
+    """Return the denial of a call that every engine of the chain passed on, or for which there is none."""
+    if engine is None or verdict is None:
+        return no_decision()
+    return no_decision(engine=engine.name, revision=verdict.revision)
+
+
 def _too_late(timeout: float) -> PolicyTimeout:
     return PolicyTimeout(f"the decision took longer than {max(timeout, 0.0):.3g} s")
 
 
-def _check_time(started: float, timeout: float) -> None:
-    """Throw away an answer that came too late, from whatever engine."""
-    if time.perf_counter() - started > timeout:
+def _check_time(engine: PolicyEngine, started: float, timeout: float) -> None:
+    """Throw away an answer that came too late, unless its engine counts another time."""
+    if time.perf_counter() - started > timeout and not engine.capabilities.counts_cpu_time:
         raise _too_late(timeout)
 
 

@@ -2,7 +2,7 @@
 
 The schema serves twice: ``policies/schemas/input.json`` lets ``opa check --strict --schema`` type-check every rule
 that reads ``input``, and every document is validated before a query, because a wrongly typed field makes a deny rule
-undefined rather than true (notes/security.md 0.1). It is generated here rather than through pydantic, which refuses
+undefined rather than true. It is generated here rather than through pydantic, which refuses
 ``typing.TypedDict`` below Python 3.12, and it is inlined, because OPA's type checker reads a subset of JSON Schema.
 """
 
@@ -20,8 +20,6 @@ from agenttool_otel.errors import PolicyEvaluationError
 from agenttool_otel.names import FailClosedCause
 from agenttool_otel.policy.types import PolicyInput
 
-__all__ = ["INPUT_SCHEMA_ID", "input_schema", "schema_of", "validate_input", "write_input_schema"]
-
 INPUT_SCHEMA_ID: Final = "urn:agenttool-otel:policy-input:0.2.0"
 """``$id`` of the schema of the policy input."""
 
@@ -35,15 +33,7 @@ _PRIMITIVES: Final[dict[Any, dict[str, Any]]] = {
 
 
 def schema_of(annotation: Any) -> dict[str, Any]:
-    """Return the JSON Schema of one annotation of the contract.
-
-    Args:
-        annotation: a TypedDict, ``str``, ``bool``, ``int``, ``float``, ``None``, ``Any``, ``list[X]``,
-            ``dict[str, X]`` or a union of these.
-
-    Raises:
-        TypeError: the contract uses a type that has no schema here.
-    """
+    """Return the JSON Schema of one annotation of the contract."""
     if annotation is Any:
         return {}
     if annotation in _PRIMITIVES:
@@ -89,14 +79,7 @@ def input_schema() -> dict[str, Any]:
 
 
 def write_input_schema(path: str | Path) -> None:
-    """Write the schema to a file, as ``policies/schemas/input.json`` is made; CI fails when that file is stale.
-
-    Args:
-        path: the file; its directory is made.
-
-    Raises:
-        OSError: the file can't be written.
-    """
+    """Write the schema to a file, as ``policies/schemas/input.json`` is made; CI fails when that file is stale."""
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(_schema_text(), encoding="utf-8")
@@ -108,15 +91,7 @@ def _validator() -> jsonschema_rs.Draft7Validator:
 
 
 def validate_input(document: Any) -> None:
-    """Check a policy input against its schema.
-
-    Args:
-        document: the input as it will be sent to an engine. The values inside ``input`` are not looked at here:
-            encoding them refuses what is no JSON.
-
-    Raises:
-        PolicyEvaluationError: it does not fit; the message names the place and the rule, never the value.
-    """
+    """Check a policy input against its schema."""
     try:
         if _validator().is_valid(document):
             return

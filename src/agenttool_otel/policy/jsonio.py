@@ -1,9 +1,9 @@
 """JSON in and out of the policy layer: fast where it may be, strict where it must be.
 
 An engine must decide on exactly what will run. So tool arguments are encoded by the standard library's encoder, which
-refuses NaN, infinities, bytes and foreign objects where orjson writes ``null`` or guesses (notes/security.md 0.15); the
-rest of the document, already typed by its schema, goes through orjson, ten times faster. What comes back from another
-process is decoded with duplicate keys, NaN, great depth and great size refused (notes/security.md 0.2).
+refuses NaN, infinities, bytes and foreign objects where orjson writes ``null`` or guesses; the rest of the document,
+already typed by its schema, goes through orjson, ten times faster. What comes back from another process is decoded with
+duplicate keys, NaN, great depth and great size refused.
 """
 
 from __future__ import annotations
@@ -16,16 +16,6 @@ import orjson
 from agenttool_otel.errors import PolicyEvaluationError
 from agenttool_otel.names import FailClosedCause
 from agenttool_otel.policy.types import PolicyInput
-
-__all__ = [
-    "MAX_ANSWER_BYTES",
-    "MAX_DEPTH",
-    "MAX_INPUT_BYTES",
-    "decode_strict",
-    "encode_arguments",
-    "encode_document",
-    "loads_unique",
-]
 
 MAX_INPUT_BYTES: Final = 16 * 1024 * 1024
 """Default limit of an encoded policy input, in bytes."""
@@ -47,14 +37,7 @@ def _invalid(what: str) -> PolicyEvaluationError:
 
 
 def encode_arguments(arguments: Any) -> bytes:
-    """Encode tool arguments as JSON, refusing whatever has no exact JSON form.
-
-    Args:
-        arguments: the permission input.
-
-    Raises:
-        PolicyEvaluationError: it holds NaN, bytes, a foreign object, a cycle or a lone surrogate, or is too deep.
-    """
+    """Encode tool arguments as JSON, refusing whatever has no exact JSON form."""
     try:
         return _encode_strict(arguments).encode("utf-8")
     except RecursionError:
@@ -69,16 +52,11 @@ def encode_arguments(arguments: Any) -> bytes:
 
 
 def encode_document(document: PolicyInput, *, limit: int = MAX_INPUT_BYTES) -> bytes:
-    """Encode a policy input for an engine.
-
-    Args:
-        document: the input; everything but ``input`` is expected to have been validated against its schema.
-        limit: most bytes that it may take.
-
-    Raises:
-        PolicyEvaluationError: it can't be encoded exactly, or it is larger than the limit.
-    """
-    arguments = encode_arguments(document["input"])
+    """Encode a policy input for an engine."""
+    try:
+        arguments = encode_arguments(document["input"])
+    except KeyError:
+        raise _invalid("the document has no member input") from None
     if len(arguments) > limit:
         raise _invalid(f"the arguments take {len(arguments)} bytes, more than the limit of {limit}")
     try:
@@ -105,14 +83,7 @@ _decode: Final = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_ref
 
 
 def loads_unique(text: str) -> Any:
-    """Parse JSON that has no key twice and no NaN, as files that people write.
-
-    Args:
-        text: the JSON text.
-
-    Raises:
-        ValueError: it is something else.
-    """
+    """Parse JSON that has no key twice and no NaN, as files that people write."""
     return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant)
 
 
@@ -133,16 +104,7 @@ def _depth(value: Any, limit: int) -> bool:
 
 
 def decode_strict(text: bytes | str, *, what: str = "answer", limit: int = MAX_ANSWER_BYTES) -> Any:
-    """Decode JSON that another program wrote.
-
-    Args:
-        text: the JSON text.
-        what: how to call it in an error.
-        limit: most bytes that it may take.
-
-    Raises:
-        PolicyEvaluationError: it is not JSON, too large, too deep, or has duplicate keys or NaN.
-    """
+    """Decode JSON that another program wrote."""
     if len(text) > limit:
         raise PolicyEvaluationError(f"the {what} is larger than {limit} bytes", cause=FailClosedCause.MALFORMED)
     try:

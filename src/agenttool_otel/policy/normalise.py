@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
-from difflib import get_close_matches
 from typing import Any, Final
 
 from agenttool_otel.errors import PolicyError, PolicyEvaluationError, PolicyTimeout
@@ -21,8 +20,6 @@ from agenttool_otel.names import (
     ReasonType,
 )
 from agenttool_otel.policy.types import EngineAnswer, Verdict
-
-__all__ = ["DECISION_KEYS", "deny_for", "normalise", "normalise_obligations", "normalise_visible"]
 
 _BEHAVIORS: Final = {str(item): item for item in Behavior}
 _REASONS: Final = {str(item): item for item in ReasonType}
@@ -53,6 +50,8 @@ _BINDING: Final = (*sorted(_OBLIGATION_KEYS), "obligations", "approver_roles", "
 
 def _meant_to_bind(key: str) -> bool:
     """Tell whether an unknown member is a misspelt or misplaced one that a call must not run without."""
+    from difflib import get_close_matches
+
     word = key.lower().replace("-", "_")
     return word.startswith(("redact", "obligation")) or bool(get_close_matches(word, _BINDING, n=1, cutoff=0.85))
 
@@ -120,16 +119,7 @@ def _set_obligations(verdict: Verdict, value: Any) -> None:
 
 
 def normalise(answer: EngineAnswer, *, engine: str) -> Verdict:
-    """Turn a decision document into a verdict, or refuse it.
-
-    Args:
-        answer: the answer of an engine to ``data.agenttool.permission.decision``.
-        engine: name of that engine.
-
-    Raises:
-        PolicyEvaluationError: it is not exactly a decision document. ``cause`` tells undefined (null), an unknown
-            behavior and everything else apart.
-    """
+    """Turn a decision document into a verdict, or refuse it."""
     document = answer.value
     if document is None:
         raise PolicyEvaluationError("the policy gave no decision (null)", cause=FailClosedCause.UNDEFINED)
@@ -183,11 +173,7 @@ def normalise(answer: EngineAnswer, *, engine: str) -> Verdict:
 
 
 def normalise_visible(answer: EngineAnswer) -> bool:
-    """Turn the answer of ``data.agenttool.surface.visible`` into a boolean.
-
-    Raises:
-        PolicyEvaluationError: it is neither ``true`` nor ``false``.
-    """
+    """Turn the answer of ``data.agenttool.surface.visible`` into a boolean."""
     if answer.value is None:
         raise PolicyEvaluationError("the policy gave no answer (null)", cause=FailClosedCause.UNDEFINED)
     if type(answer.value) is not bool:
@@ -196,15 +182,7 @@ def normalise_visible(answer: EngineAnswer) -> bool:
 
 
 def normalise_obligations(answer: EngineAnswer, *, engine: str) -> Verdict:
-    """Turn the answer of ``data.agenttool.redaction.obligations`` into the obligation fields of a verdict.
-
-    Args:
-        answer: the answer.
-        engine: name of the engine.
-
-    Raises:
-        PolicyEvaluationError: it is not an obligations object.
-    """
+    """Turn the answer of ``data.agenttool.redaction.obligations`` into the obligation fields of a verdict."""
     if answer.value is None:
         raise PolicyEvaluationError("the policy gave no obligations (null)", cause=FailClosedCause.UNDEFINED)
     verdict = Verdict(
@@ -215,14 +193,7 @@ def normalise_obligations(answer: EngineAnswer, *, engine: str) -> Verdict:
 
 
 def deny_for(error: BaseException, *, engine: str = EngineName.NONE, revision: str = "") -> Verdict:
-    """Return the deny that stands for a failure to decide.
-
-    Args:
-        error: what went wrong. The message of a PolicyError is shown, because it holds no argument content; of any
-            other exception only the type is.
-        engine: name of the engine that failed.
-        revision: revision of its bundle, if known.
-    """
+    """Return the deny that stands for a failure to decide."""
     known = isinstance(error, PolicyError)
     cause = error.cause if isinstance(error, PolicyError) else FailClosedCause.INTERNAL
     return Verdict(

@@ -8,8 +8,6 @@ from typing import Any
 from agenttool_otel.names import Behavior
 from agenttool_otel.records import PermissionDecision, ToolError
 
-__all__ = ["Preflight"]
-
 
 @dataclass(frozen=True, slots=True)
 class Preflight:

@@ -10,11 +10,8 @@ import random
 import types
 from typing import Any, Final, Union, get_args, get_origin, get_type_hints, is_typeddict
 
-from agenttool_otel.policy.rego import Program
-from agenttool_otel.policy.rvm_safety import walk
+from agenttool_otel.policy.bundles.rego import Program, walk
 from agenttool_otel.policy.types import PolicyInput
-
-__all__ = ["sample_documents", "words_of"]
 
 _TEXTS: Final = ("", "a", "x.y", "/etc/passwd", "é", "read_file", "1")
 
@@ -32,12 +29,7 @@ def words_of(program: Program) -> list[str]:
 
 
 def sample_documents(program: Program, count: int) -> list[PolicyInput]:
-    """Make documents that fit the input's schema.
-
-    Args:
-        program: the policy whose words are used.
-        count: how many.
-    """
+    """Make documents that fit the input's schema."""
     maker = _Maker(random.Random(count), [*_TEXTS, *words_of(program)])  # noqa: S311 - nothing secret about it
     return [maker.document() for _ in range(count)]
 

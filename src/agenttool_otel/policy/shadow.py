@@ -13,26 +13,15 @@ from types import MappingProxyType
 from typing import Final
 
 from agenttool_otel.errors import PolicyLoadError
-from agenttool_otel.policy.bundle import Bundle
-from agenttool_otel.policy.rego import Module, Path, Rule, parse_program
-
-__all__ = ["without_packages"]
+from agenttool_otel.policy.bundles.bundle import Bundle
+from agenttool_otel.policy.bundles.rego import Module, Path, Rule, parse_program
 
 _BLOCKING: Final = ("deny", "ask")
 _PREFIX: Final = "shadowed_"
 
 
 def without_packages(bundle: Bundle, packages: Sequence[str]) -> Bundle:
-    """Return a bundle in which the named packages block nothing.
-
-    Args:
-        bundle: the bundle.
-        packages: packages by name, with or without ``data.``; packages below them are included.
-
-    Raises:
-        PolicyLoadError: a name fits no package, or a package can't be rewritten safely because it uses its own
-            ``deny`` or ``ask`` elsewhere.
-    """
+    """Return a bundle in which the named packages block nothing."""
     program = parse_program(bundle.modules)
     modules = dict(bundle.modules)
     for name in packages:

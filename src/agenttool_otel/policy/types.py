@@ -1,6 +1,6 @@
 """The policy contract as types: the input document, an engine, its answer, and the verdict made of it.
 
-The TypedDicts are the source of ``policies/schemas/input.json`` (design section 4). Keys are always present; "not
+The TypedDicts are the source of ``policies/schemas/input.json``. Keys are always present; "not
 known" is ``None``, an empty string or an empty list, so that a rule can tell it from a typing error.
 """
 
@@ -12,24 +12,6 @@ from typing import Any, NamedTuple, Protocol, TypedDict, runtime_checkable
 
 from agenttool_otel.facts.types import Facts
 from agenttool_otel.names import Behavior, DecisionSource, FailClosedCause, PolicyMode, ReasonType
-
-__all__ = [
-    "ActorInput",
-    "ApprovalInput",
-    "EngineAnswer",
-    "EngineCapabilities",
-    "EvaluationInput",
-    "HookHint",
-    "InvocationInput",
-    "PermissionProfileInput",
-    "PolicyEngine",
-    "PolicyInput",
-    "SessionCounters",
-    "SessionInput",
-    "ToolInput",
-    "Verdict",
-    "expired",
-]
 
 
 class InvocationInput(TypedDict):
@@ -174,12 +156,15 @@ class EngineCapabilities:
         remote: evaluation leaves the process.
         tracing: can tell which rules fired, with file and line.
         coverage: can report rule coverage.
+        counts_cpu_time: its deadline counts the CPU time of the evaluation, and an answer of its is not thrown away
+            because the machine was busy.
     """
 
     builtins: frozenset[str] | None = None
     remote: bool = False
     tracing: bool = False
     coverage: bool = False
+    counts_cpu_time: bool = False
 
 
 @runtime_checkable
@@ -208,7 +193,8 @@ class PolicyEngine(Protocol):
         Args:
             entry_point: full path of the rule, for example ``data.agenttool.permission.decision``.
             document: the input.
-            timeout: seconds of wall-clock time that the whole evaluation may take.
+            timeout: seconds that the whole evaluation may take: of wall-clock time, or of CPU time where the
+                capabilities say so.
 
         Raises:
             PolicyEvaluationError: the evaluation failed, or the entry point is undefined for this input.

@@ -12,7 +12,6 @@ from agenttool_otel.records.event import ToolEvent
 from agenttool_otel.records.execution_profile import ExecutionProfile
 from agenttool_otel.records.external_mapping import ExternalMapping
 from agenttool_otel.records.hook import HookRecord
-from agenttool_otel.records.ids import new_id
 from agenttool_otel.records.interface import ToolInterface
 from agenttool_otel.records.invocation import InvocationRecord, StatusTransition
 from agenttool_otel.records.mutation import InputMutation
@@ -23,6 +22,7 @@ from agenttool_otel.records.progress import ToolProgress
 from agenttool_otel.records.result import ToolResult
 from agenttool_otel.records.scheduler_policy import SchedulerPolicy
 from agenttool_otel.records.surface import DeferredToolRef, ToolSurface
+from agenttool_otel.values.ids import new_id
 
 __all__ = [
     "DecisionReason",

@@ -9,8 +9,6 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from agenttool_otel.names import SCHEMA_VERSION
 
-__all__ = ["JsonObject", "JsonValue", "Record", "Timestamp", "utc_now"]
-
 JsonValue = Any
 """Any JSON value; records don't restrict what the standard leaves open."""
 

@@ -7,8 +7,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from agenttool_otel.names import ArgumentMode
 from agenttool_otel.records.base import JsonObject, JsonValue
 
-__all__ = ["InputContract", "OutputContract"]
-
 
 class InputContract(BaseModel):
     """What a tool takes.

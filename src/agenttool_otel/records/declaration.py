@@ -9,8 +9,6 @@ from agenttool_otel.records.base import JsonObject, Record
 from agenttool_otel.records.contracts import InputContract, OutputContract
 from agenttool_otel.records.external_mapping import ExternalMapping
 
-__all__ = ["ToolDeclaration"]
-
 
 class ToolDeclaration(Record):
     """Stable description of one callable capability.

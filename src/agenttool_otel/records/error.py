@@ -6,10 +6,8 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from agenttool_otel.errors import TAXONOMY
 from agenttool_otel.names import ErrorClass, Recoverability
-
-__all__ = ["RetryGuidance", "ToolError"]
+from agenttool_otel.records.taxonomy import TAXONOMY
 
 
 class RetryGuidance(BaseModel):

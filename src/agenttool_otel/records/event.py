@@ -6,9 +6,7 @@ from pydantic import Field
 
 from agenttool_otel.names import EVENT_SOURCE
 from agenttool_otel.records.base import JsonObject, Record, Timestamp, utc_now
-from agenttool_otel.records.ids import new_id
-
-__all__ = ["ToolEvent"]
+from agenttool_otel.values.ids import new_id
 
 
 class ToolEvent(Record):

@@ -8,8 +8,6 @@ from agenttool_otel.names import ExecutionKind
 from agenttool_otel.records.base import JsonObject, Record
 from agenttool_otel.records.external_mapping import ExternalMapping
 
-__all__ = ["ExecutionProfile"]
-
 
 class ExecutionProfile(Record):
     """How a tool is run; every capability is unsupported unless stated.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict
 
-__all__ = ["ExternalMapping"]
-
 
 class ExternalMapping(BaseModel):
     """Reference to the native operation behind a tool or an invocation.

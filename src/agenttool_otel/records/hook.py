@@ -6,9 +6,7 @@ from pydantic import Field
 
 from agenttool_otel.names import HookEvent
 from agenttool_otel.records.base import JsonObject, JsonValue, Record, Timestamp
-from agenttool_otel.records.ids import new_id
-
-__all__ = ["HookRecord"]
+from agenttool_otel.values.ids import new_id
 
 
 class HookRecord(Record):

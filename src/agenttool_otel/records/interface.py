@@ -8,8 +8,6 @@ from agenttool_otel.names import InterruptBehavior, SchemaVisibility
 from agenttool_otel.records.base import JsonObject, JsonValue, Record
 from agenttool_otel.records.external_mapping import ExternalMapping
 
-__all__ = ["ToolInterface"]
-
 
 class ToolInterface(Record):
     """Runtime contract of one tool; the defaults are the standard's fail-closed ones.

@@ -7,8 +7,6 @@ from pydantic import BaseModel, Field
 from agenttool_otel.names import InvocationStatus
 from agenttool_otel.records.base import JsonObject, JsonValue, Record, Timestamp, utc_now
 
-__all__ = ["InvocationRecord", "StatusTransition"]
-
 
 class StatusTransition(BaseModel):
     """One step of an invocation.

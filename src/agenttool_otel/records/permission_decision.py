@@ -6,9 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from agenttool_otel.names import Behavior, DecisionSource, PolicyMode, ReasonType
 from agenttool_otel.records.base import JsonObject, JsonValue, Record, Timestamp, utc_now
-from agenttool_otel.records.ids import new_id
-
-__all__ = ["DecisionReason", "Obligations", "PermissionDecision"]
+from agenttool_otel.values.ids import new_id
 
 
 class DecisionReason(BaseModel):
@@ -53,7 +51,7 @@ class PermissionDecision(Record):
         invocation_id: the call that was decided.
         behavior: allow, ask, deny or passthrough.
         mode: enforce or shadow, or a permission mode of the host.
-        source: who decided (DecisionSource or a RuleSource).
+        source: who decided (DecisionSource, or a rule source of the standard).
         reason: why.
         rule_refs: every rule that contributed, the deciding one first.
         policy_refs: bundles and revisions, ``policy:<engine>@<revision>``.

@@ -7,8 +7,6 @@ from pydantic import Field
 from agenttool_otel.names import RiskLevel
 from agenttool_otel.records.base import Record
 
-__all__ = ["PermissionProfile"]
-
 
 class PermissionProfile(Record):
     """Facts about what a tool can do to the world; a profile is never a decision.

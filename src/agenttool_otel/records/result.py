@@ -9,9 +9,7 @@ from pydantic import Field, PrivateAttr
 from agenttool_otel.names import RedactionState, ResultStatus
 from agenttool_otel.records.base import JsonObject, JsonValue, Record, Timestamp, utc_now
 from agenttool_otel.records.error import ToolError
-from agenttool_otel.records.ids import new_id
-
-__all__ = ["ToolResult"]
+from agenttool_otel.values.ids import new_id
 
 
 class ToolResult(Record):

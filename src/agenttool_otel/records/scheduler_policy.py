@@ -12,9 +12,7 @@ from agenttool_otel.names import (
     YieldPolicy,
 )
 from agenttool_otel.records.base import JsonObject, Record
-from agenttool_otel.records.ids import new_id
-
-__all__ = ["SchedulerPolicy"]
+from agenttool_otel.values.ids import new_id
 
 
 class SchedulerPolicy(Record):

@@ -6,9 +6,7 @@ from pydantic import Field
 
 from agenttool_otel.names import LoadingState, SchemaVisibility, SurfaceScope
 from agenttool_otel.records.base import JsonObject, JsonValue, Record, Timestamp, utc_now
-from agenttool_otel.records.ids import new_id
-
-__all__ = ["DeferredToolRef", "ToolSurface"]
+from agenttool_otel.values.ids import new_id
 
 
 class DeferredToolRef(Record):

@@ -14,9 +14,8 @@ from enum import Enum
 from functools import lru_cache
 from typing import Final
 
+from agenttool_otel.redaction.plausibility import is_template, plausible_token
 from agenttool_otel.redaction.words import words
-
-__all__ = ["SERVICES", "KeyClass", "classify", "is_label", "is_service", "kind_of_key", "normal_name"]
 
 
 class KeyClass(Enum):
@@ -42,6 +41,8 @@ class KeyClass(Enum):
     """A number of a card, account or person: digits and letters."""
 
 
+PERSONAL_NUMBER: Final = "personal_number"
+"""Kind of values whose key says that they are the number of a card, an account or a person."""
 _SPLIT: Final = re.compile(r"[\W_]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _PASSWORD: Final = words("passwords")
 _PASSWORD_AT_END: Final = tuple(words("passwords_at_end"))
@@ -63,6 +64,7 @@ _COOKIES: Final = words("cookies")
 _WEAK: Final = frozenset(
     ["auth", "credential", "credentials", "creds", "cred", "login", "signature", "sig", "sessioncookie"]
 )
+_NOT_SERVICES: Final = words("not_services")
 _SERVICE_TAILS: Final = words("service_tails")
 SERVICES: Final = words("services")
 """Services that hand out keys: ``zendesk_token`` and ``SONAR.LOGIN`` speak for a credential in whatever form."""
@@ -88,11 +90,7 @@ def _words(name: str) -> list[str]:
 
 
 def classify(name: str) -> KeyClass:
-    """What a key's name says about its value.
-
-    Args:
-        name: a key of a mapping, header, flag (without dashes), variable or query parameter.
-    """
+    """What a key's name says about its value."""
     # the bound comes before the cache, so that long keys of foreign data can't fill the memory
     if not 2 <= len(name) <= 128 or "=" in name or "\n" in name:
         return KeyClass.NONE
@@ -132,6 +130,8 @@ def is_service(name: str) -> bool:
 
 def _services(words: list[str], compact: str) -> bool:
     """Whether the words are a service's name, alone or followed only by words that go with a credential."""
+    if compact in _NOT_SERVICES:
+        return False
     for size in (1, 2):
         for start in range(len(words) - size + 1):
             if "".join(words[start : start + size]) in SERVICES:
@@ -183,6 +183,23 @@ def _head(words: list[str], compact: str) -> KeyClass:
     return KeyClass.NONE
 
 
+def fits_class(found: KeyClass, value: bytes, *, service: bool) -> bool:
+    """Whether a value that stands apart from its name is a secret, by the name's class."""
+    if is_template(value):
+        return False
+    digits = sum(48 <= byte <= 57 for byte in value)
+    match found:
+        case KeyClass.PASSWORD | KeyClass.COOKIE:
+            return True
+        case KeyClass.TOKEN | KeyClass.WEAK | KeyClass.SERVICE | KeyClass.HEADER:
+            return plausible_token(value.rpartition(b" ")[2], named=service or found is KeyClass.SERVICE, quoted=True)
+        case KeyClass.CODE:
+            return digits == len(value) >= 3
+        case KeyClass.PERSONAL:
+            return digits >= 4
+    return False
+
+
 def is_label(value: bytes) -> bool:
     """Whether a value is the word for a password in some language, as labels of forms are."""
     return len(value) <= 24 and normal_name(value.decode("utf-8", "replace")) in _LABEL_VALUES
@@ -196,5 +213,5 @@ def kind_of_key(found: KeyClass) -> str:
         KeyClass.COOKIE: "cookie",
         KeyClass.CODE: "access_code",
         KeyClass.PHRASE: "seed_phrase",
-        KeyClass.PERSONAL: "personal_number",
+        KeyClass.PERSONAL: PERSONAL_NUMBER,
     }.get(found, "credential")

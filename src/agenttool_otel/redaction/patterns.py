@@ -1,4 +1,4 @@
-"""Compiling regular expressions for one engine, over bytes.
+"""Regular expressions over bytes: google-re2, which takes linear time, or Python's own where it can't be imported.
 
 All matching is done on the UTF-8 bytes of a text: google-re2's wrapper encodes a ``str`` anew for each call and
 converts every offset, which is slow for one match and quadratic for a loop with positions. ``re2.Set`` isn't used
@@ -13,13 +13,9 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Protocol, cast
 
-from agenttool_otel.redaction.types import Engine
-
-__all__ = ["MatchLike", "Matcher", "compile_pattern", "effective_engine", "spans_of"]
-
 
 class MatchLike(Protocol):
-    """What is used of a match, by either engine."""
+    """What is used of a match, of either kind."""
 
     def span(self, group: int = 0, /) -> tuple[int, int]:
         """Start and end of a group; (-1, -1) when it took no part."""
@@ -35,7 +31,7 @@ class MatchLike(Protocol):
 
 
 class Matcher(Protocol):
-    """A compiled pattern, by either engine."""
+    """A compiled pattern, of either kind."""
 
     def search(self, data: bytes, /) -> MatchLike | None:
         """First match or None."""
@@ -53,34 +49,23 @@ def _re2() -> Any:
     try:
         import re2
     except ImportError:
+        warnings.warn("google-re2 can't be imported: redaction uses Python's re", RuntimeWarning, stacklevel=2)
         return None
     return re2
 
 
-def effective_engine(engine: Engine) -> Engine:
-    """The engine that will really run: ``re`` where google-re2 can't be imported."""
-    if engine != "re" and _re2() is None:
-        warnings.warn("google-re2 can't be imported: redaction uses Python's re", RuntimeWarning, stacklevel=2)
-        return "re"
-    return engine
-
-
 @lru_cache(maxsize=1024)
-def compile_pattern(pattern: str, engine: Engine) -> Matcher:
-    r"""Compile a pattern of the common subset of RE2 and Python syntax.
+def compile_pattern(pattern: str) -> Matcher:
+    r"""Compile a pattern of the common subset of RE2 and Python syntax, once.
 
     Args:
-        pattern: inline flags only at its start; ``\w``, ``\d``, ``\b`` are ASCII in both engines.
-        engine: which matcher; ``hyperscan`` locates with re2.
-
-    Returns:
-        A matcher over bytes.
+        pattern: inline flags only at its start; ``\w``, ``\d``, ``\b`` are ASCII in both.
 
     Raises:
-        ValueError: the pattern isn't valid in that engine.
+        ValueError: the pattern isn't valid.
     """
     re2 = _re2()
-    if engine != "re" and re2 is not None:
+    if re2 is not None:
         options = re2.Options()
         options.log_errors = False
         options.max_mem = 64 << 20
@@ -94,16 +79,21 @@ def compile_pattern(pattern: str, engine: Engine) -> Matcher:
         raise ValueError(f"not a valid pattern: {error}") from None
 
 
+def find_all(pattern: str, data: bytes) -> Iterator[MatchLike]:
+    """All matches that don't overlap."""
+    return compile_pattern(pattern).finditer(data)
+
+
+def occurs(pattern: str, data: bytes) -> bool:
+    """Whether there is any match."""
+    return compile_pattern(pattern).search(data) is not None
+
+
 def spans_of(match: MatchLike, groups: int) -> Sequence[tuple[int, int]]:
     """(start, end) of the match and of its groups, in one step.
 
     Asking google-re2's match for one group at a time costs more than the match itself; what it holds is read where it
-    is there, and asked for politely where it isn't.
-
-    Args:
-        match: a match of either engine.
-        groups: how many groups the pattern has.
-    """
+    is there, and asked for politely where it isn't."""
     held = getattr(match, "regs", None) or getattr(match, "_spans", None)
     if held is not None and len(held) == groups + 1:
         return cast("Sequence[tuple[int, int]]", held)

@@ -7,17 +7,11 @@ import re
 
 from agenttool_otel.redaction.types import RedactionSettings
 
-__all__ = ["Placeholders", "omitted"]
-
 _OMITTED = re.compile(rb"\[omitted:[A-Za-z0-9_]{1,64}\]")
 
 
 def omitted(what: str) -> str:
-    """Placeholder of content that isn't passed on for another reason than being secret.
-
-    Args:
-        what: what was there, or why it is gone: ``bytes``, ``cycle``, ``over_budget``, a class name.
-    """
+    """Placeholder of content that isn't passed on for another reason than being secret."""
     word = re.sub(r"[^A-Za-z0-9_]", "_", what)[:64]
     return f"[omitted:{word or 'object'}]"
 

@@ -8,21 +8,13 @@ from typing import Final, NamedTuple
 
 from agenttool_otel.redaction.keys import normal_name
 
-__all__ = ["NO_TARGETS", "Targets", "pointer_of", "targets"]
-
 
 class Targets(NamedTuple):
-    """Parsed pointers.
+    """Parsed pointers."""
 
-    Attributes:
-        everything: the whole value goes.
-        names: bare names, normalised; they match at any depth.
-        paths: pointers as tuples of reference tokens; the token ``*`` matches any one.
-    """
-
-    everything: bool
-    names: frozenset[str]
-    paths: tuple[tuple[str, ...], ...]
+    everything: bool  # the whole value goes
+    names: frozenset[str]  # bare names, normalised; they match at any depth
+    paths: tuple[tuple[str, ...], ...]  # pointers as tuples of reference tokens; the token ``*`` matches any one
 
     def names_rule(self, step: str) -> bool:
         """Whether a key is named barely."""
@@ -40,13 +32,7 @@ NO_TARGETS: Final = Targets(False, frozenset(), ())
 
 
 def targets(pointers: Sequence[str]) -> Targets:
-    """Parse pointers.
-
-    Args:
-        pointers: JSON pointers (RFC 6901, also as URI fragments and with ``*`` for any one step), bare argument names,
-            dotted names, JSONPath's ``$.a.b``, or ``*``. What can't be read is taken as a bare name, so that a badly
-            written pointer redacts more rather than nothing.
-    """
+    """Parse pointers."""
     return _targets(tuple(pointers)) if pointers else NO_TARGETS
 
 

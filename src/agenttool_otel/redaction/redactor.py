@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Final
 
 from agenttool_otel.names import RedactionState
+from agenttool_otel.redaction.detectors.split_secrets import columns, lists_of
 from agenttool_otel.redaction.keys import normal_name
 from agenttool_otel.redaction.pointers import NO_TARGETS, targets
-from agenttool_otel.redaction.spread import columns, lists_of
 from agenttool_otel.redaction.structure import KeyRules, secret_paths
 from agenttool_otel.redaction.text import TextRedactor
 from agenttool_otel.redaction.types import Redacted, Redaction, RedactionSettings
 from agenttool_otel.redaction.walker import Walk, strings_of
 
-__all__ = ["Redactor", "default_redactor"]
-
+_FORMATTER: Final = logging.Formatter()
 _JOIN_LIMIT: Final = 8192
 _NOTHING: Final[tuple[Redaction, ...]] = ()
 
@@ -131,15 +131,52 @@ class Redactor:
             rules = {path: (verdict.kind, verdict.rule, verdict.start) for path, verdict in found.items()}
         for path, items in lists_of(parsed):
             for column in columns(items):
-                for cut in self._text.spread(column.pieces):
-                    piece = column.pieces[cut.place].encode("utf-8", "surrogatepass")
-                    start = len(piece[: cut.start].decode("utf-8", "surrogatepass"))
-                    rules.setdefault((*path, *column.steps[cut.place]), (cut.kind, cut.rule, start))
+                for part in self._text.split_secrets(column.pieces):
+                    piece = column.pieces[part.place].encode("utf-8", "surrogatepass")
+                    start = len(piece[: part.start].decode("utf-8", "surrogatepass"))
+                    rules.setdefault((*path, *column.steps[part.place]), (part.kind, part.rule, start))
         return rules
 
     def _dropped(self, reason: str) -> Redacted:
         placeholder = self._text.placeholders.make("failed", b"")
         return Redacted(placeholder, (Redaction("failed", "", reason, 1),), RedactionState.FAILED)
+
+
+class LogRedaction(logging.Handler):
+    """Redacts the package's own log records before the handlers of the program see them.
+
+    It is the first handler of the package's logger: records pass it on their way up. A handler that a program adds to a
+    logger below ("agenttool_otel.policy") is asked before, and sees the record as it was made."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Replace what a record says, and how its exception reads, by what may be shown."""
+        try:
+            redactor = default_redactor()
+            record.msg, record.args = redactor.redact_text(record.getMessage()).value, None
+            if record.exc_info:
+                record.exc_text = redactor.redact_text(_FORMATTER.formatException(record.exc_info)).value
+                record.exc_info = None
+        except Exception as error:
+            record.msg, record.args, record.exc_info = f"[log line withheld: {type(error).__name__}]", None, None
+        if logging.lastResort is not None and not _is_heard(record) and record.levelno >= logging.lastResort.level:
+            logging.lastResort.handle(record)  # as where there is no handler at all
+
+
+def _is_heard(record: logging.LogRecord) -> bool:
+    """Whether any other handler gets the record."""
+    logger: logging.Logger | None = logging.getLogger(record.name)
+    while logger is not None:
+        if any(not isinstance(handler, LogRedaction) for handler in logger.handlers):
+            return True
+        logger = logger.parent if logger.propagate else None
+    return False
+
+
+def redact_log_lines() -> None:
+    """Let the package's log lines be redacted; once is enough."""
+    logger = logging.getLogger("agenttool_otel")
+    if not any(isinstance(handler, LogRedaction) for handler in logger.handlers):
+        logger.handlers.insert(0, LogRedaction())
 
 
 @lru_cache(maxsize=1)

@@ -9,26 +9,20 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from agenttool_otel.redaction import inert
-from agenttool_otel.redaction.flags import argument_spans
-from agenttool_otel.redaction.headers import header_secret
+from agenttool_otel.redaction.detectors.flags import argument_spans
+from agenttool_otel.redaction.detectors.headers import header_secret
+from agenttool_otel.redaction.detectors.phrases import is_word_list
 from agenttool_otel.redaction.keys import KeyClass, classify, is_label, is_service, kind_of_key, normal_name
-from agenttool_otel.redaction.letters import reads_like_words
-from agenttool_otel.redaction.phrases import is_word_list
-
-__all__ = [
-    "TELLING_KEYS",
-    "VALUE_KEYS",
-    "KeyRules",
-    "Path",
-    "Verdict",
-    "judge",
-    "list_verdicts",
-    "member_verdicts",
-    "paired_name",
-    "secret_paths",
-    "tells",
-]
+from agenttool_otel.redaction.plausibility import (
+    is_filler,
+    is_path,
+    is_sentence,
+    is_stand_in,
+    is_template,
+    is_word_like,
+    plausible_token,
+)
+from agenttool_otel.redaction.words import reads_like_words
 
 Path = tuple[str | int, ...]
 
@@ -50,33 +44,21 @@ _WHOLE: Final = frozenset((KeyClass.PASSWORD, KeyClass.COOKIE))
 
 
 class Verdict(NamedTuple):
-    """What happens to one value because of its name.
+    """What happens to one value because of its name."""
 
-    Attributes:
-        kind: what it is.
-        rule: which rule says so.
-        whole: every scalar beneath a container goes; otherwise only a scalar goes.
-        start: characters of a string that stay in front (a header's scheme).
-    """
-
-    kind: str
-    rule: str
-    whole: bool = False
-    start: int = 0
+    kind: str  # what it is
+    rule: str  # which rule says so
+    whole: bool = False  # every scalar beneath a container goes; otherwise only a scalar goes
+    start: int = 0  # characters of a string that stay in front (a header's scheme)
 
 
 class KeyRules(NamedTuple):
-    """How one redactor reads key names.
+    """How one redactor reads key names."""
 
-    Attributes:
-        extra: the user's own key names, normalised.
-        pii: whether names of personal numbers count.
-        replaced: whether a placeholder stands in a name. Such a name says what was removed from it and nothing about
-            the value beside it: taken for a key, it would make a second pass remove what the first one kept.
-    """
-
-    extra: frozenset[str]
-    pii: bool
+    extra: frozenset[str]  # the user's own key names, normalised
+    pii: bool  # whether names of personal numbers count
+    # whether a placeholder stands in a name. Such a name says what was removed from it and nothing about the
+    # value beside it: taken for a key, it would make a second pass remove what the first one kept
     replaced: Callable[[str], bool]
 
     def judge(self, name: str, value: Any) -> Verdict | None:
@@ -86,14 +68,7 @@ class KeyRules(NamedTuple):
 
 
 def judge(name: str, value: Any, *, extra: bool = False, pii: bool = True) -> Verdict | None:
-    """Whether a value is secret because of its key.
-
-    Args:
-        name: the key.
-        value: a JSON-like value of exact builtin type.
-        extra: the key is one of the user's own.
-        pii: whether names of personal numbers count.
-    """
+    """Whether a value is secret because of its key."""
     found = KeyClass.PASSWORD if extra else classify(name)
     if found is KeyClass.NONE:
         return None
@@ -108,15 +83,24 @@ def judge(name: str, value: Any, *, extra: bool = False, pii: bool = True) -> Ve
     if kind in (list, tuple, dict):
         if kind is dict and _describes(value):
             return None
-        if kind is not dict and value and all(type(part) is str and inert.is_sentence(part) for part in value):
+        if kind is not dict and value and all(type(part) is str and is_sentence(part) for part in value):
             return None  # messages about a field of a form
         if found in _WHOLE or (found is KeyClass.TOKEN and _plural(name)):
             return Verdict(kind_of_key(found), "key:" + found.value, whole=True)
         if kind is not dict and found in (KeyClass.TOKEN, KeyClass.HEADER, KeyClass.PHRASE, KeyClass.CODE):
             return Verdict(kind_of_key(found), "key:" + found.value, whole=True)
+        if kind is not dict and found in (KeyClass.WEAK, KeyClass.SERVICE) and _are_tokens(value):
+            return Verdict(kind_of_key(found), "key:" + found.value, whole=True)
         if kind is not dict and name.lower() == "auth" and len(value) == 2 and all(type(part) is str for part in value):
             return Verdict(kind_of_key(found), "key:" + found.value, whole=True)
     return None
+
+
+def _are_tokens(items: Sequence[Any]) -> bool:
+    """Whether all items of a list look like credentials."""
+    return bool(items) and all(
+        type(item) is str and plausible_token(item.encode("utf-8", "surrogatepass")) for item in items
+    )
 
 
 def _describes(value: Mapping[Any, Any]) -> bool:
@@ -135,7 +119,7 @@ def _string(found: KeyClass, name: str, value: str, pii: bool) -> int:
         if len(value) <= 65536
         else value[:65536].encode("utf-8", "surrogatepass")
     )
-    if inert.is_template(raw):
+    if is_template(raw):
         return -1
     if found is KeyClass.HEADER:
         part = header_secret(raw)
@@ -153,18 +137,18 @@ def _string(found: KeyClass, name: str, value: str, pii: bool) -> int:
         case KeyClass.PERSONAL:
             secret = pii and sum(char.isdigit() for char in value) >= 4
         case _:
-            secret = inert.plausible_token(raw, named=is_service(name)) or _pair(found, raw)
+            secret = plausible_token(raw, named=is_service(name)) or _pair(found, raw)
     return 0 if secret else -1
 
 
 def _token(raw: bytes) -> bool:
-    if raw.startswith((b"http://", b"https://")) or inert.is_path(raw) or b" " in raw.strip():
+    if raw.startswith((b"http://", b"https://")) or is_path(raw) or b" " in raw.strip():
         return (
             b" " in raw.strip() and not raw.replace(b" ", b"").isalpha() and raw[:7].lower() in (b"bearer ", b"basic d")
         )
     if raw.isdigit():
         return len(raw) >= 4
-    if inert.is_filler(raw) or inert.is_stand_in(raw) or (inert.is_word_like(raw) and reads_like_words(raw)):
+    if is_filler(raw) or is_stand_in(raw) or (is_word_like(raw) and reads_like_words(raw)):
         return False
     return len(raw) >= 6 or (len(raw) >= 4 and not raw.isalpha())
 
@@ -192,6 +176,7 @@ def tells(mapping: Mapping[Any, Any]) -> bool:
         paired_name(mapping) is not None
         or "kty" in mapping
         or mapping.get("kind") == "Secret"
+        or mapping.get("sensitive") is True
         or bool(_fields(mapping))
     )
 
@@ -229,12 +214,7 @@ def _ends(key: str, names: tuple[str, ...]) -> bool:
 
 
 def list_verdicts(items: Sequence[Any], rules: KeyRules) -> dict[int, Verdict]:
-    """Items of a list that go because of the item before them: ``["Authorization", "..."]``, ``["--password", "..."]``.
-
-    Args:
-        items: a list or tuple of exact builtin type.
-        rules: how names are read.
-    """
+    """Items of a list that go because of the one before: ``["Authorization", "..."]``, ``["--password", "..."]``."""
     found: dict[int, Verdict] = {}
     if len(items) == 2 and type(items[0]) is str and len(items[0]) <= 128:
         verdict = rules.judge(items[0], items[1])
@@ -265,12 +245,7 @@ def is_extra(name: str, extra: frozenset[str]) -> bool:
 
 
 def member_verdicts(mapping: Mapping[Any, Any], rules: KeyRules) -> dict[str, Verdict]:
-    """Members of a mapping that go because of their own key, or of the name beside them.
-
-    Args:
-        mapping: a dict of exact builtin type.
-        rules: how names are read.
-    """
+    """Members of a mapping that go because of their own key, or of the name beside them."""
     found: dict[str, Verdict] = {}
     for key, value in mapping.items():
         if type(key) is str:
@@ -285,6 +260,8 @@ def member_verdicts(mapping: Mapping[Any, Any], rules: KeyRules) -> dict[str, Ve
         for key in _DATA_OF_SECRET:
             if type(mapping.get(key)) is dict:
                 found[key] = Verdict("credential", "kubernetes:secret", whole=True)
+    if mapping.get("sensitive") is True and "value" in mapping:  # an output of Terraform
+        found["value"] = Verdict("credential", "terraform:sensitive", whole=True)
     for key in _fields(mapping):
         found[key] = Verdict("password", "browser:field")
     paired = paired_name(mapping)
@@ -298,12 +275,7 @@ def member_verdicts(mapping: Mapping[Any, Any], rules: KeyRules) -> dict[str, Ve
 
 
 def secret_paths(root: Any, rules: KeyRules) -> dict[Path, Verdict]:
-    """Paths of all scalars in parsed JSON that key rules remove.
-
-    Args:
-        root: what ``json.loads`` gave.
-        rules: how names are read.
-    """
+    """Paths of all scalars in parsed JSON that key rules remove."""
     found: dict[Path, Verdict] = {}
     todo: list[tuple[Path, Any, Verdict | None]] = [((), root, None)]
     while todo:

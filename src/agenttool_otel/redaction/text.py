@@ -5,20 +5,33 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
-from agenttool_otel.redaction import json_text
-from agenttool_otel.redaction.assignments import AssignmentDetector
-from agenttool_otel.redaction.decoded import escaped_view, html_view, percent_view
-from agenttool_otel.redaction.encoded import EncodedDetector
-from agenttool_otel.redaction.flags import FlagDetector
-from agenttool_otel.redaction.gate import gate
-from agenttool_otel.redaction.headers import HeaderDetector
-from agenttool_otel.redaction.joined import (
+from agenttool_otel.redaction.detectors.assignments import find_in_assignments
+from agenttool_otel.redaction.detectors.encoded import find_encoded
+from agenttool_otel.redaction.detectors.flags import find_in_flags
+from agenttool_otel.redaction.detectors.headers import find_in_headers
+from agenttool_otel.redaction.detectors.phrases import find_in_phrases
+from agenttool_otel.redaction.detectors.pii import card_number, find_personal_data
+from agenttool_otel.redaction.detectors.private_keys import find_private_keys
+from agenttool_otel.redaction.detectors.split_secrets import Part, edges, parts_found, whole
+from agenttool_otel.redaction.detectors.statements import find_in_pairs, find_in_statements
+from agenttool_otel.redaction.detectors.tables import find_in_tables
+from agenttool_otel.redaction.detectors.tokens import TokenDetector, find_tokens
+from agenttool_otel.redaction.detectors.urls import find_in_urls
+from agenttool_otel.redaction.keys import PERSONAL_NUMBER, normal_name
+from agenttool_otel.redaction.patterns import compile_pattern, find_all
+from agenttool_otel.redaction.placeholders import Placeholders, omitted
+from agenttool_otel.redaction.prefilter import prefilter
+from agenttool_otel.redaction.types import RedactionSettings, Span
+from agenttool_otel.redaction.views import json_text
+from agenttool_otel.redaction.views.decoded import escaped_view, html_view, percent_view
+from agenttool_otel.redaction.views.joined import (
     concatenated_view,
+    event_views,
     joined_view,
     line_start,
     narrowed_view,
@@ -27,22 +40,7 @@ from agenttool_otel.redaction.joined import (
     without_breaks,
     wrapped_ends,
 )
-from agenttool_otel.redaction.keys import normal_name
-from agenttool_otel.redaction.pairs import PairDetector
-from agenttool_otel.redaction.patterns import compile_pattern, effective_engine
-from agenttool_otel.redaction.phrases import PhraseDetector
-from agenttool_otel.redaction.pii import PiiDetector, card_number
-from agenttool_otel.redaction.placeholders import Placeholders, omitted
-from agenttool_otel.redaction.private_keys import PrivateKeyDetector
-from agenttool_otel.redaction.spread import Cut, cuts, edges, whole
-from agenttool_otel.redaction.statements import StatementDetector
-from agenttool_otel.redaction.tables import TableDetector
-from agenttool_otel.redaction.tokens import TokenDetector
-from agenttool_otel.redaction.types import Detector, RedactionSettings, Span
-from agenttool_otel.redaction.urls import UrlDetector
-from agenttool_otel.redaction.views import View, needs_normalising, normalised_view
-
-__all__ = ["DetectorFailed", "TextRedactor"]
+from agenttool_otel.redaction.views.views import View, needs_normalising, normalised_view
 
 _ROUNDS: Final = 5
 _OVERLAP: Final = 4096
@@ -68,85 +66,76 @@ class DetectorFailed(Exception):
         self.detector = name
 
 
-class _PatternDetector:
-    """The user's own patterns."""
+class _Named(NamedTuple):
+    """What looks for secrets, and the name that is stated when it fails."""
 
-    name = "extra_patterns"
-
-    def __init__(self, settings: RedactionSettings) -> None:
-        engine = effective_engine(settings.engine)
-        self._patterns = tuple((kind, compile_pattern(pattern, engine)) for kind, pattern in settings.extra_patterns)
-
-    def find(self, data: bytes, lowered: bytes) -> list[Span]:
-        found = []
-        for index, (kind, pattern) in enumerate(self._patterns):
-            for match in pattern.finditer(data):
-                try:
-                    start, end = match.start(1), match.end(1)
-                except IndexError:
-                    start, end = -1, -1
-                if start < 0:
-                    start, end = match.start(), match.end()
-                if end > start:
-                    found.append(Span(start, end, kind, f"extra:{index}"))
-        return found
+    name: str
+    find: Callable[[bytes, bytes], Iterable[Span]]
 
 
-class _Entry(NamedTuple):
-    detector: Detector
-    joined: bool
+_BUILT_IN: Final[dict[str, Callable[[bytes, bytes], Iterable[Span]]]] = {
+    "tokens": find_tokens,
+    "private_keys": find_private_keys,
+    "urls": find_in_urls,
+    "headers": find_in_headers,
+    "assignments": find_in_assignments,
+    "flags": find_in_flags,
+    "phrases": find_in_phrases,
+    "statements": find_in_statements,
+    "pairs": find_in_pairs,
+    "tables": find_in_tables,
+    "pii": find_personal_data,
+}
+_PRIVATE_KEYS: Final = (_Named("private_keys", find_private_keys),)
+
+
+def _extra_patterns(patterns: Sequence[tuple[str, str]], data: bytes, lowered: bytes) -> Iterator[Span]:
+    """What the user's own patterns match: group 1 where there is one, else the whole match."""
+    for index, (kind, pattern) in enumerate(patterns):
+        for match in find_all(pattern, data):
+            try:
+                start, end = match.span(1)
+            except IndexError:
+                start, end = -1, -1
+            if start < 0:
+                start, end = match.span()
+            if end > start:
+                yield Span(start, end, kind, f"extra:{index}")
 
 
 class TextRedactor:
     """Redacts text. Immutable after construction; safe to share between threads."""
 
     def __init__(self, settings: RedactionSettings, json_rules: JsonRules) -> None:
-        """Build the detectors.
-
-        Args:
-            settings: what runs.
-            json_rules: key rules for JSON inside of text (given by the redactor, which owns them).
-        """
-        engine = effective_engine(settings.engine)
-        extra_keys = frozenset(normal_name(name) for name in settings.extra_keys)
+        """Build the detectors."""
         self.placeholders = Placeholders(settings)
         self._json_rules = json_rules
         self._allow = frozenset(value.encode("utf-8", "surrogatepass") for value in settings.allow)
-        self._allow_patterns = tuple(
-            compile_pattern(rf"\A(?:{pattern})\z", engine) for pattern in settings.allow_patterns
-        )
-        builders: dict[str, Callable[[], Detector]] = {
-            "tokens": lambda: _tokens(settings),
-            "private_keys": lambda: PrivateKeyDetector(engine),
-            "urls": lambda: UrlDetector(engine),
-            "headers": lambda: HeaderDetector(engine),
-            "assignments": lambda: AssignmentDetector(engine, extra_keys=extra_keys, pii=settings.pii),
-            "flags": lambda: FlagDetector(engine),
-            "phrases": lambda: PhraseDetector(engine),
-            "statements": lambda: StatementDetector(engine),
-            "pairs": lambda: PairDetector(engine, pii=settings.pii),
-            "tables": lambda: TableDetector(engine, pii=settings.pii),
-            "pii": lambda: PiiDetector(engine),
-        }
-        names = [name for name in settings.detectors if name in builders and (settings.pii or name != "pii")]
-        own: list[Detector] = [builders[name]() for name in names] if settings.enabled else []
+        self._allow_patterns = tuple(compile_pattern(rf"\A(?:{pattern})\z") for pattern in settings.allow_patterns)
+        for _, pattern in settings.extra_patterns:
+            compile_pattern(pattern)  # what is not valid is told at once
+        wanted = settings.detectors if settings.enabled else ()
+        extra = settings.extra_detectors if settings.enabled else ()
+        finders = dict(_BUILT_IN)
+        if settings.extra_keys:
+            keys = frozenset(normal_name(name) for name in settings.extra_keys)
+            finders["assignments"] = partial(find_in_assignments, extra_keys=keys)
+        inner = [_Named(name, finders[name]) for name in wanted if name in finders and (settings.pii or name != "pii")]
         if settings.extra_patterns and settings.enabled:
-            own.append(_PatternDetector(settings))
-        self._inner: tuple[Detector, ...] = tuple(own)
-        extra: tuple[Detector, ...] = settings.extra_detectors if settings.enabled else ()
-        encoded: tuple[Detector, ...] = ()
-        if settings.enabled and "encoded" in settings.detectors:
-            encoded = (EncodedDetector(engine, self._find_inner),)
-        self._all: tuple[Detector, ...] = (*self._inner, *extra, *encoded)
-        self._joined: TokenDetector | None = None
-        if settings.enabled and "tokens" in settings.detectors:
-            self._joined = TokenDetector(engine, joined_only=True)
-        self._keys = tuple(detector for detector in own if detector.name == "private_keys")
-        # a foreign detector may find anything, so then nothing is gated
+            inner.append(_Named("extra_patterns", partial(_extra_patterns, settings.extra_patterns)))
+        self._inner = tuple(inner)
+        self._all = (*self._inner, *(_Named(detector.name, detector.find) for detector in extra))
+        if "encoded" in wanted:
+            self._all += (_Named("encoded", partial(find_encoded, find_inner=self._find_inner)),)
+        self._joined = TokenDetector(joined_only=True) if "tokens" in wanted else None
+        self._joined_tokens = () if self._joined is None else (_Named("tokens", self._joined.find),)
+        self._keys = tuple(named for named in _PRIVATE_KEYS if named in inner)
+        # a foreign detector may find anything, so then every text has to be looked at
         patterns = tuple(pattern for _, pattern in settings.extra_patterns)
-        self._gate = None if extra else gate(engine, patterns, tuple(_spellings(settings.extra_keys)))
-        self._order = {detector.name: index for index, detector in enumerate(self._all)}
-        self._pii = settings.pii and "pii" in settings.detectors and settings.enabled
+        self._prefilter = None if extra else prefilter(patterns, tuple(_spellings(settings.extra_keys)))
+        self._order = {named.name: index for index, named in enumerate(self._all)}
+        self._personal_numbers = settings.pii
+        self._cards = settings.pii and "pii" in wanted
 
     @property
     def active(self) -> bool:
@@ -157,26 +146,15 @@ class TextRedactor:
         """Whether a text could hold anything; False is certain, True is not."""
         if not self._all:
             return False
-        if self._gate is None:
+        if self._prefilter is None:
             return True
         data = text.encode("utf-8", "surrogatepass")
-        if self._gate.search(data) is not None:
+        if self._prefilter.search(data) is not None:
             return True
         return len(data) != len(text) and needs_normalising(text)
 
     def redact(self, text: str, depth: int = 0) -> tuple[str, Finds]:
-        """Redact one text until nothing more is found.
-
-        Args:
-            text: any text.
-            depth: how many JSON strings it is inside of.
-
-        Returns:
-            The text and what was removed.
-
-        Raises:
-            DetectorFailed: a detector raised.
-        """
+        """Redact one text until nothing more is found."""
         finds: Finds = []
         if not self.suspicious(text):
             return text, finds
@@ -192,12 +170,7 @@ class TextRedactor:
         return text, finds
 
     def cut(self, text: str, budget: int) -> str:
-        """The part of a text that lies within a byte budget, never ending inside of a token or of a find.
-
-        Args:
-            text: a text of more than ``budget`` bytes.
-            budget: bytes.
-        """
+        """The part of a text that lies within a byte budget, never ending inside of a token or of a find."""
         data = text[: budget + _OVERLAP].encode("utf-8", "surrogatepass")
         if len(data) <= budget:
             return text
@@ -214,7 +187,7 @@ class TextRedactor:
         """Everything that is to go, in the text's UTF-8 bytes, merged and in order."""
         data = text.encode("utf-8", "surrogatepass")
         found: list[tuple[int, Span]] = []
-        self._run(self._all, View_of(data), found)
+        self._run(self._all, original_view(data), found)
         normalised = normalised_view(text)
         if normalised is not None:
             self._run(self._all, normalised, found)
@@ -222,20 +195,18 @@ class TextRedactor:
             decoded = make(data)
             if decoded is not None:
                 self._run(self._inner, decoded, found)
+        for events in event_views(data):
+            self._run(self._inner, events, found)
         if self._joined is not None:
             concatenated = concatenated_view(data)
             if concatenated is not None:
-                self._run((self._joined,), concatenated, found)
+                self._run(self._joined_tokens, concatenated, found)
             for joined in self._joined_views(data):
-                self._run((self._joined,), joined, found)
+                self._run(self._joined_tokens, joined, found)
         return self._merge(data, found)
 
     def suspicious_together(self, strings: Sequence[str]) -> bool:
-        """Whether strings of a value could hold a secret together of which none holds enough to be suspicious.
-
-        Args:
-            strings: the strings, in any order that keeps those of a list in theirs.
-        """
+        """Whether strings of a value could hold a secret together of which none holds enough to be suspicious."""
         if len(strings) < 2:
             return False
         bare = "".join(strings).lower().encode("utf-8", "surrogatepass")
@@ -244,46 +215,39 @@ class TextRedactor:
         if self._joined is None or not self._joined.keywords.occurs(bare):
             return False
         # most of what is found here is a keyword that any text is full of
-        return self._joined.keywords.places(bare, 0) is None or bool(self.spread(strings))
+        return self._joined.keywords.places(bare, 0) is None or bool(self.split_secrets(strings))
 
-    def spread(self, pieces: Sequence[str]) -> list[Cut]:
-        """The parts of secrets that are spread over strings which follow each other.
-
-        Args:
-            pieces: the strings.
-
-        Raises:
-            DetectorFailed: a detector raised.
-        """
+    def split_secrets(self, pieces: Sequence[str]) -> list[Part]:
+        """The parts of secrets that are spread over strings which follow each other."""
         raw = [piece.encode("utf-8", "surrogatepass") for piece in pieces]
-        found: list[Cut] = []
+        found: list[Part] = []
         if any(b"-----" in piece for piece in raw):
-            found.extend(chain.from_iterable(cuts(whole(raw), b"", partial(self._find_by, self._keys))))
+            found.extend(chain.from_iterable(parts_found(whole(raw), b"", partial(self._find_by, self._keys))))
         tokens = edges(raw)
         for separator in (b"", b"\n"):  # parts of a text, or its lines
-            taken = {cut.place for cut in found}
-            for parts in cuts(tokens, separator, self._find_joined):
-                if not any(cut.place in taken for cut in parts):
+            taken = {part.place for part in found}
+            for parts in parts_found(tokens, separator, self._find_joined):
+                if not any(part.place in taken for part in parts):
                     found.extend(parts)
         return found
 
-    def _find_by(self, detectors: tuple[Detector, ...], data: bytes, lowered: bytes | None = None) -> list[Span]:
+    def _find_by(self, detectors: tuple[_Named, ...], data: bytes, lowered: bytes | None = None) -> list[Span]:
         found: list[tuple[int, Span]] = []
-        self._run(detectors, View_of(data, lowered), found)
+        self._run(detectors, original_view(data, lowered), found)
         return self._merge(data, found)
 
     def _find_joined(self, data: bytes) -> list[Span]:
         if self._joined is None or not self._joined.keywords.occurs(data.lower()):
             return []
         found: list[tuple[int, Span]] = []
-        self._run((self._joined,), View_of(data), found)
+        self._run(self._joined_tokens, original_view(data), found)
         for joined in self._joined_views(data):
-            self._run((self._joined,), joined, found)
+            self._run(self._joined_tokens, joined, found)
         return self._merge(data, found)
 
     def card(self, number: int) -> bool:
         """Whether an integer is a payment card's number."""
-        return self._pii and 10**12 <= number < 10**19 and card_number(str(number))
+        return self._cards and 10**12 <= number < 10**19 and card_number(str(number))
 
     def _joined_views(self, data: bytes) -> Iterator[View]:
         """Readings without line breaks, of the stretches where a known token begins shortly before a break."""
@@ -306,7 +270,7 @@ class TextRedactor:
                 if (view := joined_view(data, start, stop)) is not None:
                     yield view
 
-    def _run(self, detectors: tuple[Detector, ...], view: View, found: list[tuple[int, Span]]) -> None:
+    def _run(self, detectors: tuple[_Named, ...], view: View, found: list[tuple[int, Span]]) -> None:
         original = view.name == ""
         for detector in detectors:
             order = self._order.get(detector.name, 0)
@@ -314,15 +278,17 @@ class TextRedactor:
                 for span in detector.find(view.data, view.lowered):
                     if len(found) > _MOST_FINDS:
                         return
+                    if span.kind == PERSONAL_NUMBER and not self._personal_numbers:
+                        continue
                     if original:
                         found.append((order, span))
                     elif 0 <= span.start < span.end <= len(view.data) and (not view.joins or view.changed(span)):
-                        found.append((order, view.source(span)))
+                        found.extend((order, part) for part in view.sources(span))
             except Exception as error:
                 raise DetectorFailed(detector.name) from error
 
     def _find_inner(self, data: bytes, lowered: bytes) -> list[Span]:
-        if self._gate is not None and self._gate.search(data) is None:
+        if self._prefilter is not None and self._prefilter.search(data) is None:
             return []
         return self._find_by(self._inner, data, lowered)
 
@@ -423,7 +389,7 @@ class TextRedactor:
         return json.dumps(new, ensure_ascii=raw.isascii())
 
 
-def View_of(data: bytes, lowered: bytes | None = None) -> View:
+def original_view(data: bytes, lowered: bytes | None = None) -> View:
     """The text as it is, as a reading."""
     view = View.__new__(View)
     view.name = ""
@@ -431,14 +397,6 @@ def View_of(data: bytes, lowered: bytes | None = None) -> View:
     view.data = data
     view.lowered = data.lower() if lowered is None else lowered
     return view
-
-
-def _tokens(settings: RedactionSettings) -> Detector:
-    if settings.engine == "hyperscan":
-        from agenttool_otel.redaction.hyperscan_tokens import HyperscanTokenDetector
-
-        return HyperscanTokenDetector()
-    return TokenDetector(effective_engine(settings.engine))
 
 
 def _spellings(names: tuple[str, ...]) -> list[str]:

@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 
 from agenttool_otel.names import RedactionState
-
-__all__ = ["ALL_DETECTORS", "Detector", "Engine", "Redacted", "Redaction", "RedactionSettings", "Span"]
-
-Engine = Literal["re2", "hyperscan", "re"]
-"""Which matcher runs: ``re2`` (linear time, the default), ``hyperscan`` (one pass finds which rules can match, re2 then
-locates them), ``re`` (Python's own, only where google-re2 can't be imported)."""
 
 ALL_DETECTORS: Final = (
     "tokens",
@@ -109,7 +103,7 @@ class RedactionSettings:
         extra_keys: further key names (whole names, any case or separator) whose values are always removed.
         extra_patterns: further ``(kind, regular expression)`` pairs; group 1 is removed where there is one, the whole
             match otherwise. RE2 syntax.
-        extra_detectors: further detectors, such as ``plugins.DetectSecretsDetector``; run after the built-in ones.
+        extra_detectors: further detectors, such as ``plugins.PresidioDetector``; run after the built-in ones.
         allow: literal values that are never removed by value or key rules (test fixtures, public keys).
         allow_patterns: regular expressions of such values; the whole value has to match.
         pii: whether personal data counts: e-mail addresses (not role and example addresses), telephone numbers,
@@ -121,7 +115,6 @@ class RedactionSettings:
         placeholder: what stands in for a removed value; ``{kind}`` must occur in it.
         pseudonym_key: secret bytes (16 or more) for stable pseudonyms: equal values get equal placeholders, made with
             HMAC-SHA-256, so that a trace can be followed without the value. None: no pseudonyms.
-        engine: the matcher.
 
     Raises:
         ValueError: for an unknown detector, a placeholder without ``{kind}``, a short key or a negative bound.
@@ -141,7 +134,6 @@ class RedactionSettings:
     max_nodes: int = 200_000
     placeholder: str = "[redacted:{kind}]"
     pseudonym_key: bytes | None = None
-    engine: Engine = "re2"
 
     def __post_init__(self) -> None:
         unknown = [name for name in self.detectors if name not in ALL_DETECTORS]
@@ -153,5 +145,3 @@ class RedactionSettings:
             raise ValueError("pseudonym_key must have at least 16 bytes")
         if (self.byte_budget is not None and self.byte_budget < 0) or self.max_depth < 1 or self.max_nodes < 1:
             raise ValueError("byte_budget must not be negative, max_depth and max_nodes must be at least 1")
-        if self.engine not in ("re2", "hyperscan", "re"):
-            raise ValueError(f"unknown engine {self.engine!r}")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
+from agenttool_otel.redaction.detectors.split_secrets import Column, Part, columns
 from agenttool_otel.redaction.keys import KeyClass, classify
 from agenttool_otel.redaction.placeholders import omitted
 from agenttool_otel.redaction.pointers import Targets, pointer_of
-from agenttool_otel.redaction.spread import Column, Cut, columns
 from agenttool_otel.redaction.structure import (
     TELLING_KEYS,
     KeyRules,
@@ -21,25 +21,13 @@ from agenttool_otel.redaction.structure import (
 from agenttool_otel.redaction.text import DetectorFailed, TextRedactor
 from agenttool_otel.redaction.types import Redaction, RedactionSettings
 
-__all__ = ["Walk", "strings_of"]
-
 _LONG_KEY: Final = 16
 _POINTER_LIMIT: Final = 1000
 _ROUNDS: Final = 5
 
 
 def strings_of(root: Any, settings: RedactionSettings, extra: frozenset[str]) -> list[str] | None:
-    """All strings of a value for which no other than value rules can matter.
-
-    Args:
-        root: anything.
-        settings: bounds, and whether key rules run.
-        extra: the user's own key names, normalised.
-
-    Returns:
-        The strings (and long keys), or None when the value has to be walked with care: a telling key, a foreign type,
-        too deep, too many nodes, not a number.
-    """
+    """All strings of a value for which no other than value rules can matter."""
     strings: list[str] = []
     level: list[Any] = [root]
     nodes = 0
@@ -113,16 +101,7 @@ class Walk:
         kind: str,
         budget: int | None,
     ) -> None:
-        """Prepare.
-
-        Args:
-            text: redacts strings.
-            settings: bounds and switches.
-            names: how key names are read.
-            targets: what contracts and policies name.
-            kind: the kind that a redaction by pointer states.
-            budget: bytes of text that may be scanned; None for no bound.
-        """
+        """Prepare."""
         self._text = text
         self._make = text.placeholders
         self._settings = settings
@@ -294,7 +273,7 @@ class Walk:
             return omitted("nodes")
         verdicts: dict[int, Verdict] = {}
         if forced is None:
-            items = self._united(items)
+            items = self._without_split_secrets(items)
             if self._settings.key_names and self._settings.enabled:
                 verdicts = list_verdicts(items, self._names)
         out = []
@@ -311,35 +290,35 @@ class Walk:
                 self._path.pop()
         return tuple(out) if issubclass(kind, tuple) else out
 
-    def _united(self, items: list[Any]) -> list[Any]:
-        """The items without the secrets that are spread over several of them."""
+    def _without_split_secrets(self, items: list[Any]) -> list[Any]:
+        """The items without the secrets that are split over several of them."""
         if len(items) < 2 or not self._text.active:
             return items
         changed = items
         for column in columns(items):
             try:
                 for _ in range(_ROUNDS):  # two tokens may share the character between them
-                    found = self._text.spread(self._affordable(column.pieces))
+                    found = self._text.split_secrets(self._affordable(column.pieces))
                     if not found:
                         break
                     if changed is items:
                         changed = list(items)
-                    self._cut(changed, column, found)
+                    self._remove(changed, column, found)
             except DetectorFailed as error:
                 self.failed = True
                 self._note("failed", error.detector)
                 return [self._make.make("failed", b"")]
         return changed
 
-    def _cut(self, items: list[Any], column: Column, found: list[Cut]) -> None:
-        for cut in sorted(found, key=lambda cut: cut.start, reverse=True):
-            index, *keys = column.steps[cut.place]
-            raw = column.pieces[cut.place].encode("utf-8", "surrogatepass")
-            clean = b"".join((raw[: cut.start], self._make.make(cut.kind, cut.secret).encode(), raw[cut.end :]))
-            column.pieces[cut.place] = text = clean.decode("utf-8", "surrogatepass")
+    def _remove(self, items: list[Any], column: Column, found: list[Part]) -> None:
+        for part in sorted(found, key=lambda part: part.start, reverse=True):
+            index, *keys = column.steps[part.place]
+            raw = column.pieces[part.place].encode("utf-8", "surrogatepass")
+            clean = b"".join((raw[: part.start], self._make.make(part.kind, part.secret).encode(), raw[part.end :]))
+            column.pieces[part.place] = text = clean.decode("utf-8", "surrogatepass")
             items[index] = {**items[index], keys[0]: text} if keys else text
             self._path.extend((index, *keys))
-            self._note(cut.kind, cut.rule)
+            self._note(part.kind, part.rule)
             del self._path[-1 - len(keys) :]
 
     def _affordable(self, pieces: list[str]) -> list[str]:

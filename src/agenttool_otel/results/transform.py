@@ -1,23 +1,36 @@
-"""Redaction of what is too large to be redacted at once: text in blocks that no secret straddles.
+"""Redaction of results: large texts in blocks, streams item by item, values as far as they can be read.
 
-A cut between two blocks is checked with the redactor itself: around the cut, redacting both sides apart must give the
-same as redacting them together. Where it does not, a secret lies across, and the cut moves.
+A cut between two blocks or items is checked with the redactor itself: around the cut, redacting both sides apart must
+give the same as redacting them together. Where it does not, a secret lies across, and the cut moves.
+
+No obligation is met unseen. What an iterator, an open file, an object of the caller's own or binary content holds is
+not known without consuming or running it: obliged redaction withholds it; inside a container, a tag stands for it.
 """
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from agenttool_otel.errors import PersistenceError
+from agenttool_otel.values.conversion import to_whole_json
+from agenttool_otel.values.inspection import Kind, kind_of
 
-__all__ = ["CleanText", "RedactionFailed", "Transform"]
+LOOKAHEAD_CHARS: Final = 2048
+"""Characters that must follow a text of a stream before it is passed on."""
+
+WITHHELD_ITEM: Final = "[item withheld: redaction failed]"
 
 _BLOCK_CHARS: Final = 1 << 17
 _CONTEXT_CHARS: Final = 1 << 13
-_MAX_HELD: Final = _BLOCK_CHARS * 4
-_TRIES: Final = 12
+_MAX_HELD_CHARS: Final = _BLOCK_CHARS * 4
+_MAX_CUTS: Final = 12
+_MAX_HELD_ITEM_CHARS: Final = 1 << 20
+_SPLIT_STEPS: Final = (0, 1, -1, 2, -2, 4, -4, 8, -8, 16, -16, 32, -32, 64, -64, 128, -128)
+_HARMLESS_CHARS: Final = 6  # a shorter text holds no secret that a detector could know
+_CONTAINERS: Final = frozenset({Kind.MAPPING, Kind.SEQUENCE, Kind.SET, Kind.DATACLASS, Kind.MODEL})
 
 
 class RedactionFailed(PersistenceError):
@@ -26,36 +39,22 @@ class RedactionFailed(PersistenceError):
 
 @dataclass(frozen=True, slots=True)
 class Transform:
-    """What must happen to a result before it is kept or shown.
+    """What must happen to a result before it is kept or shown."""
 
-    Attributes:
-        text: redacts a text.
-        value: redacts a value that sits at a JSON pointer of the result; structure stays.
-    """
-
-    text: Callable[[str], str]
-    value: Callable[[Any, str], Any]
+    text: Callable[[str], str]  # redacts a text
+    value: Callable[[Any, str], Any]  # redacts a value that sits at a JSON pointer of the result; structure stays
 
 
 @dataclass(slots=True)
 class CleanText:
-    """Redacts a text that comes in pieces.
+    """Redacts a text that comes in pieces."""
 
-    Attributes:
-        clean: redacts one text.
-        changed: whether anything was redacted so far.
-    """
-
-    clean: Callable[[str], str]
-    changed: bool = False
+    clean: Callable[[str], str]  # redacts one text
+    changed: bool = False  # whether anything was redacted so far
     _held: str = field(default="", repr=False)
 
     def pieces(self, pieces: Iterable[str]) -> Iterator[str]:
-        """Yield the redacted text of all pieces.
-
-        Raises:
-            RedactionFailed: the redactor failed; what was yielded before is clean, and there is no more.
-        """
+        """Yield the redacted text of all pieces."""
         for piece in pieces:
             yield from self.feed(piece)
         yield from self.finish()
@@ -83,7 +82,7 @@ class CleanText:
         tried: set[int] = set()
         for mark in ("\n", "}", ";", ",", " ", ""):
             position = end
-            for _ in range(_TRIES):
+            for _ in range(_MAX_CUTS):
                 position = held.rfind(mark, _CONTEXT_CHARS, position) if mark else position - _CONTEXT_CHARS // 3
                 if position <= _CONTEXT_CHARS:
                     break
@@ -92,7 +91,7 @@ class CleanText:
                     return cut
                 tried.add(cut)
         # One secret as long as all that: hold more, up to a bound, then take it whole.
-        return None if len(held) < _MAX_HELD else len(held)
+        return None if len(held) < _MAX_HELD_CHARS else len(held)
 
     def _is_clean(self, cut: int) -> bool:
         left = self._held[max(0, cut - _CONTEXT_CHARS) : cut]
@@ -112,3 +111,144 @@ class CleanText:
         if type(cleaned) is not str:
             raise RedactionFailed("redaction failed: no text")
         return cleaned
+
+
+class ItemCleaner:
+    """Redacts a stream's items in order before anyone sees them, also where a secret comes in pieces.
+
+    Texts, and bytes that are UTF-8, are held back until enough of what follows is known: where redacting two neighbours
+    apart gives something else than redacting them together, a secret lies across, and they become one item. All others
+    keep their boundaries.
+    """
+
+    def __init__(self, clean: Callable[[Any], Any], *, apart: bool = False) -> None:
+        self._clean = clean
+        self._apart = apart
+        self._held: list[str] = []
+        self._chars = 0
+        self._utf8: codecs.IncrementalDecoder | None = None  # where the items held back are bytes
+        self.failed = False
+
+    def feed(self, item: Any) -> list[Any]:
+        """Take an item and return those that are ready; never raises."""
+        if type(item) not in (str, bytes) or self._apart:
+            return [*self.finish(), self.one(item)]
+        before = self.finish() if (type(item) is bytes) != (self._utf8 is not None) else []
+        if type(item) is bytes:
+            if self._utf8 is None:
+                self._utf8 = codecs.getincrementaldecoder("utf-8")()
+            pending = self._utf8.getstate()[0]
+            try:
+                text = self._utf8.decode(item)
+            except UnicodeDecodeError:
+                self._utf8.reset()
+                return [*before, *self.finish(), self.one(pending + item)]
+        else:
+            text = item
+        self._held.append(text)
+        self._chars += len(text)
+        return [*before, *(self._ready() if self._chars >= 2 * LOOKAHEAD_CHARS else [])]
+
+    def finish(self) -> list[Any]:
+        """Return what is still held back."""
+        held, self._held, self._chars = self._held, [], 0
+        ready = self._given(self._split(held)) if held else []
+        pending = self._utf8.getstate()[0] if self._utf8 is not None else b""
+        self._utf8 = None
+        return [*ready, self.one(pending)] if pending else ready
+
+    def _given(self, items: list[Any]) -> list[Any]:
+        """Texts as the consumer expects them: as bytes where they came as bytes."""
+        if self._utf8 is None:
+            return items
+        return [item.encode("utf-8", "surrogatepass") if type(item) is str else item for item in items]
+
+    def one(self, item: Any) -> Any:
+        """Redact a value that stands alone."""
+        try:
+            return self._clean(item)
+        except Exception:
+            self.failed = True
+            return WITHHELD_ITEM
+
+    def _ready(self) -> list[Any]:
+        """Return the items before a clean cut that leaves enough text behind it."""
+        held, following, last = self._held, 0, len(self._held)
+        while last > 0 and following < LOOKAHEAD_CHARS:
+            last -= 1
+            following += len(held[last])
+        cuts = [last - step for step in (0, 1, 2, 4, 8, 16, 32, 64) if last > step]
+        for cut in cuts:
+            if self._is_clean(held, cut):
+                self._held = held[cut:]
+                self._chars = sum(map(len, self._held))
+                return self._given(self._split(held[:cut]))
+        if not cuts or self._chars <= _MAX_HELD_ITEM_CHARS:
+            return []
+        self._held, self._chars, self.failed = [], 0, True
+        return self._given([WITHHELD_ITEM])
+
+    def _split(self, items: list[str]) -> list[Any]:
+        """Redact items whose outer borders are clean, apart wherever that is safe."""
+        text = "".join(items)
+        cleaned = self.one(text)
+        if len(items) == 1:
+            return [cleaned]
+        if cleaned == text:
+            # An item alone may look like a secret that it does not look like among the others.
+            return [item if len(item) < _HARMLESS_CHARS else self.one(item) for item in items]
+        middle = len(items) // 2
+        for step in _SPLIT_STEPS:
+            cut = middle + step
+            if 0 < cut < len(items) and self._is_clean(items, cut):
+                return [*self._split(items[:cut]), *self._split(items[cut:])]
+        return [cleaned]
+
+    def _is_clean(self, items: list[str], cut: int) -> bool:
+        """Tell whether no secret lies across the border before an item."""
+        left, right = "", ""
+        for text in reversed(items[:cut]):
+            left = text[-LOOKAHEAD_CHARS:] + left
+            if len(left) >= LOOKAHEAD_CHARS:
+                break
+        for text in items[cut:]:
+            right += text[:LOOKAHEAD_CHARS]
+            if len(right) >= LOOKAHEAD_CHARS:
+                break
+        left, right = left[-LOOKAHEAD_CHARS:], right[:LOOKAHEAD_CHARS]
+        both = (self.one(left), self.one(right), self.one(left + right))
+        return all(type(part) is str for part in both) and bool(both[0] + both[1] == both[2])
+
+
+def _as_it_is(data: Any) -> Any:
+    return data
+
+
+def _encoded(data: Any) -> Any:
+    return data.encode("utf-8") if type(data) is str else data
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What of a value can be read."""
+
+    data: Any  # plain JSON data or a text
+    whole: bool = True  # whether that is all of the value; if not, only the data may be passed on
+    # makes what a caller expects of cleaned data: bytes again, where they were bytes
+    restore: Callable[[Any], Any] = _as_it_is
+
+
+def read(value: Any) -> Reading | None:
+    """Read a value without running its code; ``None`` for one of which nothing but its class can be known."""
+    if type(value) is str:
+        return Reading(value)
+    kind = kind_of(value)
+    if kind is Kind.BYTES:
+        try:
+            return Reading(bytes(value).decode("utf-8"), restore=_encoded)
+        except UnicodeDecodeError:
+            return None  # an image, an archive: a text redactor sees nothing in it
+    data, whole = to_whole_json(value)
+    if not whole and kind is not Kind.TEXT and kind not in _CONTAINERS:
+        return None
+    return Reading(data, whole)

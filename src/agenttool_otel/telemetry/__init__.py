@@ -1,6 +1,18 @@
 """Spans, events through one seam, and metrics; nothing in here can raise into a tool."""
 
 from agenttool_otel.telemetry.settings import CaptureMode, EventsMode, SpanMode, Subscriber, TelemetrySettings
+from agenttool_otel.telemetry.sinks import CallbackSink, CloudEventsSink, JsonlSink, Sink
 from agenttool_otel.telemetry.telemetry import Telemetry
 
-__all__ = ["CaptureMode", "EventsMode", "SpanMode", "Subscriber", "Telemetry", "TelemetrySettings"]
+__all__ = [
+    "CallbackSink",
+    "CaptureMode",
+    "CloudEventsSink",
+    "EventsMode",
+    "JsonlSink",
+    "Sink",
+    "SpanMode",
+    "Subscriber",
+    "Telemetry",
+    "TelemetrySettings",
+]

@@ -14,8 +14,6 @@ from typing import Any, Final, TypeAlias
 
 from opentelemetry.metrics import CallbackOptions, Observation, get_meter_provider
 
-__all__ = ["CacheTally", "Counts", "tally_for"]
-
 Counts: TypeAlias = Callable[[], Iterable[tuple[int, Mapping[str, str]]]]
 """Gives totals with their labels."""
 
@@ -31,23 +29,14 @@ class CacheTally:
         self._notes: deque[Counts] = deque()
 
     def add(self, owner: object, counts: Counts) -> None:
-        """Count a cache for as long as its owner lives, and keep its last totals afterwards.
-
-        Args:
-            owner: whoever uses the cache.
-            counts: gives the totals; it must not hold the owner.
-        """
+        """Count a cache for as long as its owner lives, and keep its last totals afterwards."""
         with self._lock:
             self._settle()
             self._live.add(counts)
         weakref.finalize(owner, self._notes.append, counts).atexit = False
 
     def observe(self, options: CallbackOptions) -> list[Observation]:
-        """Return the totals of all caches, when metrics are collected.
-
-        Args:
-            options: of the SDK.
-        """
+        """Return the totals of all caches, when metrics are collected."""
         del options
         with self._lock:
             self._settle()
@@ -76,11 +65,7 @@ _lock: Final = threading.Lock()
 def tally_for(provider: Any) -> CacheTally:
     """Return the tally of a meter provider.
 
-    The global provider has the same one before and after it is set: instruments made early turn into real ones then.
-
-    Args:
-        provider: a meter provider; ``None``: the global one.
-    """
+    The global provider has the same one before and after it is set: instruments made early turn into real ones then."""
     if provider is None or provider is get_meter_provider():
         return _GLOBAL
     try:

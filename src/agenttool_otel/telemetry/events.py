@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from opentelemetry import _logs as logs
@@ -18,27 +19,24 @@ from agenttool_otel.names import INSTRUMENTATION_NAME, Attr
 from agenttool_otel.records import ToolEvent
 from agenttool_otel.telemetry.losses import Losses
 from agenttool_otel.telemetry.settings import TelemetrySettings
+from agenttool_otel.telemetry.sinks import EVENT_OBJECT, Build, event_record
 from agenttool_otel.telemetry.spans import context_of
-
-__all__ = ["EventSeam"]
 
 Primitive = str | bool | int | float | list[str]
 
 
 class EventSeam:
-    """Emits events.
+    """Emits events."""
 
-    Args:
-        settings: which kind of events, and who subscribed.
-        losses: where failures are counted.
-    """
-
-    __slots__ = ("_as_log", "_as_span", "_logger", "_losses", "_subscribers", "verbose")
+    __slots__ = ("_as_log", "_as_span", "_logger", "_losses", "_subscribers", "sinks", "verbose")
 
     def __init__(self, settings: TelemetrySettings, losses: Losses) -> None:
         self._as_span = settings.events in ("span", "both")
         self._as_log = settings.events in ("log", "both")
         self._subscribers = settings.subscribers
+        self.sinks = settings.sinks
+        for sink in self.sinks:
+            sink.watched_by(losses)
         self._losses = losses
         self.verbose = settings.verbose
         self._logger = None
@@ -46,12 +44,8 @@ class EventSeam:
             self._logger = logs.get_logger(INSTRUMENTATION_NAME, logger_provider=settings.logger_provider)
 
     def wanted(self, span: Span) -> bool:
-        """Tell whether building an event's attributes is worth the work.
-
-        Args:
-            span: the call's span; an unsampled one throws span events away.
-        """
-        if self._subscribers or self._as_log:
+        """Tell whether building an event's attributes is worth the work."""
+        if self._subscribers or self.sinks or self._as_log:
             return True
         try:
             return span.is_recording()
@@ -68,15 +62,7 @@ class EventSeam:
         invocation_id: str = "",
         tool_id: str = "",
     ) -> None:
-        """Emit one event; nothing that goes wrong here is raised.
-
-        Args:
-            span: the call's span.
-            name: event class.
-            attributes: primitives, without content unless captured and redacted.
-            invocation_id: the call, for the envelope.
-            tool_id: the tool, for the envelope.
-        """
+        """Emit one event; nothing that goes wrong here is raised."""
         try:
             if self._as_span and span.is_recording():
                 span.add_event(name, attributes)
@@ -90,27 +76,45 @@ class EventSeam:
                 )
         except BaseException as error:
             self._losses.note(name, error)
+        if self.sinks:
+            self.put(partial(_event, name, dict(attributes), invocation_id, tool_id, time.time_ns(), span))
         for subscriber in self._subscribers:
             try:
                 subscriber(_envelope(span, name, attributes, invocation_id, tool_id))
             except BaseException as error:  # other people's code, which may raise anything
                 self._losses.note("subscriber", error)
 
+    def put(self, build: Build) -> None:
+        """Give records to every sink, which builds them in its own time."""
+        for sink in self.sinks:
+            try:
+                sink.put(build)
+            except BaseException as error:  # a sink of the user's own
+                self._losses.note("sink", error)
+
+
+def _event(
+    name: str, attributes: dict[str, Any], invocation_id: str, tool_id: str, at_ns: int, span: Span
+) -> list[tuple[str, dict[str, Any]]]:
+    return [(EVENT_OBJECT, event_record(name, attributes, invocation_id, tool_id, at_ns, _trace_ref(span)))]
+
+
+def _trace_ref(span: Span) -> dict[str, Any] | None:
+    context = context_of(span)
+    if not context.is_valid:
+        return None
+    return {"trace_id": trace.format_trace_id(context.trace_id), "span_id": trace.format_span_id(context.span_id)}
+
 
 def _envelope(
     span: Span, name: str, attributes: Mapping[str, Primitive], invocation_id: str, tool_id: str
 ) -> ToolEvent:
-    context = context_of(span)
-    refs: list[dict[str, Any]] = []
-    if context.is_valid:
-        refs.append(
-            {"trace_id": trace.format_trace_id(context.trace_id), "span_id": trace.format_span_id(context.span_id)}
-        )
+    trace_ref = _trace_ref(span)
     return ToolEvent(
         event_type=name,
         subject=tool_id or None,
         invocation_id=invocation_id or None,
         tool_id=tool_id or None,
         data=dict(attributes),
-        trace_refs=refs,
+        trace_refs=[trace_ref] if trace_ref is not None else [],
     )

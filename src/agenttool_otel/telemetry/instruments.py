@@ -10,8 +10,6 @@ from opentelemetry.metrics import Meter, MeterProvider
 from agenttool_otel.names import Metric
 from agenttool_otel.telemetry.cache_counts import Counts, tally_for
 
-__all__ = ["Instruments"]
-
 # the bucket boundaries that OpenTelemetry advises for gen_ai.execute_tool.duration, in seconds
 _SECONDS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
 _DECISION_SECONDS = (0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0)
@@ -20,12 +18,7 @@ _BYTES = (64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576, 16_777_216, 2
 
 
 class Instruments:
-    """All instruments of one meter.
-
-    Args:
-        meter: where they are made.
-        provider: the provider that the meter is of; ``None``: the global one.
-    """
+    """All instruments of one meter."""
 
     __slots__ = (
         "_tally",
@@ -80,7 +73,7 @@ class Instruments:
             Metric.PERSISTENCE_FAILURES, "{failure}", "Results that a store could not keep."
         )
         self.policy_reloads = counter(Metric.POLICY_RELOADS, "{reload}", "Attempts to load a new policy bundle.")
-        self.dropped = counter(Metric.TELEMETRY_DROPPED, "{item}", "Telemetry that was lost.")
+        self.dropped = counter(Metric.TELEMETRY_DROPPED, "{item}", "Telemetry that could not be written.")
         self._tally = tally_for(provider)
         with suppress(Exception):  # a meter that can't have it costs this one metric
             meter.create_observable_counter(
@@ -88,12 +81,7 @@ class Instruments:
             )
 
     def observe_cache(self, owner: object, counts: Counts) -> None:
-        """Report the look-ups of a decision cache when metrics are collected, so that a call pays nothing for them.
-
-        Args:
-            owner: whoever uses the cache; it is counted with those of the same provider, and not kept alive by it.
-            counts: gives totals with their labels; it must not hold the owner.
-        """
+        """Report the look-ups of a decision cache when metrics are collected, so that a call pays nothing for them."""
         self._tally.add(owner, counts)
 
 

@@ -7,17 +7,11 @@ import logging
 import threading
 from collections.abc import Callable
 
-__all__ = ["Losses"]
-
 _logger = logging.getLogger("agenttool_otel.telemetry")
 
 
 class Losses:
-    """Counts telemetry that was lost, and logs the first loss of each kind by its exception's type alone.
-
-    Attributes:
-        on_loss: told about each loss; counts it in a metric.
-    """
+    """Counts telemetry that was lost, and logs the first loss of each kind by its exception's type alone."""
 
     def __init__(self) -> None:
         self.on_loss: Callable[[str], None] | None = None
@@ -25,15 +19,7 @@ class Losses:
         self._lock = threading.Lock()
 
     def note(self, where: str, error: BaseException) -> None:
-        """Record one loss.
-
-        Args:
-            where: the operation that failed.
-            error: what it raised; its message may hold content and is not kept.
-
-        Raises:
-            KeyboardInterrupt: that is what it was: somebody at the keyboard stops the program, and may.
-        """
+        """Record one loss."""
         if isinstance(error, KeyboardInterrupt):
             raise error
         key = (where, type(error).__name__)

@@ -11,8 +11,7 @@ from opentelemetry.metrics import MeterProvider
 from opentelemetry.trace import TracerProvider
 
 from agenttool_otel.records import ToolEvent
-
-__all__ = ["CaptureMode", "EventsMode", "SpanMode", "Subscriber", "TelemetrySettings"]
+from agenttool_otel.telemetry.sinks import Sink
 
 CaptureMode = Literal["NO_CONTENT", "SPAN_ONLY", "EVENT_ONLY", "SPAN_AND_EVENT"]
 """The words of ``OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT``."""
@@ -40,6 +39,7 @@ class TelemetrySettings:
         verbose: also record the standard's event classes that every call has (planned, selected, queued ...).
         span_mode: own span or the framework's.
         subscribers: who gets each event as a tool_event record.
+        sinks: where every event and the records of a call that ended go, outside the call's own time.
         max_attribute_chars: upper limit of one captured value.
     """
 
@@ -51,6 +51,7 @@ class TelemetrySettings:
     verbose: bool = False
     span_mode: SpanMode = "child"
     subscribers: tuple[Subscriber, ...] = ()
+    sinks: tuple[Sink, ...] = ()
     max_attribute_chars: int = 16_384
 
     @property

@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from opentelemetry.trace import INVALID_SPAN_CONTEXT, Span, SpanContext
 
-__all__ = ["context_of"]
-
 
 def context_of(span: Span) -> SpanContext:
-    """Return a span's context, an invalid one where the span can't tell.
-
-    Args:
-        span: the span.
-    """
+    """Return a span's context, an invalid one where the span can't tell."""
     try:
         return span.get_span_context()
     except Exception:

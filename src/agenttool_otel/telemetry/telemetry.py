@@ -17,20 +17,17 @@ from agenttool_otel.telemetry.instruments import Instruments
 from agenttool_otel.telemetry.losses import Losses
 from agenttool_otel.telemetry.settings import TelemetrySettings
 
-__all__ = ["Telemetry"]
-
 try:
     _VERSION = version("agenttool-otel")
 except PackageNotFoundError:  # run from a source tree that was never installed
     _VERSION = "0"
 
+_SIGNALS = {"counter": "metrics", "histogram": "metrics", "sink": "records"}
+"""What is lost where, if it is no span."""
+
 
 class Telemetry:
-    """Everything that a Governor records with.
-
-    Args:
-        settings: what to record and where.
-    """
+    """Everything that a Governor records with."""
 
     __slots__ = ("_enrich", "_tracer", "events", "instruments", "losses", "settings")
 
@@ -45,20 +42,10 @@ class Telemetry:
         self.losses.on_loss = self._lost
 
     def _lost(self, where: str) -> None:
-        signal = "metrics" if where in ("counter", "histogram") else "spans"
-        self.instruments.dropped.add(1, {Label.SIGNAL: signal, Label.DROP_REASON: "internal"})
+        self.instruments.dropped.add(1, {Label.SIGNAL: _SIGNALS.get(where, "spans")})
 
     def start(self, name: str, attributes: Mapping[str, Any], *, links: tuple[Link, ...] = ()) -> tuple[Span, bool]:
-        """Start the span of a call under the current one; it is not made current.
-
-        Args:
-            name: the span's name.
-            attributes: what samplers may look at.
-            links: spans that this one continues.
-
-        Returns:
-            The span, and whether this package owns it and has to end it.
-        """
+        """Start the span of a call under the current one; it is not made current."""
         try:
             if self._enrich:
                 current = trace.get_current_span()
@@ -80,11 +67,7 @@ class Telemetry:
 
     @contextmanager
     def current(self, span: Span) -> Iterator[None]:
-        """Make a span current for the block, whatever the block raises; the span is neither ended nor marked.
-
-        Args:
-            span: the call's span.
-        """
+        """Make a span current for the block, whatever the block raises; the span is neither ended nor marked."""
         if span is INVALID_SPAN:
             yield
             return
@@ -95,11 +78,7 @@ class Telemetry:
             otel_context.detach(token)
 
     def recording(self, span: Span) -> bool:
-        """Tell whether a span keeps what it is told.
-
-        Args:
-            span: the call's span.
-        """
+        """Tell whether a span keeps what it is told."""
         try:
             return span.is_recording()
         except BaseException as error:
@@ -107,30 +86,18 @@ class Telemetry:
             return False
 
     def attribute(self, span: Span, name: str, value: Any) -> None:
-        """Set one attribute of a span.
-
-        Args:
-            span: the call's span.
-            name: the attribute's name.
-            value: a primitive.
-        """
+        """Set one attribute of a span."""
         try:
             span.set_attribute(name, value)
         except BaseException as error:
             self.losses.note("set_attributes", error)
 
-    def end(self, span: Span, *, owned: bool, attributes: Mapping[str, Any], error_type: str | None) -> None:
-        """Write the final facts and end the span.
-
-        Args:
-            span: the call's span.
-            owned: whether to end it.
-            attributes: final attributes.
-            error_type: the standard's error class, which also is the status description; ``None`` leaves UNSET.
-        """
+    def end(self, span: Span, *, owned: bool, attributes: Mapping[str, Any]) -> None:
+        """Write the final facts and end the span."""
         try:
-            if span.is_recording():
+            if attributes:
                 span.set_attributes(attributes)
+                error_type = attributes.get(GenAI.ERROR_TYPE)
                 if error_type is not None:
                     span.set_status(Status(StatusCode.ERROR, error_type))
         except BaseException as error:
@@ -141,27 +108,23 @@ class Telemetry:
             except BaseException as error:
                 self.losses.note("end_span", error)
 
-    def count(self, instrument: Any, amount: int, labels: Mapping[str, Any]) -> None:
-        """Add to a counter.
+    def flush(self) -> None:
+        """Let the sinks write what waits, for a limited time; they stay open, as others may use them, too."""
+        for sink in self.settings.sinks:
+            try:
+                sink.flush()
+            except Exception as error:
+                self.losses.note("sink", error)
 
-        Args:
-            instrument: one of ``instruments``.
-            amount: how much.
-            labels: metric labels.
-        """
+    def count(self, instrument: Any, amount: int, labels: Mapping[str, Any]) -> None:
+        """Add to a counter."""
         try:
             instrument.add(amount, labels)
         except BaseException as error:
             self.losses.note("counter", error)
 
     def measure(self, instrument: Any, value: float, labels: Mapping[str, Any]) -> None:
-        """Record a measurement in a histogram.
-
-        Args:
-            instrument: one of ``instruments``.
-            value: the value in the instrument's unit.
-            labels: metric labels.
-        """
+        """Record a measurement in a histogram."""
         try:
             instrument.record(value, labels)
         except BaseException as error:

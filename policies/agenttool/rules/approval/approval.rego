@@ -11,7 +11,7 @@ package agenttool.rules.approval
 
 # METADATA
 # title: Nothing here to ask or deny
-clear(c) if {
+no_findings(c) if {
 	input.permission_profile.approval_required == false
 	c.approval.risk_levels[input.permission_profile.risk_level] == "allow"
 	hooks_pass

@@ -2,7 +2,7 @@ package agenttool.rules.approval_test
 
 import data.agenttool.lib.fixtures_test as f
 
-clear if data.agenttool.rules.approval.clear(data.agenttool.config.effective)
+no_findings if data.agenttool.rules.approval.no_findings(data.agenttool.config.effective)
 
 denied := f.rules(data.agenttool.rules.approval.deny)
 
@@ -18,21 +18,21 @@ answered(status) := object.union(f.base, {
 })
 
 test_a_tool_that_needs_nobody_is_clear if {
-	clear with input as f.base
+	no_findings with input as f.base
 	asked == set() with input as f.base
 	denied == set() with input as f.base
 }
 
 test_a_tool_that_requires_approval_is_asked if {
 	document := f.changed({"permission_profile": {"approval_required": true}})
-	not clear with input as document
+	not no_findings with input as document
 	asked == {name("required")} with input as document
 }
 
 test_high_risk_is_asked[level] if {
 	some level in ["high", "critical", "unheard of"]
 	document := f.changed({"permission_profile": {"risk_level": level}})
-	not clear with input as document
+	not no_findings with input as document
 	asked == {name("risk")} with input as document
 }
 
@@ -40,7 +40,7 @@ test_a_list_may_ask_about_a_tool[pattern] if {
 	some pattern in ["local.files.read_file", "*", "read_*", "other"]
 	document := f.changed({"tool": {"aliases": ["other"]}})
 	settings := {"approval": {"always_ask": ["web.*", pattern]}}
-	not clear with input as document with data.agenttool.settings as settings
+	not no_findings with input as document with data.agenttool.settings as settings
 	asked == {name("always_ask")} with input as document with data.agenttool.settings as settings
 }
 
@@ -51,7 +51,7 @@ test_an_unusable_list_asks_about_every_tool[index] if {
 
 test_an_approval_settles_the_call if {
 	approved with input as answered("approved")
-	clear with input as answered("approved")
+	no_findings with input as answered("approved")
 	asked == set() with input as answered("approved")
 	data.agenttool.rules.approval.allow == {data.agenttool.rules.approval.allowed} with input as answered("approved")
 }
@@ -63,14 +63,14 @@ remembered(status) := object.union(answered(status), {"invocation": {"resumed": 
 test_a_remembered_approval_is_told_from_an_answer_to_this_call if {
 	granted with input as remembered("approved")
 	not approved with input as remembered("approved")
-	clear with input as remembered("approved")
+	no_findings with input as remembered("approved")
 	asked == set() with input as remembered("approved")
 	not granted with input as answered("approved")
 }
 
 test_a_remembered_approval_does_not_answer_a_call_that_was_asked_about if {
 	document := object.union(remembered("approved"), {"invocation": {"resumed": true}})
-	not clear with input as document
+	not no_findings with input as document
 	asked == {name("sticky")} with input as document
 }
 
@@ -84,7 +84,8 @@ test_a_remembered_approval_needs_the_role_that_is_needed_now if {
 	document := object.union(remembered("approved"), {"permission_profile": {"risk_level": "high"}})
 	granted with input as document with data.agenttool.settings as needing({"high": ["lead"]})
 	not granted with input as document with data.agenttool.settings as needing({"high": ["security"]})
-	asked == {name("risk"), name("sticky")} with input as document with data.agenttool.settings as needing({"high": ["security"]})
+	asked == {name("risk"), name("sticky")} with input as document
+		with data.agenttool.settings as needing({"high": ["security"]})
 }
 
 test_a_rejection_denies_the_call if {
@@ -95,13 +96,13 @@ test_a_rejection_denies_the_call if {
 test_other_answers_leave_the_call_open[status] if {
 	some status in ["expired", "pending", "consumed", "Approved", ""]
 	not approved with input as answered(status)
-	not clear with input as answered(status)
+	not no_findings with input as answered(status)
 	asked == {name("sticky")} with input as answered(status)
 }
 
 test_a_resumed_call_without_an_answer_is_asked_again if {
 	document := f.changed({"invocation": {"resumed": true}})
-	not clear with input as document
+	not no_findings with input as document
 	asked == {name("sticky")} with input as document
 }
 
@@ -140,21 +141,21 @@ test_hooks_can_ask_and_deny if {
 
 test_a_hook_can_not_allow if {
 	hint := {"hook_id": "h", "behavior": "allow", "message": "yes"}
-	clear with input as f.changed({"hooks": [hint, object.union(hint, {"behavior": "passthrough"})]})
+	no_findings with input as f.changed({"hooks": [hint, object.union(hint, {"behavior": "passthrough"})]})
 	asked == {name("risk")} with input as f.changed({"hooks": [hint], "permission_profile": {"risk_level": "high"}})
 }
 
 test_a_tool_that_needs_a_person_is_asked_where_nobody_is if {
 	document := f.changed({"tool": {"requires_user_interaction": true}, "session": {"interactive": false}})
-	not clear with input as document
+	not no_findings with input as document
 	asked == {name("unattended")} with input as document
-	clear with input as f.changed({"tool": {"requires_user_interaction": true}})
+	no_findings with input as f.changed({"tool": {"requires_user_interaction": true}})
 }
 
 test_hints_of_the_wrong_type_are_asked[index] if {
 	some index, value in ["x", 7, true, null, {}]
 	document := json.patch(f.base, [{"op": "replace", "path": "/hooks", "value": value}])
-	not clear with input as document
+	not no_findings with input as document
 	asked == {name("unproven")} with input as document
 }
 
@@ -172,7 +173,7 @@ members := [
 test_a_missing_member_is_never_clear if {
 	{document |
 		some document in f.missing(object.union(f.base, {"session": {"interactive": false}}), members)
-		clear with input as document
+		no_findings with input as document
 	} == set()
 }
 
@@ -190,7 +191,7 @@ test_a_mistyped_member_is_never_clear if {
 			members,
 			[7, [7], {"x": 1}, "nonsense"],
 		)
-		clear with input as document
+		no_findings with input as document
 	} == set()
 }
 
@@ -205,4 +206,4 @@ test_an_approval_of_the_wrong_type_approves_nothing if {
 	} == set()
 }
 
-test_extra_members_change_nothing if clear with input as f.extended
+test_extra_members_change_nothing if no_findings with input as f.extended

@@ -10,7 +10,7 @@ package agenttool.rules.budgets
 
 # METADATA
 # title: Nothing here to ask or deny
-clear(c) if {
+no_findings(c) if {
 	c.budgets.session == {}
 	c.budgets.tools == {}
 } else if {

@@ -2,7 +2,7 @@ package agenttool.rules.budgets_test
 
 import data.agenttool.lib.fixtures_test as f
 
-clear if data.agenttool.rules.budgets.clear(data.agenttool.config.effective)
+no_findings if data.agenttool.rules.budgets.no_findings(data.agenttool.config.effective)
 
 denied := f.rules(data.agenttool.rules.budgets.deny)
 
@@ -11,26 +11,26 @@ name(rule) := concat(".", ["agenttool.rules.budgets", rule])
 limited(session, tools) := {"budgets": {"session": session, "tools": tools}}
 
 test_without_limits_nothing_is_used_up if {
-	clear with input as f.base
+	no_findings with input as f.base
 	denied == set() with input as f.base
 }
 
 test_a_session_within_its_limits_is_clear if {
 	settings := limited({"calls": 4, "tool_calls": 2, "asks": 1, "denials": 1, "result_bytes": 101}, {})
-	clear with input as f.base with data.agenttool.settings as settings
+	no_findings with input as f.base with data.agenttool.settings as settings
 	denied == set() with input as f.base with data.agenttool.settings as settings
 }
 
 test_a_session_at_a_limit_is_denied[counter] if {
 	some counter, limit in {"calls": 3, "tool_calls": 1, "asks": 0, "denials": 0, "result_bytes": 100}
 	settings := limited({counter: limit}, {})
-	not clear with input as f.base with data.agenttool.settings as settings
+	not no_findings with input as f.base with data.agenttool.settings as settings
 	denied == {name("session")} with input as f.base with data.agenttool.settings as settings
 }
 
 test_a_limit_that_is_no_number_is_used_up[index] if {
 	some index, limit in ["100", null, true, [100], {}]
-	not clear with input as f.base with data.agenttool.settings as limited({"calls": limit}, {})
+	not no_findings with input as f.base with data.agenttool.settings as limited({"calls": limit}, {})
 	denied == {name("session")} with input as f.base with data.agenttool.settings as limited({"calls": limit}, {})
 }
 
@@ -44,13 +44,13 @@ test_limits_that_are_no_object_are_used_up if {
 }
 
 test_a_tool_within_its_limit_is_clear if {
-	clear with input as f.base with data.agenttool.settings as limited({}, {"local.files.*": 2, "web.*": 0})
+	no_findings with input as f.base with data.agenttool.settings as limited({}, {"local.files.*": 2, "web.*": 0})
 }
 
 test_a_tool_at_its_limit_is_denied[pattern] if {
 	some pattern in ["local.files.*", "read_file"]
 	settings := limited({}, {pattern: 1})
-	not clear with input as f.base with data.agenttool.settings as settings
+	not no_findings with input as f.base with data.agenttool.settings as settings
 	denied == {name("tool")} with input as f.base with data.agenttool.settings as settings
 }
 
@@ -59,7 +59,8 @@ test_questions_have_a_budget_too if {
 	data.agenttool.rules.budgets.may_ask(c) with input as f.base
 	limited_asks := {"budgets": {"asks": 2}}
 	may_ask with input as f.base with data.agenttool.settings as limited_asks
-	not may_ask with input as f.changed({"session": {"counters": {"asks": 2}}}) with data.agenttool.settings as limited_asks
+	not may_ask with input as f.changed({"session": {"counters": {"asks": 2}}})
+		with data.agenttool.settings as limited_asks
 	not may_ask with input as f.base with data.agenttool.settings as {"budgets": {"asks": "many"}}
 }
 
@@ -70,19 +71,19 @@ members := ["/session/counters/calls", "/session/counters", "/session"]
 test_a_missing_counter_is_used_up if {
 	{document |
 		some document in f.missing(f.base, members)
-		clear with input as document with data.agenttool.settings as limited({"calls": 100}, {})
+		no_findings with input as document with data.agenttool.settings as limited({"calls": 100}, {})
 	} == set()
 }
 
 test_a_mistyped_counter_is_used_up if {
 	{document |
 		some document in f.mistyped(f.base, members, ["3", -1, [3], {"x": 3}, null, false])
-		clear with input as document with data.agenttool.settings as limited({"calls": 100}, {})
+		no_findings with input as document with data.agenttool.settings as limited({"calls": 100}, {})
 	} == set()
 }
 
 test_extra_members_change_nothing if {
-	clear with input as f.extended with data.agenttool.settings as limited({"calls": 100}, {})
+	no_findings with input as f.extended with data.agenttool.settings as limited({"calls": 100}, {})
 }
 
 configured if data.agenttool.rules.budgets.configured

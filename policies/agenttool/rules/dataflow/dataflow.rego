@@ -10,7 +10,7 @@ package agenttool.rules.dataflow
 
 # METADATA
 # title: Nothing here to ask or deny
-clear(c) if {
+no_findings(c) if {
 	input.facts.provenance == {}
 } else if {
 	is_object(input.facts.provenance)

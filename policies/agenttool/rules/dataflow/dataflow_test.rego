@@ -2,7 +2,7 @@ package agenttool.rules.dataflow_test
 
 import data.agenttool.lib.fixtures_test as f
 
-clear if data.agenttool.rules.dataflow.clear(data.agenttool.config.effective)
+no_findings if data.agenttool.rules.dataflow.no_findings(data.agenttool.config.effective)
 
 asked := f.rules(data.agenttool.rules.dataflow.ask)
 
@@ -11,15 +11,17 @@ name(rule) := concat(".", ["agenttool.rules.dataflow", rule])
 sending(pointer, untrusted) := f.changed({
 	"tool": {"id": "mail.send", "namespace": "mail", "name": "send", "read_only": false},
 	"permission_profile": {"access_kinds": ["external_send"], "write_effects": ["remote_mutation"]},
-	"facts": {"paths": [], "provenance": {pointer: {"sources": ["tool:web.fetch"], "untrusted": untrusted, "certain": true}}},
+	"facts": {"paths": [], "provenance": {
+		pointer: {"sources": ["tool:web.fetch"], "untrusted": untrusted, "certain": true},
+	}},
 })
 
 test_nothing_known_is_clear if {
-	clear with input as f.base
+	no_findings with input as f.base
 	asked == set() with input as f.base
 }
 
-test_trusted_values_are_clear if clear with input as sending("/to", false)
+test_trusted_values_are_clear if no_findings with input as sending("/to", false)
 
 test_untrusted_targets_are_asked[pointer] if {
 	some pointer in [
@@ -34,21 +36,21 @@ test_untrusted_targets_are_asked[pointer] if {
 		"/shell_command",
 		"/amount",
 	]
-	not clear with input as sending(pointer, true)
+	not no_findings with input as sending(pointer, true)
 	asked == {name("untrusted_target")} with input as sending(pointer, true)
 }
 
 test_a_value_of_unknown_source_is_asked_where_it_steers if {
 	forgotten := {"sources": ["unknown"], "untrusted": false, "certain": false}
 	document := object.union(sending("/to", false), {"facts": {"provenance": {"/to": forgotten}}})
-	not clear with input as document
+	not no_findings with input as document
 	asked == {name("unknown_source")} with input as document
-	clear with input as object.union(sending("/body", false), {"facts": {"provenance": {"/body": forgotten}}})
+	no_findings with input as object.union(sending("/body", false), {"facts": {"provenance": {"/body": forgotten}}})
 }
 
 test_untrusted_content_is_only_carried[pointer] if {
 	some pointer in ["/body", "/subject", "/notes/0/text"]
-	clear with input as sending(pointer, true)
+	no_findings with input as sending(pointer, true)
 	asked == set() with input as sending(pointer, true)
 }
 
@@ -64,7 +66,12 @@ test_what_facts_name_steers_the_call[kind] if {
 }
 
 test_a_tool_that_only_reads_may_be_steered if {
-	clear with input as f.changed({"facts": {"provenance": {"/path": {"sources": ["tool:web"], "untrusted": true, "certain": true}}}})
+	no_findings
+		with input as f.changed({"facts": {"provenance": {"/path": {
+			"sources": ["tool:web"],
+			"untrusted": true,
+			"certain": true,
+		}}}})
 }
 
 test_a_reader_that_sends_is_asked if {
@@ -78,7 +85,7 @@ test_a_reader_that_sends_is_asked if {
 test_facts_of_the_wrong_type_are_asked[index] if {
 	some index, value in ["x", 7, true, null, []]
 	document := json.patch(f.base, [{"op": "replace", "path": "/facts/provenance", "value": value}])
-	not clear with input as document
+	not no_findings with input as document
 	asked == {name("unproven")} with input as document
 }
 
@@ -91,14 +98,14 @@ test_a_missing_member_is_never_clear if {
 			"/facts/provenance",
 			"/facts",
 		])
-		clear with input as document
+		no_findings with input as document
 	} == set()
 }
 
 test_a_mistyped_member_is_never_clear if {
 	{document |
 		some document in f.mistyped(sending("/body", true), members, [7, [7], {"x": 1}, "nonsense", null])
-		clear with input as document
+		no_findings with input as document
 	} == set()
 }
 
@@ -109,7 +116,7 @@ test_other_facts_of_the_wrong_type_carry_nothing[kind] if {
 		"path": concat("", ["/facts/", kind]),
 		"value": "x",
 	}])
-	not clear with input as document
+	not no_findings with input as document
 }
 
-test_extra_members_change_nothing if clear with input as f.extended
+test_extra_members_change_nothing if no_findings with input as f.extended

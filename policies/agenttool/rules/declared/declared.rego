@@ -2,9 +2,9 @@
 # title: What the tool's own declaration says
 # description: |
 #   A tool is allowed by itself only when it states that it is read-only, is available, and touches nothing that
-#   the configuration asks about. A tool that states no facts is asked about. A shell command or an SQL text that
-#   is proven to only read stands for the whole call of a tool that runs it, and a file tool's writes are judged
-#   where their paths are (agenttool.rules.paths).
+#   the configuration asks about. A tool that states no facts is asked about. A shell command that the configuration
+#   agrees to, or an SQL text that is proven to only read, stands for the whole call of a tool that runs it, and a
+#   file tool's writes are judged where their paths are (agenttool.rules.paths).
 # scope: package
 # schemas:
 #   - input: schema.input
@@ -13,7 +13,7 @@ package agenttool.rules.declared
 # METADATA
 # title: Nothing here to ask or deny
 # description: True only when everything that this package reads has the right type and a harmless value.
-clear(c) if {
+no_findings(c) if {
 	data.agenttool.lib.identified
 	c.declared.lifecycles[input.tool.lifecycle] == "allow"
 	effect_known(c)
@@ -23,14 +23,14 @@ clear(c) if {
 # METADATA
 # title: Stated read-only
 # description: |
-#   Or a shell tool whose command is proven to only read, or a query tool whose statement is, or a file tool whose
+#   Or a shell tool whose command is agreed to, or a query tool whose statement is, or a file tool whose
 #   writes are judged by their paths.
 effect_known(c) if {
 	input.tool.read_only == true
 	stated
 } else if {
 	input.tool.kind == "shell_command"
-	data.agenttool.rules.shell.proven(c)
+	data.agenttool.rules.shell.agreed(c)
 } else if {
 	data.agenttool.rules.sql.proven(c)
 } else if {
@@ -69,7 +69,7 @@ kind_agreed(c, kind) if {
 } else if {
 	c.declared.shell_access_kinds[kind] == true
 	input.tool.kind == "shell_command"
-	data.agenttool.rules.shell.proven(c)
+	data.agenttool.rules.shell.agreed(c)
 }
 
 # METADATA
@@ -102,7 +102,7 @@ ready if data.agenttool.config.effective.declared.lifecycles[input.tool.lifecycl
 #   severity: medium
 ask contains {
 	"rule": "agenttool.rules.declared.unstated",
-	"message": "the tool does not state whether it only reads",
+	"message": "the tool does not state whether it only reads: govern it with read_only= and access_kinds=",
 } if {
 	not effect_known(data.agenttool.config.effective)
 	not stated
@@ -170,7 +170,7 @@ kind_known(c, kind) if is_string(c.declared.access_kinds[kind])
 # title: Tools that are proven to only read
 allow contains allowed if {
 	input.tool.read_only == true
-	clear(data.agenttool.config.effective)
+	no_findings(data.agenttool.config.effective)
 }
 
 # METADATA

@@ -10,7 +10,7 @@ package agenttool.rules.destructive
 
 # METADATA
 # title: Nothing here to ask or deny
-clear(c) if {
+no_findings(c) if {
 	data.agenttool.lib.none_called(c.destructive.forbidden_tools)
 	keeps(c)
 	effects_agreed(c)
@@ -36,10 +36,10 @@ effects_agreed(c) if {
 }
 
 # METADATA
-# title: The command or statement of this very call is proven to only read
+# title: The command of this very call is agreed to, or its statement is proven to only read
 only_reads(c) if {
 	input.tool.kind == "shell_command"
-	data.agenttool.rules.shell.proven(c)
+	data.agenttool.rules.shell.agreed(c)
 }
 
 only_reads(c) if data.agenttool.rules.sql.proven(c)

@@ -2,7 +2,7 @@ package agenttool.rules.destructive_test
 
 import data.agenttool.lib.fixtures_test as f
 
-clear if data.agenttool.rules.destructive.clear(data.agenttool.config.effective)
+no_findings if data.agenttool.rules.destructive.no_findings(data.agenttool.config.effective)
 
 denied := f.rules(data.agenttool.rules.destructive.deny)
 
@@ -11,16 +11,16 @@ asked := f.rules(data.agenttool.rules.destructive.ask)
 name(rule) := concat(".", ["agenttool.rules.destructive", rule])
 
 test_a_harmless_tool_is_clear if {
-	clear with input as f.base
+	no_findings with input as f.base
 	asked == set() with input as f.base
 	denied == set() with input as f.base
 }
 
-test_local_writes_need_no_question_here if clear with input as f.writing
+test_local_writes_need_no_question_here if no_findings with input as f.writing
 
 test_a_destructive_tool_is_asked if {
 	document := f.changed({"tool": {"destructive": true}})
-	not clear with input as document
+	not no_findings with input as document
 	asked == {name("declared")} with input as document
 	denied == set() with input as document
 }
@@ -28,14 +28,14 @@ test_a_destructive_tool_is_asked if {
 test_effects_on_others_are_asked[effect] if {
 	some effect in ["remote_mutation", "irreversible", "something new"]
 	document := f.changed({"permission_profile": {"write_effects": [effect]}})
-	not clear with input as document
+	not no_findings with input as document
 	asked == {name("effects")} with input as document
 }
 
 test_a_proven_command_or_query_has_no_effects if {
-	clear with input as object.union(f.with_shell({}), {"tool": {"destructive": true}})
-	clear with input as f.with_sql({})
-	not clear with input as f.with_sql({"read_only": false})
+	no_findings with input as object.union(f.with_shell({}), {"tool": {"destructive": true}})
+	no_findings with input as f.with_sql({})
+	not no_findings with input as f.with_sql({"read_only": false})
 }
 
 test_a_root_itself_is_denied[place] if {
@@ -60,16 +60,16 @@ test_forbidden_tools_are_denied[pattern] if {
 	some pattern in ["local.files.read_file", "local.*", "read_file", "other"]
 	document := f.changed({"tool": {"aliases": ["other"]}})
 	settings := {"destructive": {"forbidden_tools": ["x", pattern]}}
-	not clear with input as document with data.agenttool.settings as settings
+	not no_findings with input as document with data.agenttool.settings as settings
 	denied == {name("forbidden_tool")} with input as document with data.agenttool.settings as settings
 }
 
 test_other_tools_are_not_forbidden if {
-	clear with input as f.base with data.agenttool.settings as {"destructive": {"forbidden_tools": ["x", "web.*"]}}
+	no_findings with input as f.base with data.agenttool.settings as {"destructive": {"forbidden_tools": ["x", "web.*"]}}
 }
 
 test_an_unusable_list_forbids_nothing_and_clears_nothing if {
-	not clear with input as f.base with data.agenttool.settings as {"destructive": {"forbidden_tools": "x"}}
+	not no_findings with input as f.base with data.agenttool.settings as {"destructive": {"forbidden_tools": "x"}}
 }
 
 members := ["/tool/destructive", "/permission_profile/write_effects", "/tool", "/permission_profile"]
@@ -77,7 +77,7 @@ members := ["/tool/destructive", "/permission_profile/write_effects", "/tool", "
 test_a_missing_member_is_never_clear if {
 	{document |
 		some document in f.missing(f.base, members)
-		clear with input as document
+		no_findings with input as document
 	} == set()
 }
 
@@ -91,8 +91,8 @@ test_a_missing_member_is_always_found if {
 test_a_mistyped_member_is_never_clear if {
 	{document |
 		some document in f.mistyped(f.base, members, [7, [7], {"x": 1}, "nonsense", null])
-		clear with input as document
+		no_findings with input as document
 	} == set()
 }
 
-test_extra_members_change_nothing if clear with input as f.extended
+test_extra_members_change_nothing if no_findings with input as f.extended

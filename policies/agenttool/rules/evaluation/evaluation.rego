@@ -10,7 +10,7 @@ package agenttool.rules.evaluation
 
 # METADATA
 # title: Nothing here to ask or deny
-clear(c) if {
+no_findings(c) if {
 	ungated(c)
 } else if {
 	passing(c)

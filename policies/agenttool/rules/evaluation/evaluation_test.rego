@@ -2,7 +2,7 @@ package agenttool.rules.evaluation_test
 
 import data.agenttool.lib.fixtures_test as f
 
-clear if data.agenttool.rules.evaluation.clear(data.agenttool.config.effective)
+no_findings if data.agenttool.rules.evaluation.no_findings(data.agenttool.config.effective)
 
 denied := f.rules(data.agenttool.rules.evaluation.deny)
 
@@ -17,26 +17,26 @@ judged(status, trend, next_step) := f.changed({"evaluation": {
 }})
 
 test_a_tool_without_a_gate_is_clear if {
-	clear with input as f.base
-	clear with input as judged("fail", "regressing", null)
-	clear with input as f.with_url({}) with data.agenttool.settings as gated
+	no_findings with input as f.base
+	no_findings with input as judged("fail", "regressing", null)
+	no_findings with input as f.with_url({}) with data.agenttool.settings as gated
 	denied == set() with input as f.base
 }
 
 test_a_gated_tool_without_a_verdict_is_denied if {
-	not clear with input as f.base with data.agenttool.settings as gated
+	not no_findings with input as f.base with data.agenttool.settings as gated
 	denied == {name("absent")} with input as f.base with data.agenttool.settings as gated
 }
 
 test_a_tool_may_name_the_gate_itself if {
 	document := f.changed({"tool": {"capability_refs": ["agenttool.evaluator_gated"]}})
-	not clear with input as document
+	not no_findings with input as document
 	denied == {name("absent")} with input as document
 }
 
 test_a_passing_verdict_opens_the_gate[trend] if {
 	some trend in ["first_iteration", "improving", "stable"]
-	clear with input as judged("pass", trend, null) with data.agenttool.settings as gated
+	no_findings with input as judged("pass", trend, null) with data.agenttool.settings as gated
 	denied == set() with input as judged("pass", trend, null) with data.agenttool.settings as gated
 }
 
@@ -50,7 +50,7 @@ test_other_verdicts_do_not[index] if {
 		["PASS", "improving"],
 	]
 	document := judged(verdict[0], verdict[1], null)
-	not clear with input as document with data.agenttool.settings as gated
+	not no_findings with input as document with data.agenttool.settings as gated
 	denied == {name("not_passing")} with input as document with data.agenttool.settings as gated
 }
 
@@ -60,7 +60,8 @@ alternatives := {alternative.tool |
 }
 
 test_a_denial_names_the_evaluators_next_step if {
-	alternatives == {"outcome_evaluate"} with input as judged("fail", "stable", "outcome_evaluate") with data.agenttool.settings as gated
+	alternatives == {"outcome_evaluate"} with input as judged("fail", "stable", "outcome_evaluate")
+		with data.agenttool.settings as gated
 }
 
 test_a_next_step_that_is_no_name_is_not_shown if {
@@ -73,7 +74,8 @@ test_the_configuration_names_next_steps if {
 		"next_step": "outcome_evaluate",
 		"next_steps": {"regressing": "outcome_history"},
 	}}
-	alternatives == {"outcome_history"} with input as judged("fail", "regressing", null) with data.agenttool.settings as steps
+	alternatives == {"outcome_history"} with input as judged("fail", "regressing", null)
+		with data.agenttool.settings as steps
 	alternatives == {"outcome_evaluate"} with input as f.base with data.agenttool.settings as steps
 }
 
@@ -82,15 +84,15 @@ members := ["/evaluation/status", "/evaluation/trend", "/evaluation", "/tool/cap
 test_a_missing_member_is_never_clear if {
 	{document |
 		some document in f.missing(judged("fail", "improving", null), members)
-		clear with input as document with data.agenttool.settings as gated
+		no_findings with input as document with data.agenttool.settings as gated
 	} == set()
 }
 
 test_a_mistyped_member_is_never_clear if {
 	{document |
 		some document in f.mistyped(judged("fail", "improving", null), members, [7, [7], {"x": 1}, "nonsense", true])
-		clear with input as document with data.agenttool.settings as gated
+		no_findings with input as document with data.agenttool.settings as gated
 	} == set()
 }
 
-test_extra_members_change_nothing if clear with input as f.extended
+test_extra_members_change_nothing if no_findings with input as f.extended

@@ -11,9 +11,9 @@ package agenttool.rules.network
 
 # METADATA
 # title: Nothing here to ask or deny
-clear(c) if {
+no_findings(c) if {
 	input.facts.urls == []
-	told
+	nothing_undeclared
 } else if {
 	is_array(input.facts.urls)
 	input.facts.urls != []
@@ -32,16 +32,16 @@ clear(c) if {
 # METADATA
 # title: No text of the call looks like a URL that nobody took for one
 # description: Only for tools whose access kinds say that they connect to hosts.
-told if {
+nothing_undeclared if {
 	is_array(input.permission_profile.access_kinds)
 	every kind in input.permission_profile.access_kinds {
 		offline(kind)
 	}
 }
 
-told if {
+nothing_undeclared if {
 	is_object(input.input)
-	untold == set()
+	undeclared == set()
 }
 
 offline(kind) if {
@@ -50,7 +50,7 @@ offline(kind) if {
 	kind != "browser"
 }
 
-untold contains value if {
+undeclared contains value if {
 	some value in data.agenttool.lib.texts
 	names_a_host(value)
 }
@@ -327,7 +327,7 @@ ask contains {
 	"message": "the tool's URL is in an argument that is not known to be one; declare it in url_args",
 } if {
 	input.facts.urls == []
-	not told
+	not nothing_undeclared
 }
 
 # METADATA
@@ -345,7 +345,7 @@ ask contains {
 # title: URLs that may be fetched
 allow contains allowed if {
 	input.facts.urls != []
-	clear(data.agenttool.config.effective)
+	no_findings(data.agenttool.config.effective)
 }
 
 # METADATA

@@ -3,7 +3,7 @@
 # description: |
 #   Reading inside the session's roots is allowed; outside of them it is asked about, writing there is denied, and
 #   a sensitive place (keys, credentials, system files, the package's own policy) is denied wherever it lies. A
-#   path whose meaning is not certain is never allowed.
+#   path whose meaning is not certain is never allowed. The places of shell commands are judged like path arguments.
 # scope: package
 # schemas:
 #   - input: schema.input
@@ -11,15 +11,14 @@ package agenttool.rules.paths
 
 # METADATA
 # title: Nothing here to ask or deny
-clear(c) if {
-	input.facts.paths == []
-	told
+no_findings(c) if {
+	facts == []
+	nothing_undeclared
 } else if {
-	is_array(input.facts.paths)
-	input.facts.paths != []
-	every fact in input.facts.paths {
+	facts != []
+	every fact in facts {
 		usable(fact)
-		placed(fact)
+		inside_roots(fact)
 		harmless(c, fact)
 		reads(fact)
 	}
@@ -30,17 +29,17 @@ clear(c) if {
 # description: |
 #   Only for tools of kind file_operation. The call's facts name what is known to be a path; a file tool that
 #   is given one in another argument has to declare it (path_args).
-told if {
+nothing_undeclared if {
 	is_string(input.tool.kind)
 	input.tool.kind != "file_operation"
 }
 
-told if {
+nothing_undeclared if {
 	is_object(input.input)
-	untold == set()
+	undeclared == set()
 }
 
-untold contains value if {
+undeclared contains value if {
 	some value in data.agenttool.lib.texts
 	names_a_place(value)
 }
@@ -62,7 +61,7 @@ usable(fact) if {
 
 # METADATA
 # title: The path lies where the session works
-placed(fact) if {
+inside_roots(fact) if {
 	inside(fact)
 } else if {
 	input.session.roots == []
@@ -99,7 +98,14 @@ reads(fact) if {
 
 # METADATA
 # title: The facts about paths
-facts := input.facts.paths if is_array(input.facts.paths)
+# description: Those of the path arguments, and those of every place that a shell command touches.
+facts := array.concat(input.facts.paths, shell_places) if is_array(input.facts.paths)
+
+shell_places := [place.path |
+	some fact in data.agenttool.rules.shell.facts
+	some command in data.agenttool.rules.shell.commands_of(fact)
+	some place in data.agenttool.rules.shell.places_of(command)
+]
 
 # METADATA
 # title: Not a path at all
@@ -140,9 +146,38 @@ deny contains finding if {
 deny contains finding if {
 	some fact in facts
 	input.session.roots != []
-	not placed(fact)
+	not inside_roots(fact)
 	not reads(fact)
+	not temporary(data.agenttool.config.effective, fact)
 	finding := blocked("write_outside", "the path to write lies outside of the session's roots", fact)
+}
+
+# METADATA
+# title: Writing to the temporary directory
+# custom:
+#   severity: medium
+ask contains finding if {
+	some fact in facts
+	input.session.roots != []
+	not inside_roots(fact)
+	not reads(fact)
+	temporary(data.agenttool.config.effective, fact)
+	finding := blocked("write_temporary", "the call writes to the temporary directory", fact)
+}
+
+# METADATA
+# title: The path lies in a directory for temporary files, by its text and in the file system
+temporary(c, fact) if {
+	fact.escapes == false
+	below_temporary(c, fact.lexical)
+	below_temporary(c, fact.resolved)
+}
+
+below_temporary(c, path) if {
+	some directory, chosen in c.paths.temporary
+	chosen == true
+	is_string(path)
+	startswith(path, concat("", [directory, "/"]))
 }
 
 # METADATA
@@ -173,7 +208,7 @@ ask contains finding if {
 #   severity: medium
 ask contains finding if {
 	some fact in facts
-	not placed(fact)
+	not inside_roots(fact)
 	reads(fact)
 	finding := blocked("read_outside", "the path to read lies outside of the session's roots", fact)
 }
@@ -197,6 +232,7 @@ ask contains finding if {
 	some fact in facts
 	not reads(fact)
 	not inside(fact)
+	not temporary(data.agenttool.config.effective, fact)
 	finding := blocked("write_unrooted", "the call writes outside of any root", fact)
 }
 
@@ -220,8 +256,8 @@ ask contains {
 	"rule": "agenttool.rules.paths.undeclared",
 	"message": "the file tool's path is in an argument that is not known to be one; declare it in path_args",
 } if {
-	input.facts.paths == []
-	not told
+	facts == []
+	not nothing_undeclared
 }
 
 # METADATA
@@ -238,8 +274,8 @@ ask contains {
 # METADATA
 # title: Paths that may be read
 allow contains allowed if {
-	input.facts.paths != []
-	clear(data.agenttool.config.effective)
+	facts != []
+	no_findings(data.agenttool.config.effective)
 }
 
 # METADATA

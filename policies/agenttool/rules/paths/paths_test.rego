@@ -2,7 +2,7 @@ package agenttool.rules.paths_test
 
 import data.agenttool.lib.fixtures_test as f
 
-clear if data.agenttool.rules.paths.clear(data.agenttool.config.effective)
+no_findings if data.agenttool.rules.paths.no_findings(data.agenttool.config.effective)
 
 denied := f.rules(data.agenttool.rules.paths.deny)
 
@@ -11,7 +11,7 @@ asked := f.rules(data.agenttool.rules.paths.ask)
 name(rule) := concat(".", ["agenttool.rules.paths", rule])
 
 test_reading_inside_the_roots_is_clear if {
-	clear with input as f.base
+	no_findings with input as f.base
 	denied == set() with input as f.base
 	asked == set() with input as f.base
 }
@@ -23,40 +23,40 @@ no_path(arguments) := object.union(
 
 test_no_paths_are_clear[index] if {
 	some index, arguments in [{}, {"query": "total of may"}, {"limit": 3, "deep": [{"a": "b"}]}]
-	clear with input as no_path(arguments)
+	no_findings with input as no_path(arguments)
 	asked == set() with input as no_path(arguments)
 }
 
 test_a_file_tool_whose_path_is_in_an_unknown_argument_is_asked[place] if {
 	some place in ["/etc/shadow", "~/.ssh", ".env", "../x", "a/b", "a\\b", "/srv/my file"]
 	some arguments in [{"target": place}, {"deep": {"list": ["x", place]}}]
-	not clear with input as no_path(arguments)
+	not no_findings with input as no_path(arguments)
 	asked == {name("undeclared")} with input as no_path(arguments)
 }
 
 test_other_tools_may_have_texts_with_slashes if {
 	document := object.union(no_path({"query": "and/or"}), {"tool": {"kind": "retrieval"}})
-	clear with input as document
+	no_findings with input as document
 	asked == set() with input as document
 }
 
 test_arguments_or_a_kind_of_another_type_tell_nothing if {
 	{document |
 		some document in f.mistyped(no_path({"target": "/srv/x"}), ["/input", "/tool/kind"], [7, null, ["x"]])
-		clear with input as document
+		no_findings with input as document
 	} == set()
 }
 
-test_an_unknown_access_of_a_read_only_tool_is_a_read if clear with input as f.with_path({"access": "unknown"})
+test_an_unknown_access_of_a_read_only_tool_is_a_read if no_findings with input as f.with_path({"access": "unknown"})
 
 test_an_unknown_access_of_another_tool_is_a_write if {
 	document := object.union(f.with_path({"access": "unknown"}), {"tool": {"read_only": false}})
-	not clear with input as document
+	not no_findings with input as document
 	asked == {name("write_inside")} with input as document
 }
 
 test_reading_without_roots_is_clear if {
-	clear with input as object.union(f.with_path({"inside": false, "roots": []}), {"session": {"roots": []}})
+	no_findings with input as object.union(f.with_path({"inside": false, "roots": []}), {"session": {"roots": []}})
 }
 
 test_writing_without_roots_is_asked if {
@@ -64,14 +64,14 @@ test_writing_without_roots_is_asked if {
 		f.path_fact,
 		{"access": "write", "inside": false},
 	)]}})
-	not clear with input as document
+	not no_findings with input as document
 	asked == {name("write_unrooted")} with input as document
 	denied == set() with input as document
 }
 
 test_reading_outside_is_asked if {
 	document := f.with_path({"inside": false, "lexical": "/srv/x", "resolved": "/srv/x"})
-	not clear with input as document
+	not no_findings with input as document
 	asked == {name("read_outside")} with input as document
 	denied == set() with input as document
 }
@@ -88,7 +88,7 @@ test_writing_outside_is_denied if {
 }
 
 test_writing_inside_is_asked if {
-	not clear with input as f.writing
+	not no_findings with input as f.writing
 	asked == {name("write_inside")} with input as f.writing
 	denied == set() with input as f.writing
 }
@@ -101,14 +101,14 @@ test_an_escape_through_a_link_is_denied if {
 
 test_an_escape_is_denied_without_roots_too if {
 	document := object.union(f.with_path({"escapes": true}), {"session": {"roots": []}})
-	not clear with input as document
+	not no_findings with input as document
 	denied == {name("escapes")} with input as document
 }
 
 test_sensitive_places_are_denied[kind] if {
 	some kind in ["key", "credential", "approval"]
 	document := f.with_path({"sensitive": kind})
-	not clear with input as document
+	not no_findings with input as document
 	denied == {name("sensitive")} with input as document
 }
 
@@ -121,14 +121,14 @@ test_sensitive_places_for_writing_are_denied[kind] if {
 test_reading_policy_version_control_and_system_is_asked[kind] if {
 	some kind in ["policy", "vcs", "system"]
 	document := f.with_path({"sensitive": kind})
-	not clear with input as document
+	not no_findings with input as document
 	asked == {name("sensitive_place")} with input as document
 	denied == set() with input as document
 }
 
 test_dotfiles_may_be_read_and_are_asked_for_writing if {
-	clear with input as f.with_path({"sensitive": "agent_config"})
-	clear with input as f.with_path({"sensitive": "dotfile"})
+	no_findings with input as f.with_path({"sensitive": "agent_config"})
+	no_findings with input as f.with_path({"sensitive": "dotfile"})
 	asked == {name("sensitive_place"), name("write_inside")} with input as f.with_path({
 		"sensitive": "dotfile",
 		"access": "write",
@@ -143,7 +143,7 @@ test_a_place_that_may_be_written_by_configuration if {
 
 test_an_unknown_kind_of_place_is_asked if {
 	document := f.with_path({"sensitive": "something new"})
-	not clear with input as document
+	not no_findings with input as document
 	asked == {name("sensitive_place")} with input as document
 }
 
@@ -163,14 +163,14 @@ test_an_uncertain_path_is_asked[index] if {
 		{"windows": ["stream"]},
 	]
 	document := f.with_path(change)
-	not clear with input as document
+	not no_findings with input as document
 	asked == {name("uncertain")} with input as document
 }
 
 test_a_file_with_a_second_name_is_asked_for_writing if {
 	document := f.with_path({"access": "write", "hard_links": 2})
 	asked == {name("hard_link"), name("write_inside")} with input as document
-	clear with input as f.with_path({"hard_links": 2})
+	no_findings with input as f.with_path({"hard_links": 2})
 	asked == {name("write_inside")} with input as f.with_path({"access": "write", "hard_links": null})
 }
 
@@ -179,14 +179,14 @@ test_one_bad_path_among_good_ones_counts if {
 		f.path_fact,
 		object.union(f.path_fact, {"sensitive": "key"}),
 	]}})
-	not clear with input as document
+	not no_findings with input as document
 	denied == {name("sensitive")} with input as document
 }
 
 test_facts_of_the_wrong_type_are_asked[index] if {
 	some index, value in ["x", 7, true, null, {}, {"a": f.path_fact}]
 	document := json.patch(f.base, [{"op": "replace", "path": "/facts/paths", "value": value}])
-	not clear with input as document
+	not no_findings with input as document
 	asked == {name("unproven")} with input as document
 }
 
@@ -210,7 +210,7 @@ members := [
 test_a_missing_member_is_never_clear if {
 	{document |
 		some document in f.missing(f.base, members)
-		clear with input as document
+		no_findings with input as document
 	} == set()
 }
 
@@ -227,20 +227,67 @@ test_a_mistyped_member_is_never_clear if {
 		not document.facts.paths[0].lexical == "nonsense"
 		not document.facts.paths[0].resolved == "nonsense"
 		not document.session.roots == ["x"]
-		clear with input as document
+		no_findings with input as document
 	} == set()
 }
 
 test_facts_that_are_no_objects_are_never_clear if {
 	{value |
 		some value in ["x", 7, null, [], [f.path_fact]]
-		clear with input as f.changed({"facts": {"paths": [value]}})
+		no_findings with input as f.changed({"facts": {"paths": [value]}})
 	} == set()
 }
 
-test_extra_members_change_nothing if clear with input as f.extended
+test_extra_members_change_nothing if no_findings with input as f.extended
 
 test_the_answer_names_the_rule if {
 	data.agenttool.rules.paths.allow == {data.agenttool.rules.paths.allowed} with input as f.base
 	data.agenttool.rules.paths.allow == set() with input as f.changed({"facts": {"paths": []}})
+}
+
+touched(operation, changes) := {
+	"word": "x",
+	"operation": operation,
+	"covers": [],
+	"path": object.union(f.path_fact, changes),
+}
+
+with_place(operation, changes) := f.with_shell({"commands": [{"places": [touched(operation, changes)]}]})
+
+test_a_place_of_a_command_is_judged_like_a_path_argument[rule] if {
+	some rule, change in {
+		"read_outside": {"inside": false},
+		"uncertain": {"certain": false},
+		"sensitive_place": {"sensitive": "vcs"},
+		"write_inside": {"access": "write"},
+	}
+	document := with_place("read", change)
+	not no_findings with input as document
+	asked == {name(rule)} with input as document
+}
+
+test_a_place_of_a_command_is_denied_like_a_path_argument[rule] if {
+	some rule, change in {
+		"escapes": {"escapes": true},
+		"sensitive": {"sensitive": "credential"},
+		"write_outside": {"access": "write", "inside": false, "lexical": "/srv/x", "resolved": "/srv/x"},
+	}
+	name(rule) in denied with input as with_place("read", change)
+}
+
+test_a_place_inside_is_clear if no_findings with input as with_place("read", {})
+
+temporary_file := {"access": "write", "inside": false, "lexical": "/tmp/x", "resolved": "/tmp/x"}
+
+test_writing_to_the_temporary_directory_is_asked if {
+	document := f.with_path(temporary_file)
+	denied == set() with input as document
+	asked == {name("write_temporary")} with input as document
+}
+
+test_a_link_in_the_temporary_directory_is_no_temporary_file if {
+	linked := object.union(temporary_file, {"resolved": "/srv/x"})
+	denied == {name("write_outside")} with input as f.with_path(linked)
+	not_there := object.union(temporary_file, {"resolved": null})
+	denied == {name("write_outside")} with input as f.with_path(not_there)
 }

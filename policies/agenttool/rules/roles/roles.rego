@@ -10,7 +10,7 @@ package agenttool.rules.roles
 
 # METADATA
 # title: Nothing here to ask or deny
-clear(c) if {
+no_findings(c) if {
 	c.roles.enforce == false
 } else if {
 	c.roles.enforce == true
@@ -49,7 +49,7 @@ ask contains {
 	"rule": "agenttool.rules.roles.not_granted",
 	"message": "no role of the actor grants this tool",
 } if {
-	not clear(data.agenttool.config.effective)
+	not no_findings(data.agenttool.config.effective)
 }
 
 # METADATA
@@ -60,7 +60,7 @@ allow contains {
 } if {
 	c := data.agenttool.config.effective
 	c.roles.enforce == true
-	clear(c)
+	no_findings(c)
 }
 
 # METADATA

@@ -1,9 +1,10 @@
 # METADATA
 # title: What a shell command does
 # description: |
-#   A command that is proven to only read, and names no path outside of the roots, needs no question. Anything
-#   else is asked about: a command that could not be parsed, that reads secrets, writes, reaches the network or
-#   runs other programs. Commands that wreck a machine, or run what they have just downloaded, are denied.
+#   A line is allowed when each of its commands is proven to only read, or is of a category or begins with words that
+#   the configuration agrees to. Anything else is asked about - a line that could not be parsed, that reads secrets,
+#   whose places are not all known. Commands that wreck a machine or destroy a root, and lines that run what they
+#   download, are denied. Where a command reads and writes is judged like a path argument (agenttool.rules.paths).
 # scope: package
 # schemas:
 #   - input: schema.input
@@ -11,23 +12,67 @@ package agenttool.rules.shell
 
 # METADATA
 # title: Nothing here to ask or deny
-clear(c) if {
+no_findings(c) if {
 	input.facts.shell == []
 } else if {
 	proven(c)
+	c.shell.commands.ask == []
+	c.shell.commands.deny == []
+} else if {
+	agreed(c)
+	count(deny) == 0
+	count(ask) == 0
 }
 
 # METADATA
-# title: There is a command, and every command is proven to only read inside the roots
+# title: There is a command, and every command is proven to only read at places that are all known
 proven(_) if {
 	input.facts.shell != []
 	is_array(input.facts.shell)
 	every fact in input.facts.shell {
-		parsed(fact)
 		only_reads(fact)
-		discreet(fact)
-		offline(fact)
-		placed(fact)
+	}
+}
+
+# METADATA
+# title: There is a command, and the configuration agrees to every command
+agreed(c) if {
+	input.facts.shell != []
+	is_array(input.facts.shell)
+	every fact in input.facts.shell {
+		line_agreed(c, fact)
+	}
+}
+
+line_agreed(_, fact) if only_reads(fact)
+
+line_agreed(c, fact) if {
+	parsed(fact)
+	fact.sensitive_read == false
+	fact.runs_download == false
+	fact.read_only == false
+	some writing in commands_of(fact)
+	writing.read_only == false
+	every command in fact.commands {
+		command_agreed(c, command)
+	}
+}
+
+# METADATA
+# title: The line is proven to only read
+only_reads(fact) if {
+	parsed(fact)
+	fact.read_only == true
+	fact.writes == false
+	fact.destructive == false
+	fact.executes == false
+	fact.network == false
+	fact.sensitive_read == false
+	fact.runs_download == false
+	fact.complete == true
+	is_array(fact.commands)
+	every command in fact.commands {
+		places_stated(command)
 	}
 }
 
@@ -36,52 +81,76 @@ parsed(fact) if {
 	fact.unparsed == null
 }
 
-only_reads(fact) if {
-	fact.read_only == true
-	fact.writes == false
-	fact.destructive == false
-	fact.executes == false
+# METADATA
+# title: The configuration agrees to a command
+command_agreed(_, command) if {
+	command.read_only == true
+	command.complete == true
+	places_stated(command)
 }
 
-discreet(fact) if fact.sensitive_read == false
+command_agreed(c, command) if {
+	c.shell.categories[command.category] == "allow"
+	command.complete == true
+	places_stated(command)
+}
 
-offline(fact) if fact.network == false
+command_agreed(c, command) if {
+	c.shell.categories[command.category] == "sandbox"
+	sandboxed(c)
+	places_stated(command)
+}
+
+command_agreed(c, command) if {
+	command.assignments == []
+	some entry in c.shell.commands.allow
+	begins_with(command, entry)
+	bounded(command)
+	places_stated(command)
+}
 
 # METADATA
-# title: The command names no path outside of the roots
-# description: Words are compared as text; a word that climbs or starts in somebody's home is outside.
-placed(fact) if {
-	input.session.roots == []
-	is_array(fact.paths)
+# title: The places that the command's operands name are known
+# description: Of a test or build, where the files are the program's to choose, no operand is expected to tell them.
+bounded(command) if {
+	command.complete == true
+} else if {
+	is_string(command.category)
+	not command.category in {"reader", "writer", "deleter", "tree_deleter", "unknown"}
 }
 
-placed(fact) if {
-	is_array(fact.paths)
-	is_array(input.session.roots)
-	every path in fact.paths {
-		word_inside(path)
+# METADATA
+# title: Each place has the path fact that agenttool.rules.paths judges
+places_stated(command) if {
+	is_array(command.places)
+	every place in command.places {
+		is_object(place.path)
 	}
 }
 
-word_inside(word) if {
-	is_string(word)
-	not startswith(word, "/")
-	not startswith(word, "~")
-	not ".." in split(word, "/")
+# METADATA
+# title: The tool runs in a sandbox, by its declaration or the session's mode
+sandboxed(c) if c.shell.sandboxes[input.permission_profile.sandbox_profile] == true
+
+sandboxed(c) if c.shell.sandbox_modes[input.session.mode] == true
+
+# METADATA
+# title: The command begins with these words
+begins_with(command, words) if {
+	words[0] == command.name
+	every position, word in words {
+		same_word(command, position, word)
+	}
 }
 
-word_inside(word) if {
-	is_string(word)
-	not ".." in split(word, "/")
-	some root in input.session.roots
-	within(word, root)
-}
-
-within(word, root) if word == root
-
-within(word, root) if {
-	is_string(root)
-	startswith(word, concat("", [trim_suffix(root, "/"), "/"]))
+# METADATA
+# title: The word at a place of the command; a program may be named with its directory
+same_word(command, position, word) if {
+	position == 0
+	word == command.name
+} else if {
+	position > 0
+	data.agenttool.lib.holds(command.argv, position, word)
 }
 
 # METADATA
@@ -89,10 +158,21 @@ within(word, root) if {
 facts := input.facts.shell if is_array(input.facts.shell)
 
 # METADATA
-# title: Names of the programs that a command runs, without their directories
-programs(fact) := {program |
+# title: The commands of a line
+commands_of(fact) := fact.commands if {
 	is_array(fact.commands)
-	some command in fact.commands
+} else := []
+
+# METADATA
+# title: The places of a command
+places_of(command) := command.places if {
+	is_array(command.places)
+} else := []
+
+# METADATA
+# title: Names of the programs that a line runs, without their directories
+programs(fact) := {program |
+	some command in commands_of(fact)
 	is_string(command.name)
 	parts := split(command.name, "/")
 	program := parts[count(parts) - 1]
@@ -121,12 +201,36 @@ deny contains {
 	"message": "the command destroys a place that may not be destroyed",
 	"type": "safety_check",
 } if {
-	c := data.agenttool.config.effective
 	some fact in facts
-	destroys(fact)
-	some target in targets(fact)
-	hopeless(c, target)
+	some command in commands_of(fact)
+	some place in places_of(command)
+	place.operation in {"delete", "delete_tree"}
+	critical(data.agenttool.config.effective, place)
 }
+
+deny contains {
+	"rule": "agenttool.rules.shell.critical_target",
+	"message": "the command destroys a place that may not be destroyed",
+	"type": "safety_check",
+} if {
+	some fact in facts
+	some command in commands_of(fact)
+	command.name == "rm"
+	is_array(command.argv)
+	"--no-preserve-root" in command.argv
+}
+
+# METADATA
+# title: A place that may not be destroyed
+critical(_, place) if {
+	is_array(place.covers)
+	some covered in place.covers
+	covered in {"root", "home"}
+}
+
+critical(c, place) if c.shell.critical_targets[place.path.lexical] == true
+
+critical(c, place) if c.shell.critical_targets[place.path.resolved] == true
 
 # METADATA
 # title: Running what was just downloaded
@@ -137,13 +241,38 @@ deny contains {
 	"message": "the command runs what it downloads",
 	"type": "safety_check",
 } if {
-	c := data.agenttool.config.effective
 	some fact in facts
-	names := programs(fact)
-	some fetcher in names
-	c.shell.fetchers[fetcher] == true
-	some interpreter in names
-	c.shell.interpreters[interpreter] == true
+	fact.runs_download == true
+}
+
+# METADATA
+# title: A command that the configuration denies
+# custom:
+#   severity: high
+deny contains {
+	"rule": "agenttool.rules.shell.denied_command",
+	"message": "the configuration denies commands that begin so",
+	"type": "rule",
+} if {
+	some fact in facts
+	some command in commands_of(fact)
+	some entry in data.agenttool.config.effective.shell.commands.deny
+	begins_with(command, entry)
+}
+
+# METADATA
+# title: A command that the configuration asks about
+# custom:
+#   severity: medium
+ask contains {
+	"rule": "agenttool.rules.shell.asked_command",
+	"message": "the configuration asks about commands that begin so",
+	"type": "rule",
+} if {
+	some fact in facts
+	some command in commands_of(fact)
+	some entry in data.agenttool.config.effective.shell.commands.ask
+	begins_with(command, entry)
 }
 
 # METADATA
@@ -169,7 +298,8 @@ ask contains {
 	"type": "safety_check",
 } if {
 	some fact in facts
-	destroys(fact)
+	not fact.destructive == false
+	not line_agreed(data.agenttool.config.effective, fact)
 }
 
 # METADATA
@@ -182,7 +312,15 @@ ask contains {
 	"type": "safety_check",
 } if {
 	some fact in facts
-	not only_reads(fact)
+	not keeps_all(fact)
+	not line_agreed(data.agenttool.config.effective, fact)
+}
+
+keeps_all(fact) if {
+	fact.read_only == true
+	fact.writes == false
+	fact.destructive == false
+	fact.executes == false
 }
 
 # METADATA
@@ -195,7 +333,7 @@ ask contains {
 	"type": "safety_check",
 } if {
 	some fact in facts
-	not discreet(fact)
+	not fact.sensitive_read == false
 }
 
 # METADATA
@@ -208,20 +346,32 @@ ask contains {
 	"type": "safety_check",
 } if {
 	some fact in facts
-	not offline(fact)
+	not fact.network == false
+	not line_agreed(data.agenttool.config.effective, fact)
 }
 
 # METADATA
-# title: A command that names a path outside of the roots
+# title: A command whose places are not all known
 # custom:
 #   severity: medium
 ask contains {
-	"rule": "agenttool.rules.shell.outside",
-	"message": "the command names a path outside of the session's roots",
+	"rule": "agenttool.rules.shell.incomplete",
+	"message": "it is not known which files the command reads or writes",
 	"type": "working_dir",
 } if {
 	some fact in facts
-	not placed(fact)
+	parsed(fact)
+	not places_known(fact)
+	not line_agreed(data.agenttool.config.effective, fact)
+}
+
+places_known(fact) if {
+	fact.complete == true
+	fact.runs_download in {true, false}
+	is_array(fact.commands)
+	every command in fact.commands {
+		places_stated(command)
+	}
 }
 
 # METADATA
@@ -238,7 +388,10 @@ ask contains {
 
 # METADATA
 # title: Commands that may run
-allow contains allowed if proven(data.agenttool.config.effective)
+allow contains allowed if {
+	input.facts.shell != []
+	no_findings(data.agenttool.config.effective)
+}
 
 # METADATA
 # title: The answer for a command that may run
@@ -246,31 +399,10 @@ allowed := {
 	"rule": "agenttool.rules.shell.read_only",
 	"message": "the command is proven to only read",
 	"type": "safety_check",
-}
-
-destroys(fact) if fact.destructive != false
-
-# METADATA
-# title: What a command aims at
-# description: Its path words, and every argument of its commands, for a parser may not know which are paths.
-targets(fact) := {word |
-	is_array(fact.commands)
-	some command in fact.commands
-	is_array(command.argv)
-	some word in command.argv
-	is_string(word)
-} | {word |
-	is_array(fact.paths)
-	some word in fact.paths
-	is_string(word)
-}
-
-# METADATA
-# title: A target that may not be destroyed
-hopeless(c, target) if c.shell.critical_targets[target] == true
-
-hopeless(_, target) if {
-	is_array(input.session.roots)
-	some root in input.session.roots
-	trim_suffix(target, "/") == trim_suffix(root, "/")
+} if {
+	proven(data.agenttool.config.effective)
+} else := {
+	"rule": "agenttool.rules.shell.agreed",
+	"message": "the configuration agrees to such commands",
+	"type": "rule",
 }

@@ -2,7 +2,7 @@ package agenttool.rules.shell_test
 
 import data.agenttool.lib.fixtures_test as f
 
-clear if data.agenttool.rules.shell.clear(data.agenttool.config.effective)
+no_findings if data.agenttool.rules.shell.no_findings(data.agenttool.config.effective)
 
 denied := f.rules(data.agenttool.rules.shell.deny)
 
@@ -11,14 +11,14 @@ asked := f.rules(data.agenttool.rules.shell.ask)
 name(rule) := concat(".", ["agenttool.rules.shell", rule])
 
 test_a_command_that_only_reads_is_clear if {
-	clear with input as f.with_shell({})
+	no_findings with input as f.with_shell({})
 	asked == set() with input as f.with_shell({})
 	denied == set() with input as f.with_shell({})
 	data.agenttool.rules.shell.allow == {data.agenttool.rules.shell.allowed} with input as f.with_shell({})
 }
 
 test_no_commands_are_clear_and_prove_nothing if {
-	clear with input as f.base
+	no_findings with input as f.base
 	not data.agenttool.rules.shell.proven(data.agenttool.config.effective) with input as f.base
 }
 
@@ -26,10 +26,11 @@ test_what_is_not_proven_is_asked[rule] if {
 	some rule, change in {
 		"unparsed": {"parsed": false},
 		"sensitive_read": {"sensitive_read": true},
-		"network": {"network": true},
+		"network": {"network": true, "commands": command(["curl", "x"])},
+		"incomplete": {"complete": false, "commands": command(["cat", "x"])},
 	}
 	document := f.with_shell(change)
-	not clear with input as document
+	not no_findings with input as document
 	asked == {name(rule)} with input as document
 }
 
@@ -39,32 +40,16 @@ test_an_unknown_construct_is_asked if {
 
 test_what_may_write_is_asked[index] if {
 	some index, change in [{"read_only": false}, {"writes": true}, {"executes": true}]
-	document := f.with_shell(change)
-	not clear with input as document
+	document := f.with_shell(object.union(change, {"commands": command(["touch", "x"])}))
+	not no_findings with input as document
 	asked == {name("not_read_only")} with input as document
 	denied == set() with input as document
 }
 
 test_a_destructive_command_is_asked if {
-	document := f.with_shell({"destructive": true})
+	document := f.with_shell({"destructive": true, "commands": command(["rm", "x"])})
 	asked == {name("destructive"), name("not_read_only")} with input as document
 	denied == set() with input as document
-}
-
-test_paths_outside_are_asked[word] if {
-	some word in ["/etc/hosts", "~/x", "../x", "src/../../x", "/proj/../etc", "/workspace", "~"]
-	document := f.with_shell({"paths": ["src", word]})
-	not clear with input as document
-	asked == {name("outside")} with input as document
-}
-
-test_paths_inside_are_clear[word] if {
-	some word in ["/proj", "/proj/a/b", "a..b", ".hidden", "./x"]
-	clear with input as f.with_shell({"paths": [word]})
-}
-
-test_without_roots_no_path_is_outside if {
-	clear with input as object.union(f.with_shell({"paths": ["/etc/hosts"]}), {"session": {"roots": []}})
 }
 
 command(words) := [{
@@ -72,26 +57,138 @@ command(words) := [{
 	"argv": words,
 	"assignments": [],
 	"redirects": [],
+	"category": "writer",
+	"directory": "/proj",
+	"places": [],
+	"complete": true,
 	"read_only": false,
 	"reason": "",
 }]
 
+# METADATA
+# title: A command that destroys one place
+destroying(operation, covers, path) := [object.union(
+	command(["rm", path])[0],
+	{"places": [{
+		"word": path,
+		"operation": operation,
+		"covers": covers,
+		"path": object.union(f.path_fact, {"lexical": path, "resolved": path, "access": "write"}),
+	}]},
+)]
+
+category_of(words, category) := [object.union(command(words)[0], {"category": category})]
+
+coding_settings := {"preset": "coding"}
+
+test_a_category_that_is_agreed_to_is_clear[category] if {
+	some category in ["writer", "deleter", "vcs_local"]
+	document := f.with_shell({"read_only": false, "writes": true, "executes": true, "network": true, "commands": category_of(["x"], category)})
+	no_findings with input as document with data.agenttool.settings as coding_settings
+	asked == set() with input as document with data.agenttool.settings as coding_settings
+	data.agenttool.rules.shell.allow == {{
+		"rule": name("agreed"),
+		"message": "the configuration agrees to such commands",
+		"type": "rule",
+	}} with input as document with data.agenttool.settings as coding_settings
+	not no_findings with input as document
+}
+
+test_a_category_for_a_sandbox_needs_one[category] if {
+	some category in ["runner", "tester", "builder"]
+	changed := {"read_only": false, "writes": true, "complete": false, "commands": category_of(["x"], category)}
+	document := f.with_shell(changed)
+	not no_findings with input as document with data.agenttool.settings as coding_settings
+	boxed := object.union(document, {"permission_profile": {"sandbox_profile": "checkout"}})
+	no_findings with input as boxed with data.agenttool.settings as coding_settings
+	mode := object.union(document, {"session": {"mode": "boxed"}})
+	settings := object.union(coding_settings, {"shell": {"sandbox_modes": {"boxed": true}}})
+	no_findings with input as mode with data.agenttool.settings as settings
+}
+
+test_other_categories_are_asked_about[category] if {
+	some category in [
+		"tree_deleter", "installer", "vcs_remote", "vcs_config", "vcs_history", "network", "privileged", "service",
+		"disk", "unknown",
+	]
+	changed := {"read_only": false, "writes": true, "commands": category_of(["x"], category)}
+	document := object.union(f.with_shell(changed), {"permission_profile": {"sandbox_profile": "checkout"}})
+	asked == {name("not_read_only")} with input as document with data.agenttool.settings as coding_settings
+}
+
+test_a_writer_whose_places_are_not_all_known_is_asked_about if {
+	commands := [object.union(command(["cp", "a", "b"])[0], {"complete": false})]
+	document := f.with_shell({"read_only": false, "writes": true, "complete": false, "commands": commands})
+	asked == {name("not_read_only"), name("incomplete")} with input as document with data.agenttool.settings as coding_settings
+}
+
+listed(kind, entries) := {"shell": {"commands": {kind: entries}}}
+
+test_commands_that_begin_with_listed_words_are_agreed_to if {
+	tester := [object.union(command(["npm", "test", "--", "x"])[0], {"category": "tester", "complete": false})]
+	document := f.with_shell({"read_only": false, "executes": true, "complete": false, "commands": tester})
+	not no_findings with input as document
+	no_findings with input as document with data.agenttool.settings as listed("allow", [["npm", "test"]])
+	not no_findings with input as document with data.agenttool.settings as listed("allow", [["npm", "run"], ["np"], []])
+}
+
+test_an_allowed_command_must_be_bounded_and_bare[index] if {
+	some index, change in [
+		{"complete": false},
+		{"complete": false, "category": "unknown"},
+		{"assignments": ["LD_PRELOAD"]},
+		{"places": [{"word": "x"}]},
+	]
+	commands := [object.union(command(["cp", "a", "b"])[0], change)]
+	document := f.with_shell({"read_only": false, "commands": commands})
+	not no_findings with input as document with data.agenttool.settings as listed("allow", [["cp"]])
+}
+
+test_one_listed_command_does_not_allow_the_line if {
+	commands := array.concat(command(["npm", "test"]), command(["rm", "x"]))
+	document := f.with_shell({"read_only": false, "commands": commands})
+	not no_findings with input as document with data.agenttool.settings as listed("allow", [["npm"]])
+}
+
+test_listed_commands_are_asked_about_and_denied if {
+	document := f.with_shell({})
+	not no_findings with input as document with data.agenttool.settings as listed("ask", [["ls"]])
+	asked == {name("asked_command")} with input as document with data.agenttool.settings as listed("ask", [["ls"]])
+	not no_findings with input as document with data.agenttool.settings as listed("deny", [["ls", "-l"]])
+	denied == {name("denied_command")} with input as document with data.agenttool.settings as listed("deny", [["ls", "-l"]])
+	no_findings with input as document with data.agenttool.settings as listed("deny", [["cat"]])
+}
+
 test_programs_that_wreck_a_machine_are_denied[program] if {
 	some program in ["mkfs", "mkfs.ext4", "/sbin/reboot", "shutdown", "wipefs"]
 	document := f.with_shell({"read_only": false, "commands": command([program, "now"])})
-	not clear with input as document
+	not no_findings with input as document
 	denied == {name("critical")} with input as document
 }
 
-test_destroying_a_place_is_denied[target] if {
-	some target in ["/", "/*", "~", "$HOME", "/etc", "/proj", "/proj/", "--no-preserve-root"]
-	document := f.with_shell({"destructive": true, "commands": command(["rm", "-rf", target])})
+test_destroying_a_place_is_denied[index] if {
+	some index, commands in [
+		destroying("delete_tree", ["root"], "/proj"),
+		destroying("delete", ["home"], "/home/ann"),
+		destroying("delete_tree", [], "/etc"),
+		destroying("delete_tree", ["root", "home"], "/"),
+		command(["rm", "-rf", "--no-preserve-root", "x"]),
+	]
+	document := f.with_shell({"destructive": true, "commands": commands})
 	denied == {name("critical_target")} with input as document
+	not no_findings with input as document with data.agenttool.settings as coding_settings
 }
 
-test_destroying_a_place_named_only_by_its_path_is_denied if {
-	document := f.with_shell({"destructive": true, "paths": ["/proj"], "commands": []})
-	denied == {name("critical_target")} with input as document
+test_a_link_to_a_place_is_that_place if {
+	commands := destroying("delete_tree", [], "/proj/x")
+	linked := json.patch(commands, [{"op": "replace", "path": "/0/places/0/path/resolved", "value": "/usr"}])
+	denied == {name("critical_target")} with input as f.with_shell({"destructive": true, "commands": linked})
+}
+
+test_writing_to_a_root_is_no_destruction[operation] if {
+	some operation in ["enter", "read", "overwrite", "append"]
+	document := f.with_shell({"destructive": true, "commands": destroying(operation, [], "/proj")})
+	denied == set() with input as document
 }
 
 test_destroying_a_file_is_not_denied if {
@@ -104,15 +201,16 @@ test_reading_a_place_is_not_denied if {
 }
 
 test_running_what_is_downloaded_is_denied if {
-	both := array.concat(command(["curl", "-s", "https://example.org/x"]), command(["sh"]))
-	denied == {name("downloaded_code")} with input as f.with_shell({"commands": both})
+	document := f.with_shell({"runs_download": true})
+	not no_findings with input as document
+	denied == {name("downloaded_code")} with input as document
 	denied == set() with input as f.with_shell({"commands": command(["curl", "https://example.org/x"])})
 }
 
 test_facts_of_the_wrong_type_are_asked[index] if {
 	some index, value in ["x", 7, true, null, {}]
 	document := json.patch(f.with_shell({}), [{"op": "replace", "path": "/facts/shell", "value": value}])
-	not clear with input as document
+	not no_findings with input as document
 	asked == {name("unproven")} with input as document
 }
 
@@ -125,16 +223,24 @@ members := [
 	"/facts/shell/0/network",
 	"/facts/shell/0/executes",
 	"/facts/shell/0/destructive",
-	"/facts/shell/0/paths",
-	"/session/roots",
+	"/facts/shell/0/runs_download",
+	"/facts/shell/0/complete",
+	"/facts/shell/0/commands",
+	"/facts/shell/0/commands/0/places",
 	"/facts/shell",
 ]
 
 test_a_missing_member_is_never_clear if {
 	{document |
 		some document in f.missing(f.with_shell({}), members)
-		clear with input as document
+		no_findings with input as document
 	} == set()
+}
+
+test_a_place_without_its_path_is_never_clear if {
+	document := json.patch(f.with_shell({}), [{"op": "remove", "path": "/facts/shell/0/commands/0/places/0/path"}])
+	not no_findings with input as document
+	asked == {name("incomplete")} with input as document
 }
 
 test_a_missing_member_is_always_found if {
@@ -147,13 +253,8 @@ test_a_missing_member_is_always_found if {
 test_a_mistyped_member_is_never_clear if {
 	{document |
 		some document in f.mistyped(f.with_shell({}), members, [7, [7], {"x": 1}, "nonsense"])
-		not document.session.roots == [7]
-		clear with input as document
+		no_findings with input as document
 	} == set()
-}
-
-test_roots_that_are_no_texts_hold_nothing if {
-	not clear with input as object.union(f.with_shell({"paths": ["/x"]}), {"session": {"roots": [7]}})
 }
 
 test_commands_of_the_wrong_type_are_no_denial_and_no_error[index] if {
@@ -163,4 +264,4 @@ test_commands_of_the_wrong_type_are_no_denial_and_no_error[index] if {
 	name("destructive") in asked with input as document
 }
 
-test_extra_members_change_nothing if clear with input as f.with_shell({"extra": {"read_only": false}})
+test_extra_members_change_nothing if no_findings with input as f.with_shell({"extra": {"read_only": false}})

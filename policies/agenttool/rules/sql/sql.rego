@@ -10,7 +10,7 @@ package agenttool.rules.sql
 
 # METADATA
 # title: Nothing here to ask or deny
-clear(c) if {
+no_findings(c) if {
 	input.facts.sql == []
 } else if {
 	reads(c)

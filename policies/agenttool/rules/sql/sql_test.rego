@@ -2,7 +2,7 @@ package agenttool.rules.sql_test
 
 import data.agenttool.lib.fixtures_test as f
 
-clear if data.agenttool.rules.sql.clear(data.agenttool.config.effective)
+no_findings if data.agenttool.rules.sql.no_findings(data.agenttool.config.effective)
 
 denied := f.rules(data.agenttool.rules.sql.deny)
 
@@ -11,37 +11,37 @@ asked := f.rules(data.agenttool.rules.sql.ask)
 name(rule) := concat(".", ["agenttool.rules.sql", rule])
 
 test_one_statement_that_only_reads_is_clear if {
-	clear with input as f.with_sql({})
+	no_findings with input as f.with_sql({})
 	asked == set() with input as f.with_sql({})
 	denied == set() with input as f.with_sql({})
 	data.agenttool.rules.sql.allow == {data.agenttool.rules.sql.allowed} with input as f.with_sql({})
 }
 
 test_no_statements_are_clear_and_prove_nothing if {
-	clear with input as f.base
+	no_findings with input as f.base
 	not data.agenttool.rules.sql.proven(data.agenttool.config.effective) with input as f.base
 }
 
 test_a_guessed_statement_proves_nothing_about_its_tool if {
-	clear with input as f.with_sql({"inferred": true})
+	no_findings with input as f.with_sql({"inferred": true})
 	not data.agenttool.rules.sql.proven(data.agenttool.config.effective) with input as f.with_sql({"inferred": true})
 }
 
 test_a_text_that_is_not_understood_is_asked[index] if {
 	some index, change in [{"parsed": false}, {"unparsed": "a comment"}]
-	not clear with input as f.with_sql(change)
+	not no_findings with input as f.with_sql(change)
 	asked == {name("unparsed")} with input as f.with_sql(change)
 }
 
 test_a_change_is_asked[index] if {
 	some index, change in [{"read_only": false}, {"ddl": true}, {"tables_written": ["orders"]}]
-	not clear with input as f.with_sql(change)
+	not no_findings with input as f.with_sql(change)
 	asked == {name("writes")} with input as f.with_sql(change)
 	denied == set() with input as f.with_sql(change)
 }
 
 test_several_statements_are_asked if {
-	not clear with input as f.with_sql({"multiple": true})
+	not no_findings with input as f.with_sql({"multiple": true})
 	asked == {name("multiple")} with input as f.with_sql({"multiple": true})
 }
 
@@ -56,7 +56,7 @@ test_forbidden_statements_are_denied[kind] if {
 
 test_protected_tables_are_denied if {
 	document := f.with_sql({"tables_read": ["orders", "PG_Shadow"]})
-	not clear with input as document
+	not no_findings with input as document
 	denied == {name("protected_table")} with input as document
 	denied == {name("protected_table")} with input as f.with_sql({"tables_written": ["mysql.user"]})
 }
@@ -64,7 +64,7 @@ test_protected_tables_are_denied if {
 test_facts_of_the_wrong_type_are_asked[index] if {
 	some index, value in ["x", 7, true, null, {}]
 	document := json.patch(f.with_sql({}), [{"op": "replace", "path": "/facts/sql", "value": value}])
-	not clear with input as document
+	not no_findings with input as document
 	asked == {name("unproven")} with input as document
 }
 
@@ -83,7 +83,7 @@ members := [
 test_a_missing_member_is_never_clear if {
 	{document |
 		some document in f.missing(f.with_sql({}), members)
-		clear with input as document
+		no_findings with input as document
 	} == set()
 }
 
@@ -97,7 +97,7 @@ test_a_missing_member_is_always_found if {
 test_a_mistyped_member_is_never_clear if {
 	{document |
 		some document in f.mistyped(f.with_sql({}), members, [7, [7], {"x": 1}, "nonsense"])
-		clear with input as document
+		no_findings with input as document
 	} == set()
 }
 
@@ -106,4 +106,4 @@ test_kinds_of_the_wrong_type_are_no_error[index] if {
 	denied == set() with input as f.with_sql({"statements": kinds})
 }
 
-test_extra_members_change_nothing if clear with input as f.with_sql({"extra": true})
+test_extra_members_change_nothing if no_findings with input as f.with_sql({"extra": true})

@@ -10,7 +10,7 @@ package agenttool.rules.tenancy
 
 # METADATA
 # title: Nothing here to ask or deny
-clear(c) if {
+no_findings(c) if {
 	own_scope(c)
 	own_arguments(c)
 	own_tool(c)

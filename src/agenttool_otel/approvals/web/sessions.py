@@ -10,8 +10,6 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-__all__ = ["SESSION_SECONDS", "Sessions"]
-
 SESSION_SECONDS: Final = 12 * 3600
 """How long a session lasts."""
 
@@ -19,12 +17,7 @@ _MAX_SESSIONS: Final = 32
 
 
 class Sessions:
-    """The page's sign-in. Nothing here is stored: a restart signs everybody out.
-
-    Args:
-        token: the token that signs in.
-        now: gives seconds that only grow; for tests.
-    """
+    """The page's sign-in. Nothing here is stored: a restart signs everybody out."""
 
     def __init__(self, token: str, *, now: Callable[[], float] = time.monotonic) -> None:
         self._token = hashlib.sha256(token.encode("utf-8")).digest()
@@ -65,12 +58,7 @@ class Sessions:
             self._sessions.pop(_digest(session), None)
 
     def form_token(self, session: str, purpose: str) -> str:
-        """Return the CSRF token of a session's form.
-
-        Args:
-            session: the session id.
-            purpose: what the form does to what; a token for one is worth nothing for another.
-        """
+        """Return the CSRF token of a session's form."""
         message = f"{_digest(session)}|{purpose}".encode()
         return hmac.new(self._secret, message, hashlib.sha256).hexdigest()
 

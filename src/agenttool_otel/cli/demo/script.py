@@ -13,8 +13,6 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from agenttool_otel.catalog import GovernOptions
 from agenttool_otel.cli.demo.workspace import World
 
-__all__ = ["FACTS", "ScriptedModel", "Step", "steps_for"]
-
 _READS: GovernOptions = {"tool_kind": "file_operation", "access_kinds": ["file_read"], "read_only": True}
 
 FACTS: dict[str, GovernOptions] = {
@@ -63,33 +61,19 @@ FACTS: dict[str, GovernOptions] = {
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One tool call of the script.
+    """One tool call of the script."""
 
-    Attributes:
-        tool: the tool's name.
-        arguments: its arguments.
-        behavior: how the policy has to decide.
-        status: how the call has to end.
-        why: what the step shows.
-        persisted: the result has to be kept outside and previewed.
-        redacted: something has to be redacted.
-    """
-
-    tool: str
-    arguments: dict[str, Any]
-    behavior: str
-    status: str
-    why: str
-    persisted: bool = False
-    redacted: bool = False
+    tool: str  # the tool's name
+    arguments: dict[str, Any]  # its arguments
+    behavior: str  # how the policy has to decide
+    status: str  # how the call has to end
+    why: str  # what the step shows
+    persisted: bool = False  # the result has to be kept outside and previewed
+    redacted: bool = False  # something has to be redacted
 
 
 def steps_for(world: World) -> list[Step]:
-    """Return the script.
-
-    Args:
-        world: where it plays.
-    """
+    """Return the script."""
     return [
         Step("list_files", {"folder": "."}, "allow", "succeeded", "look around"),
         Step("read_file", {"path": "notes.txt"}, "allow", "succeeded", "read what is to be done"),

@@ -27,12 +27,10 @@ from agenttool_otel.cli.demo.script import FACTS, ScriptedModel, Step, steps_for
 from agenttool_otel.cli.demo.workspace import World, make_tools, open_world
 from agenttool_otel.cli.rendering import render_span, render_summary
 from agenttool_otel.cli.spans import SpanView
-from agenttool_otel.context import agent_context
-from agenttool_otel.governor import Governor
+from agenttool_otel.context.context import agent_context
+from agenttool_otel.govern.governor import Governor
 from agenttool_otel.names import Attr, GenAI
 from agenttool_otel.telemetry import TelemetrySettings
-
-__all__ = ["run_demo"]
 
 _ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
 
@@ -74,16 +72,7 @@ class _ScriptedApprover:
 
 
 def run_demo(console: Console, *, interactive: bool, save: Path | None = None) -> bool:
-    """Run the demo.
-
-    Args:
-        console: where it is shown.
-        interactive: ask the person at the terminal instead of the scripted approver.
-        save: file that the trace is written to, as OTLP JSON.
-
-    Returns:
-        Whether every call ended as expected.
-    """
+    """Run the demo."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="agenttool-demo-"))).resolve()
         root = folder / "workspace"

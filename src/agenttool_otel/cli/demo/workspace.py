@@ -15,31 +15,19 @@ from pathlib import Path
 
 from langchain_core.tools import BaseTool, tool
 
-__all__ = ["World", "make_tools", "open_world"]
-
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """Where the agent works.
+    """Where the agent works."""
 
-    Attributes:
-        root: the workspace.
-        page_url: a page on a local server.
-        secret: a secret that the page's text and a file contain; made anew for each run.
-    """
-
-    root: Path
-    page_url: str
-    secret: str
+    root: Path  # the workspace
+    page_url: str  # a page on a local server
+    secret: str  # a secret that the page's text and a file contain; made anew for each run
 
 
 @contextmanager
 def open_world(root: Path) -> Iterator[World]:
-    """Fill a folder and serve a page.
-
-    Args:
-        root: an empty folder.
-    """
+    """Fill a folder and serve a page."""
     secret = "ghp_" + secrets.token_hex(18)
     (root / "notes.txt").write_text(
         "Quarterly review\n- TODO: compare prices with the supplier\n- TODO: write summary.md\n- done: inventory\n",
@@ -76,11 +64,7 @@ def open_world(root: Path) -> Iterator[World]:
 
 
 def make_tools(root: Path) -> list[BaseTool]:
-    """Make plain LangChain tools, as anybody would write them.
-
-    Args:
-        root: the folder that relative paths start from.
-    """
+    """Make plain LangChain tools, as anybody would write them."""
 
     @tool
     def list_files(folder: str) -> list[str]:

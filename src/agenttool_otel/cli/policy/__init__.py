@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from agenttool_otel.cli.policy.app import EXIT_CODES, app
+from agenttool_otel.cli.policy.app import app
+from agenttool_otel.cli.policy.common import EXIT_CODES
 
 __all__ = ["EXIT_CODES", "app"]

@@ -10,6 +10,10 @@ from typing import Annotated, Final
 import typer
 from rich.markup import escape
 
+from agenttool_otel.authoring.building import ALGORITHMS, SigningKey, build_bundle
+from agenttool_otel.authoring.checking import Check, CheckReport, check_load, check_project, problem_of
+from agenttool_otel.authoring.scaffold import init_project
+from agenttool_otel.authoring.testing import ENGINES, run_tests
 from agenttool_otel.cli.policy.asking import decide, explain
 from agenttool_otel.cli.policy.common import (
     EXIT_CODES,
@@ -22,17 +26,12 @@ from agenttool_otel.cli.policy.common import (
     key_text,
     open_project,
     print_json,
+    raise_first,
 )
+from agenttool_otel.cli.policy.running import push, status
 from agenttool_otel.cli.policy.views import show_checks, show_tests
 from agenttool_otel.errors import ConfigurationError, PolicyError
 from agenttool_otel.names import EngineName
-from agenttool_otel.policy.authoring.building import ALGORITHMS, SigningKey, build_bundle
-from agenttool_otel.policy.authoring.checking import Check, CheckReport, check_load, check_project, problem_of
-from agenttool_otel.policy.authoring.project import Project
-from agenttool_otel.policy.authoring.scaffold import init_project
-from agenttool_otel.policy.authoring.testing import ENGINES, run_tests
-
-__all__ = ["EXIT_CODES", "app"]
 
 _HERE: Final = Path()
 
@@ -44,6 +43,8 @@ app = typer.Typer(
 )
 app.command()(explain)
 app.command()(decide)
+app.command()(push)
+app.command()(status)
 
 
 @app.command()
@@ -69,15 +70,15 @@ def init(
 def check_command(
     folder: Folder = _HERE,
     engine: Annotated[
-        str, typer.Option("--engine", help="Engine it is for: embedded, opa_inprocess or opa_server.")
+        str, typer.Option("--engine", help="Engine it is for: embedded or opa_server.")
     ] = EngineName.EMBEDDED.value,
     strict: Annotated[bool, typer.Option("--strict", help="Warnings fail too.")] = False,
     standalone: Standalone = None,
     as_json: AsJson = False,
 ) -> None:
     """Check that a policy loads, uses what its engine has, is documented, and reads what the input has."""
-    if engine not in (EngineName.EMBEDDED, EngineName.OPA_INPROCESS, EngineName.OPA_SERVER):
-        raise fail("There is no such engine: embedded, opa_inprocess or opa_server.")
+    if engine not in (EngineName.EMBEDDED, EngineName.OPA_SERVER):
+        raise fail("There is no such engine: embedded or opa_server.")
     try:
         report = check_project(open_project(folder, standalone=standalone), engine=engine, strict=strict)
     except PolicyError as error:
@@ -150,7 +151,7 @@ def build(
         if sign_key is not None:
             signing = SigningKey(key_text(sign_key, "the signing key"), algorithm, key_id, scope)
         project = open_project(folder, standalone=standalone)
-        _loadable(project, engine)
+        raise_first(check_load(project, engine))
         content = build_bundle(project, revision=revision, with_base=with_base, signing=signing)
         _write(output, content)
     told = {
@@ -164,13 +165,6 @@ def build(
     else:
         signature = f", signed with {algorithm}" if signing is not None else ""
         console().print(escape(f"{output}: revision {told['revision']}, {len(content)} bytes{signature}"))
-
-
-def _loadable(project: Project, engine: str) -> None:
-    loaded = check_load(project, engine)
-    if loaded.problems:
-        problem = loaded.problems[0]
-        raise ConfigurationError(f"{problem.place}: {problem.message}" if problem.file else problem.message)
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -7,6 +7,10 @@ from typing import Annotated
 
 import typer
 
+from agenttool_otel.authoring.building import ALGORITHMS
+from agenttool_otel.authoring.completing import complete_input
+from agenttool_otel.authoring.explaining import Explanation, verdict_object
+from agenttool_otel.authoring.explaining import explain as explained
 from agenttool_otel.cli.policy.common import (
     EXIT_CODES,
     Algorithm,
@@ -25,16 +29,10 @@ from agenttool_otel.cli.policy.common import (
 from agenttool_otel.cli.policy.views import show_explanation
 from agenttool_otel.errors import ConfigurationError, PolicyError
 from agenttool_otel.names import Behavior
-from agenttool_otel.policy.authoring.building import ALGORITHMS
-from agenttool_otel.policy.authoring.completing import complete_input
-from agenttool_otel.policy.authoring.explaining import Explanation, verdict_object
-from agenttool_otel.policy.authoring.explaining import explain as explained
 from agenttool_otel.policy.decider import Decider
-from agenttool_otel.policy.embedded import EmbeddedEngine
-from agenttool_otel.policy.types import PolicyEngine, Verdict
+from agenttool_otel.policy.engines.embedded import EmbeddedEngine
+from agenttool_otel.policy.types import Verdict
 from agenttool_otel.redaction import default_redactor
-
-__all__ = ["decide", "explain"]
 
 _EXITS = {Behavior.ALLOW: EXIT_CODES["ok"], Behavior.ASK: EXIT_CODES["ask"], Behavior.DENY: EXIT_CODES["deny"]}
 
@@ -86,7 +84,6 @@ def decide(
         Path | None,
         typer.Option("--bundle", "-b", help="Project folder or bundle; by default the stock one.", show_default=False),
     ] = None,
-    engine: Annotated[str, typer.Option("--engine", help="embedded or opa_inprocess.")] = "embedded",
     timeout: Annotated[float, typer.Option("--timeout", min=0.001, help="Seconds that it may take.")] = 2.0,
     data: Data = None,
     standalone: Standalone = None,
@@ -100,16 +97,7 @@ def decide(
     try:
         document = read_json(source, "the input")
         project = open_project(bundle, data, standalone, verification_of(verification_key, algorithm))
-        chosen: PolicyEngine
-        if engine == "embedded":
-            chosen = EmbeddedEngine(project.whole, fast=False)
-        elif engine == "opa_inprocess":
-            from agenttool_otel.policy.opa_inprocess import OpaInProcessEngine
-
-            chosen = OpaInProcessEngine(project.whole)
-        else:
-            raise ConfigurationError("there is no such engine: embedded or opa_inprocess")
-        decider = Decider([chosen], timeout=timeout)
+        decider = Decider([EmbeddedEngine(project.whole, fast=False)], timeout=timeout)
         try:
             verdict = decider.decide(document)
         finally:

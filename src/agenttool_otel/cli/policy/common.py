@@ -13,29 +13,12 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from agenttool_otel.authoring.building import ALGORITHMS
+from agenttool_otel.authoring.checking import Check
+from agenttool_otel.authoring.project import Project, load_project
 from agenttool_otel.errors import ConfigurationError, PolicyError
-from agenttool_otel.policy.authoring.building import ALGORITHMS
-from agenttool_otel.policy.authoring.project import Project, load_project
-from agenttool_otel.policy.bundle_signature import BundleVerification, VerificationKey
+from agenttool_otel.policy.bundles.bundle_signature import BundleVerification, VerificationKey
 from agenttool_otel.policy.jsonio import loads_unique
-
-__all__ = [
-    "EXIT_CODES",
-    "Algorithm",
-    "AsJson",
-    "Data",
-    "Folder",
-    "Standalone",
-    "VerificationKeyFile",
-    "console",
-    "fail",
-    "failures",
-    "key_text",
-    "open_project",
-    "print_json",
-    "read_json",
-    "verification_of",
-]
 
 EXIT_CODES: Final = {"ok": 0, "failed": 1, "error": 2, "ask": 10, "deny": 11}
 """What the exit codes of these commands mean: ``failed`` is a check or test, ``error`` everything that prevents one."""
@@ -75,12 +58,7 @@ def console() -> Console:
 
 
 def fail(message: str, code: str = "error") -> typer.Exit:
-    """Print a message for people, and return what ends the command.
-
-    Args:
-        message: what is wrong.
-        code: one of ``EXIT_CODES``.
-    """
+    """Print a message for people, and return what ends the command."""
     Console(stderr=True, soft_wrap=True).print(Text(message, style="red"))
     return typer.Exit(EXIT_CODES[code])
 
@@ -95,24 +73,12 @@ def failures() -> Iterator[None]:
 
 
 def print_json(value: Any) -> None:
-    """Print JSON that any terminal can show.
-
-    Args:
-        value: plain data.
-    """
+    """Print JSON that any terminal can show."""
     sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=True) + "\n")
 
 
 def read_json(source: Path | None, what: str) -> Any:
-    """Read a JSON document strictly: no doubled keys, no NaN, at most 8 MB.
-
-    Args:
-        source: a file; ``None`` or ``-``: standard input.
-        what: how to call it in messages.
-
-    Raises:
-        ConfigurationError: it can't be read, or is not such a document.
-    """
+    """Read a JSON document strictly: no doubled keys, no NaN, at most 8 MB."""
     name = "standard input" if source is None or str(source) == "-" else str(source)
     try:
         if name == "standard input":
@@ -134,15 +100,7 @@ def read_json(source: Path | None, what: str) -> Any:
 
 
 def key_text(path: Path, what: str) -> str:
-    """Return the text of a key's file.
-
-    Args:
-        path: the file.
-        what: how to call it in messages.
-
-    Raises:
-        ConfigurationError: it can't be read.
-    """
+    """Return the text of a key's file."""
     try:
         return path.read_text(encoding="utf-8").rstrip("\r\n")
     except (OSError, UnicodeDecodeError) as error:
@@ -150,15 +108,7 @@ def key_text(path: Path, what: str) -> str:
 
 
 def verification_of(key: Path | None, algorithm: str) -> BundleVerification | None:
-    """Return how a signature is checked; ``None`` without a key.
-
-    Args:
-        key: file with the key.
-        algorithm: of the signature.
-
-    Raises:
-        ConfigurationError: the key can't be read, or there is no such algorithm.
-    """
+    """Return how a signature is checked; ``None`` without a key."""
     if algorithm not in ALGORITHMS:
         raise ConfigurationError(f"there is no such algorithm: {', '.join(ALGORITHMS)}")
     if key is None:
@@ -174,21 +124,16 @@ def open_project(
     standalone: bool | None = None,
     verification: BundleVerification | None = None,
 ) -> Project:
-    """Load a project as the options say.
-
-    Args:
-        root: its folder; ``None``: the stock bundle.
-        data: JSON file that is merged over the data.
-        standalone: as the option says.
-        verification: keys, when it must be signed.
-
-    Raises:
-        PolicyLoadError: it is broken.
-        ConfigurationError: the data file is.
-    """
+    """Load a project as the options say."""
     document = None
     if data is not None:
         document = read_json(data, "the data")
         if not isinstance(document, dict):
             raise ConfigurationError(f"{data}: the data is not an object")
     return load_project(root, data=document, standalone=standalone, verification=verification)
+
+
+def raise_first(check: Check) -> None:
+    """Raise the first problem of a check."""
+    for problem in check.problems:
+        raise ConfigurationError(f"{problem.place}: {problem.message}" if problem.file else problem.message)

@@ -9,10 +9,8 @@ from rich.console import Console
 from rich.text import Text
 
 from agenttool_otel.approvals.display import visible
-from agenttool_otel.policy.authoring.checking import CheckReport
-from agenttool_otel.policy.authoring.testing import TestReport, TestResult
-
-__all__ = ["show_checks", "show_explanation", "show_tests"]
+from agenttool_otel.authoring.checking import CheckReport
+from agenttool_otel.authoring.testing import TestReport, TestResult
 
 _STYLES: Final = {
     "passed": "green",
@@ -37,12 +35,7 @@ def _word(word: str) -> tuple[str, str]:
 
 
 def show_checks(out: Console, report: CheckReport) -> None:
-    """Show what was checked, and with what.
-
-    Args:
-        out: where.
-        report: the checks.
-    """
+    """Show what was checked, and with what."""
     for check in report.checks:
         out.print(_line(_word(check.status), " ", (check.name, "bold"), "  ", (check.detail, "dim")))
         for problem in check.problems:
@@ -56,13 +49,7 @@ def show_checks(out: Console, report: CheckReport) -> None:
 
 
 def show_tests(out: Console, report: TestReport, *, verbose: bool) -> None:
-    """Show results and coverage.
-
-    Args:
-        out: where.
-        report: the results.
-        verbose: every test, and every missed line.
-    """
+    """Show results and coverage."""
     for result in report.results:
         if verbose or result.outcome in ("failed", "error"):
             _show_test(out, result)
@@ -95,13 +82,7 @@ def _show_test(out: Console, result: TestResult) -> None:
 
 
 def show_explanation(out: Console, told: dict[str, Any], *, every: bool) -> None:
-    """Show an explanation.
-
-    Args:
-        out: where.
-        told: it as JSON data, redacted.
-        every: with rules that did not come near.
-    """
+    """Show an explanation."""
     decision = told["decision"]
     reason = decision["reason"]
     behavior = decision["behavior"]

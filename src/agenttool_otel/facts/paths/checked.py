@@ -23,12 +23,9 @@ import stat
 from typing import IO, Any, Final
 
 from agenttool_otel.errors import AgentToolError
-from agenttool_otel.facts.environment import FactEnvironment
 from agenttool_otel.facts.paths.fact import path_fact
-from agenttool_otel.facts.types import PathFact
+from agenttool_otel.facts.types import FactEnvironment, PathFact
 from agenttool_otel.names import PathAccess
-
-__all__ = ["PathChanged", "open_checked", "path_unchanged"]
 
 # By getattr, because Windows has none of them; open_checked refuses there.
 _NO_FOLLOW: Final[int] = getattr(os, "O_NOFOLLOW", 0)
@@ -47,12 +44,7 @@ class PathChanged(AgentToolError, PermissionError):
 def path_unchanged(fact: PathFact, env: FactEnvironment) -> bool:
     """Return whether a path still leads to the same file in the same way as when the fact was established.
 
-    Call it when time has passed since the decision, as after an approval.
-
-    Args:
-        fact: the fact that was decided on.
-        env: the surroundings that it was established in.
-    """
+    Call it when time has passed since the decision, as after an approval."""
     now = path_fact(fact["raw"], argument=fact["argument"], access=fact["access"], env=env, inferred=fact["inferred"])
     return now == fact
 
@@ -65,24 +57,7 @@ def open_checked(
     encoding: str | None = None,
     newline: str | None = None,
 ) -> IO[Any]:
-    """Open the file that a fact is about; see the module's text for what is guaranteed and what is not.
-
-    Args:
-        fact: a certain fact whose path lies inside a root.
-        mode: as for ``open``: ``r``, ``w``, ``a``, ``r+``, ``w+`` or ``x``, each also with ``b``. A fact that was
-            established for reading can't be opened for writing.
-        permissions: file mode bits for a file that is made, less the umask.
-        encoding: as for ``open``.
-        newline: as for ``open``.
-
-    Raises:
-        PathChanged: the path leads elsewhere than when it was checked, or the fact gives no ground to open anything.
-        FileNotFoundError: the file did not exist and is not to be made.
-        FileExistsError: mode ``x`` and the file exists.
-        ValueError: not a mode.
-        NotImplementedError: this platform can't open relative to a directory without following links.
-        OSError: as ``open``.
-    """
+    """Open the file that a fact is about; see the module's text for what is guaranteed and what is not."""
     if os.open not in os.supports_dir_fd or not _NO_FOLLOW:
         raise NotImplementedError("open_checked needs openat() and O_NOFOLLOW")
     if mode not in _MODES:

@@ -8,15 +8,12 @@ import stat
 import unicodedata
 from typing import Any, Final
 
-from agenttool_otel.facts.environment import FactEnvironment
-from agenttool_otel.facts.lettering import escape_surrogates_in
-from agenttool_otel.facts.paths.places import clean, real_root, sensitive_place, within
+from agenttool_otel.facts.paths.places import clean, real_roots, sensitive_place, within
 from agenttool_otel.facts.paths.resolve import Resolution, resolve
 from agenttool_otel.facts.paths.text import MAX_PATH_BYTES, PathText, normalize_path, read_path_text
-from agenttool_otel.facts.types import PathFact
+from agenttool_otel.facts.types import FactEnvironment, PathFact
 from agenttool_otel.names import PathRejection, WindowsForm
-
-__all__ = ["empty_path_fact", "path_fact", "path_text_of"]
+from agenttool_otel.values.unicode import escape_surrogates
 
 _UNREADABLE: Final = frozenset(
     {PathRejection.NOT_TEXT, PathRejection.EMPTY, PathRejection.NUL, PathRejection.SURROGATE, PathRejection.TOO_LONG}
@@ -25,15 +22,7 @@ _ELSEWHERE: Final = frozenset({WindowsForm.DRIVE, WindowsForm.UNC, WindowsForm.D
 
 
 def path_fact(value: Any, *, argument: str, access: str, env: FactEnvironment, inferred: bool = False) -> PathFact:
-    """Say what a path argument means; never raises, and takes bounded time on any value.
-
-    Args:
-        value: the argument: text or a pathlib path; anything else gives a fact with ``rejected`` ``not_text``.
-        argument: JSON pointer of the argument.
-        access: ``read``, ``write`` or ``unknown``.
-        env: the call's surroundings.
-        inferred: whether it was guessed that this argument is a path.
-    """
+    """Say what a path argument means; never raises, and takes bounded time on any value."""
     fact = empty_path_fact(argument, access, inferred)
     try:
         _establish(value, fact, env)
@@ -87,7 +76,7 @@ def _establish(value: Any, fact: PathFact, env: FactEnvironment) -> None:
     if text is None:
         fact["rejected"] = PathRejection.NOT_TEXT.value
         return
-    fact["raw"] = escape_surrogates_in(text[:MAX_PATH_BYTES])
+    fact["raw"] = escape_surrogates(text[:MAX_PATH_BYTES])
     read = read_path_text(text)
     fact["parent_refs"] = read.parent_refs
     fact["home"] = read.home
@@ -172,9 +161,9 @@ def _compare_with_roots(
     if any(found.path is None or found.loop for found in readings):
         return
     # A root may be given by a link's name; what counts is where both really are.
-    real_roots = [(root, real_root(root)) for root in env.roots]
-    common = [root for root, real in real_roots if all(within(found.path or "", real) for found in readings)]
-    named = bool(lexical_roots) or any(within(lexical, real) for _, real in real_roots)
+    roots = list(zip(env.roots, real_roots(env), strict=True))
+    common = [root for root, real in roots if all(within(found.path or "", real) for found in readings)]
+    named = bool(lexical_roots) or any(within(lexical, real) for _, real in roots)
     fact["roots"] = common
     fact["inside"] = bool(common) and named
     fact["escapes"] = named and not common
@@ -182,7 +171,7 @@ def _compare_with_roots(
 
 def _describe(readings: list[Resolution], fact: PathFact, read: PathText, parts: list[str], start: str) -> None:
     found = readings[0]
-    fact["resolved"] = found.path if found.path is None else escape_surrogates_in(found.path)
+    fact["resolved"] = found.path if found.path is None else escape_surrogates(found.path)
     fact["exists"] = found.exists
     fact["symlink"] = any(reading.symlink for reading in readings)
     fact["identity"] = found.identity

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-__all__ = ["Wild", "is_wild", "wild"]
-
 _WILD: Final = re.compile(r"[*?\[{]")
 _TOKEN: Final = re.compile(
     r"(?P<stars>\*+)|(?P<one>\?)|(?P<set>\[[!^]?\]?[^\]]*\])|(?P<brace>[{},])|(?P<letter>.)", re.S
@@ -19,17 +17,11 @@ _MAX_STARS: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Wild:
-    """A component with wildcards.
+    """A component with wildcards."""
 
-    Attributes:
-        matches: finds out whether a name is one of those that it stands for.
-        literal: how many letters it states.
-        open: begins with a star, which leaves out dot names and says little about the others.
-    """
-
-    matches: re.Pattern[str]
-    literal: int
-    open: bool
+    matches: re.Pattern[str]  # finds out whether a name is one of those that it stands for
+    literal: int  # how many letters it states
+    open: bool  # begins with a star, which leaves out dot names and says little about the others
 
 
 def is_wild(name: str) -> bool:
@@ -39,11 +31,7 @@ def is_wild(name: str) -> bool:
 
 @lru_cache(maxsize=256)
 def wild(name: str) -> Wild:
-    """Return what a component with wildcards stands for.
-
-    Args:
-        name: one component, folded.
-    """
+    """Return what a component with wildcards stands for."""
     braces = name.count("{") == name.count("}")
     text: list[str] = []
     depth = literal = stars = 0

@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
-from agenttool_otel.facts.environment import FactEnvironment
 from agenttool_otel.facts.paths.resolve import Resolution, resolve
 from agenttool_otel.facts.paths.sensitive import sensitive_class
 from agenttool_otel.facts.paths.text import normalize_path
+from agenttool_otel.facts.types import FactEnvironment
 from agenttool_otel.names import PathAccess, PathClass
-
-__all__ = ["clean", "real_root", "sensitive_place", "within"]
 
 _RANK: Final = {kind.value: index for index, kind in enumerate(PathClass)}
 _NOWHERE: Final = "/\0"
@@ -24,6 +22,11 @@ def real_root(root: str) -> str:
     """Return where a root really is, or what no path lies in."""
     # Not cached: a root that was swapped for a link must be seen at the very next call.
     return (resolve([], start=root).path if root.startswith("/") else None) or _NOWHERE
+
+
+def real_roots(env: FactEnvironment) -> tuple[str, ...]:
+    """Return where the roots really are, in their order."""
+    return tuple(map(real_root, env.roots)) if env.real_roots is None else env.real_roots
 
 
 @lru_cache(maxsize=256)
@@ -40,23 +43,16 @@ def within(path: str, root: str) -> bool:
 
 
 def sensitive_place(lexical: str, readings: Sequence[Resolution], access: str, env: FactEnvironment) -> str | None:
-    """Return the most serious class of any place that a path may lead to, or ``None``.
-
-    Args:
-        lexical: the path, normalised by its text.
-        readings: where it leads in the file system; none when that is not asked.
-        access: what is done with it.
-        env: the call's surroundings.
-    """
+    """Return the most serious class of any place that a path may lead to, or ``None``."""
     real_paths = {found.path for found in readings if found.path is not None} - {lexical}
     kinds = [_protected(path, readings, access, env) for path in {lexical, *real_paths}]
     root = next((clean(root) for root in env.roots if within(lexical, clean(root))), None)
     directory = bool(readings) and all(found.is_directory for found in readings)
     kinds.append(sensitive_class(lexical, root, directory=directory))
     if real_paths:
-        real_roots = [real_root(root) for root in env.roots]
+        roots = real_roots(env)
         for path in real_paths:
-            real = next((real for real in real_roots if within(path, real)), None)
+            real = next((real for real in roots if within(path, real)), None)
             kinds.append(sensitive_class(path, real, directory=directory))
     named = [kind for kind in kinds if kind is not None]
     return min(named, key=lambda kind: _RANK.get(kind, -1)) if named else None

@@ -13,8 +13,6 @@ import stat
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["Resolution", "resolve"]
-
 _MAX_LINKS: Final = 40
 """Linux gives up after as many (ELOOP)."""
 
@@ -23,23 +21,14 @@ _MAX_STEPS: Final = 10_000
 
 @dataclass(slots=True)
 class Resolution:
-    """What the walk found.
+    """What the walk found."""
 
-    Attributes:
-        path: absolute path without links; ``None`` when it could not be found out.
-        exists: whether something is there; ``None`` when that could not be found out.
-        symlink: a component is a symbolic link.
-        magic: the walk went through a link of ``/proc``, whose text is no path.
-        loop: too many links.
-        status: of what is there, or of the nearest existing directory when nothing is.
-    """
-
-    path: str | None = None
-    exists: bool | None = None
-    symlink: bool = False
-    magic: bool = False
-    loop: bool = False
-    status: os.stat_result | None = None
+    path: str | None = None  # absolute path without links; ``None`` when it could not be found out
+    exists: bool | None = None  # whether something is there; ``None`` when that could not be found out
+    symlink: bool = False  # a component is a symbolic link
+    magic: bool = False  # the walk went through a link of ``/proc``, whose text is no path
+    loop: bool = False  # too many links
+    status: os.stat_result | None = None  # of what is there, or of the nearest existing directory when nothing is
 
     @property
     def identity(self) -> str | None:
@@ -56,12 +45,7 @@ def resolve(parts: list[str], *, start: str = "/") -> Resolution:
     """Walk from a directory along components; never raises.
 
     The walk goes on past a component that is not there, as ``os.path.realpath`` does: a ``..`` behind it leads back to
-    what is there, and what follows may be a link again.
-
-    Args:
-        parts: components as written, ``..`` among them.
-        start: absolute path of the directory, which may have links of its own.
-    """
+    what is there, and what follows may be a link again."""
     found = Resolution()
     todo = [part for part in [*start.split("/"), *parts] if part not in ("", ".")]
     todo.reverse()

@@ -15,11 +15,9 @@ from fnmatch import translate
 from functools import cache, lru_cache
 from typing import Final
 
-from agenttool_otel.facts.lettering import load_data, strip_invisible
 from agenttool_otel.facts.paths.globs import is_wild, wild
 from agenttool_otel.names import PathClass
-
-__all__ = ["fold_name", "sensitive_class"]
+from agenttool_otel.values.unicode import load_data, strip_invisible
 
 _MAX_WILD: Final = 16
 _ALWAYS: Final = (PathClass.KEY, PathClass.CREDENTIAL)
@@ -42,7 +40,7 @@ class _Lists:
 
 @cache
 def _lists() -> _Lists:
-    data = load_data("sensitive_paths")
+    data = load_data("agenttool_otel.facts", "sensitive_paths")
     rank = {name: index for index, name in enumerate(data["order"])}
     components: dict[str, str] = {}
     sequences: dict[str, list[tuple[tuple[str, ...], str]]] = {}
@@ -88,11 +86,7 @@ def _lists() -> _Lists:
 
 
 def fold_name(name: str) -> str:
-    """Return a component as the most forgiving file system compares it.
-
-    Args:
-        name: one component.
-    """
+    """Return a component as the most forgiving file system compares it."""
     if not name.isascii():
         name = unicodedata.normalize("NFKC", strip_invisible(unicodedata.normalize("NFKC", name)))
     name = name.casefold()
@@ -223,13 +217,22 @@ def _originals(name: str) -> list[str]:
 
 
 def sensitive_class(path: str, root: str | None, *, directory: bool = False) -> str | None:
-    """Return the most serious class of a place, or ``None``.
-
-    Args:
-        path: absolute path, lexical or resolved.
-        root: the root that it lies in; what the root's own path says counts less, because the operator chose it.
-        directory: whether it is known to be a directory.
-    """
+    """Return the most serious class of a place, or ``None``."""
     parts = tuple(part for part in path.split("/") if part)
     inner = len([part for part in root.split("/") if part]) if root else 0
     return _class_of(parts, inner, directory)
+
+
+@cache
+def _secret_names() -> tuple[frozenset[str], re.Pattern[str]]:
+    """File names of keys and credentials, and the patterns of such names."""
+    lists = _lists()
+    names = frozenset(name for name, kind in lists.names.items() if kind in _ALWAYS)
+    return names, re.compile("|".join(pattern.pattern for pattern, kind in lists.patterns if kind in _ALWAYS))
+
+
+def names_a_secret(name: str) -> bool:
+    """Return whether a file name alone may be that of a key or a credential; ``sensitive_class`` says for sure."""
+    names, patterns = _secret_names()
+    folded = fold_name(name)
+    return any(known in names or patterns.match(known) is not None for known in _originals(folded))

@@ -9,16 +9,14 @@ from functools import lru_cache
 from typing import Final
 from urllib.parse import unquote
 
-from agenttool_otel.facts.lettering import (
+from agenttool_otel.names import PathRejection, WindowsForm
+from agenttool_otel.values.unicode import (
     has_escaped_surrogate,
     has_invisible,
     has_misleading_invisible,
     is_national,
     look_alike_table,
 )
-from agenttool_otel.names import PathRejection, WindowsForm
-
-__all__ = ["MAX_COMPONENT_BYTES", "MAX_PATH_BYTES", "PathText", "normalize_path", "read_path_text"]
 
 MAX_PATH_BYTES: Final = 4096
 """PATH_MAX of Linux."""
@@ -53,31 +51,19 @@ _RESERVED_NAMES: Final = frozenset(
 
 @dataclass(slots=True)
 class PathText:
-    """What a path's text says.
+    """What a path's text says."""
 
-    Attributes:
-        rejected: why it is no usable path.
-        absolute: whether it starts at the root of the file system.
-        parts: its components as written, without empty ones and ``.``; ``..`` is kept.
-        parent_refs: whether ``..`` is among them, with either slash.
-        home: starts with ``~``.
-        variables: has a variable, a command substitution or a cmd variable.
-        encoded: percent signs hide dots, separators or a NUL.
-        confusable: letters that mislead a reader or that compatibility normalisation turns into others.
-        unnormalized: is not in Unicode's NFC.
-        windows: its Windows forms, without repetition.
-    """
-
-    rejected: PathRejection | None = None
-    absolute: bool = False
+    rejected: PathRejection | None = None  # why it is no usable path
+    absolute: bool = False  # whether it starts at the root of the file system
+    # its components as written, without empty ones and ``.``; ``..`` is kept
     parts: list[str] = field(default_factory=list)
-    parent_refs: bool = False
-    home: bool = False
-    variables: bool = False
-    encoded: bool = False
-    confusable: bool = False
-    unnormalized: bool = False
-    windows: list[str] = field(default_factory=list)
+    parent_refs: bool = False  # whether ``..`` is among them, with either slash
+    home: bool = False  # starts with ``~``
+    variables: bool = False  # has a variable, a command substitution or a cmd variable
+    encoded: bool = False  # percent signs hide dots, separators or a NUL
+    confusable: bool = False  # letters that mislead a reader or that compatibility normalisation turns into others
+    unnormalized: bool = False  # is not in Unicode's NFC
+    windows: list[str] = field(default_factory=list)  # its Windows forms, without repetition
 
     @property
     def ambiguous(self) -> bool:
@@ -86,11 +72,7 @@ class PathText:
 
 
 def read_path_text(text: str) -> PathText:
-    """Read the text of a path; never raises.
-
-    Args:
-        text: the argument as given.
-    """
+    """Read the text of a path; never raises."""
     found = PathText()
     if not text:
         found.rejected = PathRejection.EMPTY
@@ -226,12 +208,7 @@ def _add(forms: list[str], form: WindowsForm) -> None:
 
 
 def normalize_path(parts: list[str], *, start: str = "/") -> str:
-    """Return the absolute path that components lead to, by text alone: no link is followed.
-
-    Args:
-        parts: components, ``..`` among them.
-        start: absolute path that they start from; it is normalised too.
-    """
+    """Return the absolute path that components lead to, by text alone: no link is followed."""
     kept: list[str] = []
     for part in [*start.split("/"), *parts]:
         if part == "..":

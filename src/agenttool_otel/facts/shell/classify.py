@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from agenttool_otel.facts.shell import programs
+from agenttool_otel.facts.shell.actions import describe
+from agenttool_otel.facts.shell.devices import START, joined
 from agenttool_otel.facts.shell.effects import (
+    Refused,
+    Touch,
     Verdict,
     effects_of,
     is_harmless_assignment,
     is_harmless_variable,
     redirect_writes,
+    refuse,
     script_of,
 )
-from agenttool_otel.facts.shell.files import check_file
-from agenttool_otel.facts.shell.guard import Redirect, Simple, Word
-from agenttool_otel.facts.shell.options import globs_value, long_option, short_option
-from agenttool_otel.facts.shell.places import START, joined
-from agenttool_otel.facts.shell.refused import Refused, refuse
+from agenttool_otel.facts.shell.guard import Redirect, Simple
+from agenttool_otel.facts.shell.options import check_file, globs_value, long_option, short_option
 from agenttool_otel.facts.shell.secrets import aims_at_secret, asks_for_secret, names_secret, searches_secret, wide_root
 from agenttool_otel.facts.shell.tables import Spec, effects, read_only
-
-__all__ = ["base_name", "classify"]
+from agenttool_otel.facts.shell.words import Word
 
 _TRUSTED_DIRECTORIES = ("/bin/", "/usr/bin/")
 _LEGACY_NUMBER = re.compile(r"-[0-9]+\Z")
@@ -29,6 +31,8 @@ _NUMBER = re.compile(r"[+-]?[0-9]+[A-Za-z]{0,3}\Z")
 _CMD_SWITCH = re.compile(r"/[A-Za-z?](?::.*)?\Z")
 _DURATION = re.compile(r"[0-9]+(?:\.[0-9]+)?[smhd]?\Z")
 _MAX_WRAPPERS = 4
+FOUND = "{}"
+"""Stands for the files that xargs gets from its input."""
 
 
 def base_name(name: str) -> str:
@@ -40,22 +44,20 @@ def base_name(name: str) -> str:
 
 
 def classify(command: Simple, directories: tuple[str, ...] = START) -> Verdict:
-    """Judges one command that the guard read.
-
-    Args:
-        command: words, assignments and redirections.
-        directories: where the line may stand (``places.entered``).
-
-    Returns:
-        The verdict; ``read_only`` only when every word is accounted for.
-    """
+    """Judges one command that the guard read."""
     verdict = Verdict()
     try:
         _prove(command, verdict, directories, depth=0)
+        verdict.category = "reader"
+        _check_redirects(command.redirects, verdict, directories)
         verdict.read_only = True
     except Refused as refused:
         verdict.reason = str(refused)
-    if not verdict.read_only:
+    writes = next((r for r in command.redirects if redirect_writes(r.operator, r.target.text)), None)
+    if verdict.category == "reader" and writes is not None:
+        verdict.category, verdict.read_only = "writer", False
+        verdict.reason = f"redirection {writes.operator}"
+    elif not verdict.read_only:
         _add_effects(command, verdict)
     _add_redirects(command.redirects, verdict)
     return verdict
@@ -71,13 +73,16 @@ def _prove(command: Simple, verdict: Verdict, directories: tuple[str, ...], dept
         raise Refused("option of the Windows command interpreter")
     if command.assignments and not (words and all(map(is_harmless_assignment, command.values))):
         raise Refused("assignment before a command" if words else "assignment")
-    _check_redirects(command.redirects, verdict, directories)
     if not words:
         raise Refused("redirection without a command")
     first = words[0]
     if first.glob or first.substitution or (first.quoted and first.text != base_name(first.text)):
         raise Refused("command name is not a plain word")
     name = base_name(first.text)
+    if name == "git":
+        name, words = _git_command(words)
+        verdict.touches.append(Touch(".", "list"))
+        verdict.repository = True
     spec = read_only().get(name)
     if spec is None:
         raise Refused(f"{name[:60]!r} is not known to only read")
@@ -101,14 +106,34 @@ def _prove(command: Simple, verdict: Verdict, directories: tuple[str, ...], dept
         verdict.reason = f"{name} only reads with these words"
 
 
+def _git_command(words: list[Word]) -> tuple[str, list[Word]]:
+    """Git's command as the tables name it, and the words from its last one on."""
+    texts = [word.text for word in words]
+    start = 2 if texts[1:2] in (["--no-pager"], ["-P"]) else 1
+    if any("%G" in text for text in texts):
+        raise Refused("git that checks signatures")
+    two = " ".join(["git", *texts[start : start + 2]])
+    if two in read_only():
+        return two, words[start + 1 :]
+    return " ".join(["git", *texts[start : start + 1]]), words[start:]
+
+
+def _check_revisions(operands: list[Word], verdict: Verdict, directories: tuple[str, ...]) -> None:
+    """Accounts for words that git takes for a revision, a file, or a file of a revision."""
+    for word in operands:
+        text = word.text
+        if names_secret(text.rpartition(":")[2]):
+            verdict.sensitive = True
+        outside = text.startswith(("/", "~", "..")) or "/.." in text
+        if outside or word.glob or ("/" in text and not any(char in text for char in "~^:@")):
+            check_file(word, verdict, directories)
+
+
 def _check_redirects(redirects: list[Redirect], verdict: Verdict, directories: tuple[str, ...]) -> None:
     for redirect in redirects:
-        target = redirect.target.text
-        if redirect_writes(redirect.operator, target):
-            raise Refused(f"redirection {redirect.operator}")
         if redirect.operator == "<":
             check_file(redirect.target, verdict, directories)
-        elif redirect.operator in ("<&", "<>"):
+        elif redirect.operator == "<&":
             raise Refused(f"redirection {redirect.operator}")
 
 
@@ -117,6 +142,7 @@ def _ordinary(name: str, spec: Spec, arguments: list[Word], verdict: Verdict, di
     files: list[Word] = []
     patterns: list[Word] = []
     options: set[str] = set()
+    names: list[str] = []
     index, ended = 0, False
     while index < len(arguments):
         word = arguments[index]
@@ -130,6 +156,8 @@ def _ordinary(name: str, spec: Spec, arguments: list[Word], verdict: Verdict, di
             operands.append(word)
             ended = ended or not spec.permute
             continue
+        if spec.max_operands is not None and len(operands) >= spec.max_operands:
+            raise Refused("option behind the last operand")  # where options end at the first operand, it names a file
         if word.glob and not globs_value(spec, text):
             raise Refused("glob in an option")
         if text == "--":
@@ -152,11 +180,9 @@ def _ordinary(name: str, spec: Spec, arguments: list[Word], verdict: Verdict, di
         if value is None:
             continue
         options.update(row for row in spec.recursive if f"{option}={value.text}".startswith(row) and "=" in row)
-        if option in spec.name_options and aims_at_secret(value.text):
-            verdict.sensitive = True
-        if option in spec.suffix_options and names_secret(f"x.{value.text}"):
-            verdict.sensitive = True
-        if spec.sensitive_value is not None and spec.sensitive_value.search(value.text):
+        if option in spec.name_options:
+            names.append(value.text)
+        if _asks_for_secret(spec, option, value.text):
             verdict.sensitive = True
         if option in spec.path_options:
             files.append(value)
@@ -164,12 +190,47 @@ def _ordinary(name: str, spec: Spec, arguments: list[Word], verdict: Verdict, di
             patterns.append(value)
         elif spec.program == "awk":
             refuse(programs.awk_program(value.text.replace("|", "")))
-    _roles(name, spec, operands, files, patterns, options, verdict)
+    if spec.operands == "revisions":
+        _check_revisions(operands, verdict, directories)
+    else:
+        _roles(name, spec, operands, files, patterns, options, verdict)
+    _check_files(spec, files, options, names, verdict, directories)
+
+
+def _asks_for_secret(spec: Spec, option: str, value: str) -> bool:
+    """Whether an option's value chooses files or fields that hold credentials or the environment."""
+    return (
+        (option in spec.name_options and aims_at_secret(value))
+        or (option in spec.suffix_options and names_secret(f"x.{value}"))
+        or (spec.sensitive_value is not None and spec.sensitive_value.search(value) is not None)
+    )
+
+
+def _check_files(
+    spec: Spec, files: list[Word], options: set[str], names: list[str], verdict: Verdict, directories: tuple[str, ...]
+) -> None:
+    """Accounts for the files that a command reads, and for the current directory where it takes that by itself."""
     recursive = "always" in spec.recursive or bool(options & spec.recursive)
+    enters = spec.program == "cd"
+    if enters and any(word.text == "-" for word in files):
+        verdict.complete = False  # where the line came from, nobody knows
+    if not files and (recursive or spec.lists_current):
+        files = [Word(".", 0, 0)]
     for word in files:
-        check_file(word, verdict, directories, recursive=recursive, contents=not spec.describes)
-    if recursive and not files and not spec.describes and any(map(wide_root, directories)):
-        verdict.sensitive = True
+        check_file(
+            word,
+            verdict,
+            directories,
+            recursive=recursive,
+            contents=not spec.describes and not enters,
+            names=() if any(name.startswith("!") for name in names) else tuple(names),
+            hidden=not spec.skips_hidden or bool(options & spec.skips_hidden),
+            follow=bool(options & spec.follows),
+        )
+    if enters:
+        verdict.touches = [replace(touch, operation="enter") for touch in verdict.touches]
+        if not files:
+            verdict.touches.append(Touch("~/", "enter"))
 
 
 def _roles(
@@ -194,6 +255,7 @@ def _roles(
             raise Refused(f"operand of {name}")
         if any(names_secret(word.text) for word in operands):
             verdict.sensitive = True
+        verdict.touches.extend(Touch(word.text, "list", glob=True) for word in operands if word.glob)
     elif spec.operands == "paths":
         files.extend(operands)
     else:
@@ -203,8 +265,10 @@ def _roles(
                     return
                 raise Refused(f"{name} without a program or pattern")
             patterns.append(operands[0])
-            if operands[0].glob and spec.program:
-                raise Refused("glob as a program")
+            if operands[0].glob:
+                if spec.program:
+                    raise Refused("glob as a program")
+                verdict.touches.append(Touch(operands[0].text, "list", glob=True))
             operands = operands[1:]
         files.extend(operands)
         _check_patterns(name, spec, patterns, verdict)
@@ -244,24 +308,18 @@ def _special(
         if spec.program == "printf":
             refuse(programs.printf_words(arguments))
         places = [joined(base, word.text) for base in directories for word in arguments if word.glob]
+        verdict.touches.extend(Touch(word.text, "list", glob=True) for word in arguments if word.glob)
         if any(names_secret(place, glob=True) for place in places):
             verdict.sensitive = True
     elif spec.program == "test":
         reason, files = programs.test_words(name, arguments)
         refuse(reason)
         for word in files:
-            check_file(word, verdict, directories)
+            check_file(word, verdict, directories, contents=False)
     elif spec.program == "find":
-        reason, starts, names, compared = programs.find_words(arguments)
-        refuse(reason)
-        for word in [*starts, *compared]:
-            check_file(word, verdict, directories)
-        # The names alone show that a credential is looked for; the tree of a whole system or home holds some.
-        if any(aims_at_secret(word.text) for word in names):
-            verdict.sensitive = True
-        places = [joined(directory, word.text) for directory in directories for word in starts] or list(directories)
-        if not any(word.text.strip("*?") for word in names) and any(map(wide_root, places)):
-            verdict.sensitive = True
+        _find(arguments, verdict, directories, depth)
+    elif spec.program == "xargs":
+        _xargs(arguments, verdict, directories, depth)
     elif spec.program == "command":
         if len(arguments) < 2 or arguments[0].text not in ("-v", "-V") or arguments[0].quoted:
             _wrapped(name, arguments, command, verdict, directories, depth)
@@ -275,6 +333,61 @@ def _special(
             raise Refused(f"{name} runs more than a literal script")
         verdict.script = arguments[1].text
         verdict.reason = f"{name} runs a script that only reads"
+
+
+def _find(arguments: list[Word], verdict: Verdict, directories: tuple[str, ...], depth: int) -> None:
+    found = programs.find_words(arguments)
+    refuse(found.reason)
+    starts = found.starts or [Word(".", 0, 0)]
+    for word in [*starts, *found.compared]:
+        check_file(word, verdict, directories, contents=False)
+    # The names alone show that a credential is looked for; the tree of a whole system or home holds some.
+    if any(aims_at_secret(word.text) for word in found.names):
+        verdict.sensitive = True
+    places = [joined(directory, word.text) for directory in directories for word in starts]
+    unlimited = not any(word.text.strip("*?") for word in found.names)
+    if (unlimited or found.commands) and any(map(wide_root, places)):
+        verdict.sensitive = True
+    for words in found.commands:
+        for touch in _of_files(words, verdict, directories, depth):
+            for word in starts:
+                reads = touch.operation == "read"
+                verdict.touches.append(Touch(word.text, touch.operation, recursive=reads, names=found.file_names))
+
+
+def _xargs(arguments: list[Word], verdict: Verdict, directories: tuple[str, ...], depth: int) -> None:
+    """Proves ``xargs COMMAND`` for commands that no file name can be a harmful option of."""
+    split = True
+    words = list(arguments)
+    while words and words[0].text.startswith("-"):
+        option = words.pop(0).text
+        if option in ("-0", "--null"):
+            split = False
+        elif option == "-n" and words and _NUMBER.match(words[0].text):
+            words.pop(0)
+        elif option not in ("-r", "--no-run-if-empty"):
+            raise Refused("xargs with options")
+    spec = read_only().get(base_name(words[0].text)) if words else None
+    if spec is None or not spec.glob_first:
+        raise Refused("xargs of a command that takes options")
+    for touch in _of_files([*words, Word("{}", 0, 0)], verdict, directories, depth):
+        verdict.touches.append(replace(touch, word=FOUND, split=split))
+
+
+def _of_files(words: list[Word], verdict: Verdict, directories: tuple[str, ...], depth: int) -> list[Touch]:
+    """Proves a command that gets ``{}`` for the names of files; returns what it does to those."""
+    spec = read_only().get(base_name(words[0].text))
+    if spec is None or spec.builtin or spec.operands not in ("paths", "pattern") or spec.program in ("awk", "cd"):
+        raise Refused("command for each file that is not known to only read")
+    inner = Verdict()
+    _prove(Simple(words=words), inner, directories, depth + 1)
+    files = [touch for touch in inner.touches if touch.word == "{}"]
+    if len(files) != sum("{}" in word.text for word in words):
+        raise Refused("name of a file as a pattern or option")
+    verdict.touches.extend(touch for touch in inner.touches if touch.word != "{}")
+    verdict.repository = verdict.repository or inner.repository
+    verdict.sensitive = verdict.sensitive or inner.sensitive
+    return files
 
 
 def _wrapped(
@@ -303,7 +416,9 @@ def _wrapped(
 def _add_effects(command: Simple, verdict: Verdict) -> None:
     words = [word.text for word in command.words]
     verdict.script = script_of(words)
+    verdict.touches = []
     effects_of(words, verdict)
+    describe(command.words, command.assignments, verdict)
     if not all(map(is_harmless_variable, command.assignments)):
         verdict.executes = True  # PATH, LD_PRELOAD, PAGER and the like name what is run
     for word in command.words[1:]:
@@ -311,19 +426,18 @@ def _add_effects(command: Simple, verdict: Verdict) -> None:
         if not text:
             continue
         value = text.partition("=")[2] if text.startswith("-") else text
-        if value and not word.substitution:
-            if value not in verdict.paths and not text.startswith("-"):
-                verdict.paths.append(value)
-            if names_secret(value, glob=word.glob):
-                verdict.sensitive = True
+        if value and not word.substitution and names_secret(value, glob=word.glob):
+            verdict.sensitive = True
 
 
 def _add_redirects(redirects: list[Redirect], verdict: Verdict) -> None:
     for redirect in redirects:
         target = redirect.target.text
+        if redirect.operator == "<" and not verdict.read_only:
+            verdict.touches.append(Touch(target, "read"))
         if redirect_writes(redirect.operator, target):
-            if target not in verdict.paths:
-                verdict.paths.append(target)
+            append = redirect.operator in (">>", "&>>")
+            verdict.touches.append(Touch(target, "append" if append else "overwrite"))
             if redirect.operator in (">", ">|", "&>", ">&"):
                 verdict.destructive = True
             if names_secret(target):

@@ -8,39 +8,53 @@ from dataclasses import dataclass, field
 
 from agenttool_otel.facts.shell.tables import effects
 
-__all__ = ["Verdict", "effects_of", "is_harmless_assignment", "is_harmless_variable", "redirect_writes", "script_of"]
-
 _MAX_WRAPPERS = 4
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _PLAIN_ASSIGNMENT = re.compile(r"([A-Z_]+)=(?:[A-Za-z0-9_+-]+(?:[./@][A-Za-z0-9_+-]+)*)?\Z")
 _CLUSTER = re.compile(r"-[A-Za-z]+")
 
 
+class Refused(Exception):
+    """Ends the proof of one command; the message says why."""
+
+
+def refuse(reason: str) -> None:
+    """Ends the proof when there is a reason to."""
+    if reason:
+        raise Refused(reason)
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """One place that a command touches, as its line names it."""
+
+    word: str
+    operation: str  # see ShellPlace
+    glob: bool = False  # the shell replaces it by the names that it matches
+    recursive: bool = False  # with what lies below it, and its contents
+    names: tuple[str, ...] = ()  # patterns of the file names that are read below it; none for all
+    hidden: bool = True  # names that begin with a dot are read below it, too
+    follow: bool = False  # links below it are followed
+    split: bool = False  # its names are split at blanks, so that a name with a blank is another one
+    below: bool = False  # only where the directory part of the word is a directory
+
+
 @dataclass(slots=True)
 class Verdict:
-    """What is known of one command.
+    """What is known of one command."""
 
-    Attributes:
-        read_only: proven.
-        reason: why, or why not.
-        paths: words that name files.
-        sensitive: reads credentials or the environment.
-        network: may send or fetch.
-        executes: may run code or another program that it was given.
-        destructive: deletes, overwrites or kills.
-        foreign: text of another shell (PowerShell, cmd).
-        script: the text that ``sh -c`` and the like run, to be read in turn.
-    """
-
-    read_only: bool = False
-    reason: str = ""
-    paths: list[str] = field(default_factory=list)
-    sensitive: bool = False
-    network: bool = False
-    executes: bool = False
-    destructive: bool = False
-    foreign: bool = False
-    script: str | None = None
+    read_only: bool = False  # proven
+    reason: str = ""  # why, or why not
+    category: str = "unknown"  # see ShellCommand
+    touches: list[Touch] = field(default_factory=list)  # the places that it touches
+    complete: bool = True  # whether these are all
+    repository: bool = False  # proven only where the repository's configuration runs nothing
+    sensitive: bool = False  # reads credentials or the environment
+    network: bool = False  # may send or fetch
+    executes: bool = False  # may run code or another program that it was given
+    destructive: bool = False  # deletes, overwrites or kills
+    foreign: bool = False  # text of another shell (PowerShell, cmd)
+    script: str | None = None  # the text that ``sh -c`` and the like run, to be read in turn
 
 
 def _copies_descriptor(operator: str, target: str) -> bool:
@@ -58,13 +72,7 @@ def redirect_writes(operator: str, target: str) -> bool:
 
 
 def effects_of(words: list[str], verdict: Verdict, depth: int = 0) -> None:
-    """Adds what the tables know of a command that is not proven to only read; unknown programs may do anything.
-
-    Args:
-        words: the command's words.
-        verdict: where to add; ``script`` and ``inner`` are not set.
-        depth: how many wrappers were opened.
-    """
+    """Adds what the tables know of a command that is not proven to only read; unknown programs may do anything."""
     if not words:
         return
     table = effects()
@@ -91,22 +99,41 @@ def effects_of(words: list[str], verdict: Verdict, depth: int = 0) -> None:
         for index, word in enumerate(words):
             if word in ("-exec", "-execdir", "-ok", "-okdir"):
                 effects_of(words[index + 1 :], verdict, depth + 1)
-    wrapper = table.wrappers.get(name)
-    if wrapper is not None and depth < _MAX_WRAPPERS:
-        index = 1
-        while index < len(words):
-            word = words[index]
-            if word == "--":
-                index += 1
-                break
-            if word.startswith("-") and len(word) > 1:
-                takes = not word.startswith("--") and word[-1] in wrapper.value
-                index += 2 if takes else 1
-            elif wrapper.assignments and _ASSIGNMENT.match(word):
-                index += 1
-            else:
-                break
-        effects_of(words[index + wrapper.skip :], verdict, depth + 1)
+    if depth < _MAX_WRAPPERS:
+        inner = _behind(words)
+        if inner is not None:
+            effects_of(inner, verdict, depth + 1)
+
+
+def _behind(words: list[str]) -> list[str] | None:
+    """The command that a wrapper such as ``sudo`` or ``timeout`` runs, or ``None`` when there is no wrapper."""
+    wrapper = effects().wrappers.get(posixpath.basename(words[0])) if words else None
+    if wrapper is None:
+        return None
+    index = 1
+    while index < len(words):
+        word = words[index]
+        if word == "--":
+            index += 1
+            break
+        if word.startswith("-") and len(word) > 1:
+            takes = not word.startswith("--") and word[-1] in wrapper.value
+            index += 2 if takes else 1
+        elif wrapper.assignments and _ASSIGNMENT.match(word):
+            index += 1
+        else:
+            break
+    return words[index + wrapper.skip :]
+
+
+def unwrapped(words: list[str]) -> list[str]:
+    """The command behind all wrappers."""
+    for _ in range(_MAX_WRAPPERS):
+        inner = _behind(words)
+        if inner is None:
+            break
+        words = inner
+    return words
 
 
 def _holds(patterns: dict[str, re.Pattern[str]], name: str, words: list[str]) -> bool:

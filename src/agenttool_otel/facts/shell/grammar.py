@@ -17,7 +17,6 @@ from agenttool_otel.facts.shell.guard import Simple
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
-__all__ = ["Found", "disagreement", "survey"]
 
 _LITERAL = frozenset({"word", "string", "raw_string", "concatenation", "number"})
 _ALLOWED = _LITERAL | {
@@ -54,18 +53,13 @@ _local = threading.local()
 
 
 class Found:
-    """One command of an unproven line.
+    """One command of an unproven line."""
 
-    Attributes:
-        words: its words; a word that holds an expansion is kept as written.
-        literal: for each word, whether it is free of expansions.
-        assignments: names assigned before it.
-        redirects: operator and target of each redirection that applies to it.
-    """
-
-    __slots__ = ("assignments", "literal", "redirects", "words")
+    __slots__ = ("assignments", "input", "literal", "redirects", "text", "words")
 
     def __init__(self) -> None:
+        self.input: list[int] = []  # positions of the commands in front of it in its pipeline
+        self.text: list[int] = []  # positions of the commands whose output is among its words
         self.words: list[str] = []
         self.literal: list[bool] = []
         self.assignments: list[str] = []
@@ -103,15 +97,7 @@ def _walk(root: Node, *, into_literals: bool = True) -> Iterator[Node]:
 
 
 def disagreement(text: str, commands: list[Simple]) -> str:
-    """How the grammar's reading differs from the guard's: empty when it finds the same commands and words.
-
-    Args:
-        text: the command line that the guard accepted.
-        commands: what the guard read.
-
-    Returns:
-        The node kind that is outside the allow-list, ``syntax``, ``parsers_disagree``, or an empty string.
-    """
+    """How the grammar's reading differs from the guard's: empty when it finds the same commands and words."""
     root = _parse(text)
     if root.has_error:
         return "syntax"
@@ -160,14 +146,7 @@ def _only_literal(node: Node) -> bool:
 
 
 def survey(text: str) -> tuple[list[Found], bool]:
-    """Lists the commands of a line, also those inside other constructs; best effort, for warnings only.
-
-    Args:
-        text: any text; only the first 4 KB are read.
-
-    Returns:
-        The commands in the order of the text, and whether the grammar understood all of it.
-    """
+    """Lists the commands of a line, also those inside other constructs; best effort, for warnings only."""
     text = text[:_MAX_SURVEY]
     root = _parse(text)
     found: list[Found] = []
@@ -192,7 +171,30 @@ def survey(text: str) -> tuple[list[Found], bool]:
             item = Found()
             item.assignments.append(_text(node, text).partition("=")[0])
             found.append(item)
+    _connect(by_end, found)
     return found, not root.has_error
+
+
+def _connect(placed: list[tuple[Any, Found]], found: list[Found]) -> None:
+    """Says whose output each command gets: in front of it in a pipeline, or substituted into its words."""
+    positions = {id(item): index for index, item in enumerate(found)}
+    for node, item in placed:
+        above = node.parent
+        while above is not None:
+            if above.type == "pipeline":
+                item.input += [
+                    positions[id(other)]
+                    for other_node, other in placed
+                    if above.start_byte <= other_node.start_byte and other_node.end_byte <= node.start_byte
+                ]
+            if above.type in ("command_substitution", "process_substitution"):
+                owner = above.parent
+                while owner is not None and owner.type != "command":
+                    owner = owner.parent
+                for other_node, other in placed:
+                    if owner is not None and other_node == owner:
+                        other.text.append(positions[id(item)])
+            above = above.parent
 
 
 def _text(node: Node, text: str) -> str:

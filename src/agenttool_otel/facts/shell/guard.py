@@ -1,7 +1,7 @@
 """The lexical guard: reads the small part of shell whose meaning is the same in every reading, and refuses the rest.
 
 The guard is a strict parser of its own rather than a filter in front of another one: public shell parsers each hide
-some command that bash runs (notes on shell parsing in the security review), so a proof must rest on text that leaves
+some command that bash runs, so a proof must rest on text that leaves
 no room for two readings. What it reads: simple commands of literal words, joined by ``&& || ; |`` and newlines,
 grouped by ``( )``, fed by ``< file``, ``<<< word``, ``<<'QUOTED'`` and ``<(commands)``, with redirections to literal
 targets and comments. Every other character raises ``Unproven`` with the construct's name.
@@ -15,8 +15,6 @@ from dataclasses import dataclass, field
 
 from agenttool_otel.facts.shell.tables import programs
 from agenttool_otel.facts.shell.words import WORD_END, Unclosed, Unproven, Word, WordReader
-
-__all__ = ["MAX_COMMANDS", "MAX_LENGTH", "Redirect", "Simple", "Unproven", "Word", "read", "read_uncommented"]
 
 MAX_LENGTH = 8192
 """Characters; a longer command line is not read at all."""
@@ -52,20 +50,12 @@ class Simple:
     assignments: list[str] = field(default_factory=list)
     values: list[str] = field(default_factory=list)
     redirects: list[Redirect] = field(default_factory=list)
+    joint: str = ""  # what stands before it: && || ; | or <( for the first command of a substitution
+    group: tuple[int, ...] = ()  # numbers of the subshells that it stands in, outermost first
 
 
 def read(text: str) -> list[Simple]:
-    """Reads a command line into its simple commands, in the order of their text.
-
-    Args:
-        text: the command line.
-
-    Returns:
-        At least one command.
-
-    Raises:
-        Unproven: empty, too long, or some construct that has more than one reading or meaning.
-    """
+    """Reads a command line into its simple commands, in the order of their text."""
     if not text.strip(" \t\n"):
         raise Unproven("empty")
     if len(text) > MAX_LENGTH:
@@ -80,17 +70,7 @@ def read(text: str) -> list[Simple]:
 
 
 def read_uncommented(text: str) -> list[Simple]:
-    """Reads a line that holds comments as an interactive zsh does, where ``#`` begins an ordinary word.
-
-    Args:
-        text: the command line, which ``read`` accepted.
-
-    Returns:
-        The commands of that reading; none when the text holds no comment.
-
-    Raises:
-        Unproven: without its comments the line cannot be read.
-    """
+    """Reads a line that holds comments as an interactive zsh does, where ``#`` begins an ordinary word."""
     if "#" not in text:
         return []
     reader = _Reader(text, comments=False)
@@ -115,6 +95,9 @@ class _Reader(WordReader):
     def __init__(self, text: str, *, comments: bool = True) -> None:
         super().__init__(text, comments=comments)
         self.commands: list[Simple] = []
+        self._joint = ""
+        self._group: tuple[int, ...] = ()
+        self._groups = 0
 
     def _blanks(self) -> None:
         while True:
@@ -150,6 +133,8 @@ class _Reader(WordReader):
                 self.pos += 1
                 self._read_heredocs()
                 seen = False
+                if not need:
+                    self._joint = ";"
             elif char == ")":
                 if not closing or need or not any_command or self.heredocs:
                     raise Unproven("syntax")
@@ -158,6 +143,7 @@ class _Reader(WordReader):
             elif self.text.startswith(("&&", "||"), self.pos):
                 if not seen:
                     raise Unproven("syntax")
+                self._joint = self.text[self.pos : self.pos + 2]
                 self.pos += 2
                 seen, need = False, True
             elif char == "|":
@@ -166,11 +152,13 @@ class _Reader(WordReader):
                 if not seen:
                     raise Unproven("syntax")
                 self.pos += 1
+                self._joint = "|"
                 seen, need = False, True
             elif char == ";":
                 if not seen or self.text.startswith((";;", ";&"), self.pos):
                     raise Unproven("syntax")
                 self.pos += 1
+                self._joint = ";"
                 seen = False
             elif char == "&" and not self.text.startswith("&>", self.pos):
                 raise Unproven("background")
@@ -185,11 +173,11 @@ class _Reader(WordReader):
             if self.text.startswith("((", self.pos):
                 raise Unproven("arithmetic")
             self.pos += 1
-            self.statements(closing=True, depth=depth + 1)
+            self._subshell(depth)
             return
         if len(self.commands) >= MAX_COMMANDS:
             raise Unproven("too_many_commands")
-        command = Simple()
+        command = Simple(joint=self._joint, group=self._group)
         negated = False
         self.commands.append(command)
         while True:
@@ -232,10 +220,18 @@ class _Reader(WordReader):
         if not command.words and not command.assignments and not command.redirects:
             raise Unproven("syntax")
 
+    def _subshell(self, depth: int) -> None:
+        outer = self._group
+        self._groups += 1
+        self._group = (*outer, self._groups)
+        self.statements(closing=True, depth=depth + 1)
+        self._group = outer
+
     def _process_substitution(self, depth: int) -> Word:
         start = self.pos
         self.pos += 2
-        self.statements(closing=True, depth=depth + 1)
+        self._joint = "<("
+        self._subshell(depth)
         if self._peek() not in ("", " ", "\t", "\n", ";", "|", ")"):
             raise Unproven("process_substitution")
         return Word("/dev/fd/63", start, self.pos, quoted=True, substitution=True)

@@ -1,14 +1,14 @@
-"""The option words of a command, read as its table says; what the table does not know ends the proof."""
+"""The words of a command, read as its table says: options, and operands that name files. The unknown ends the proof."""
 
 from __future__ import annotations
 
 import re
 
-from agenttool_otel.facts.shell.guard import Word
-from agenttool_otel.facts.shell.refused import Refused
+from agenttool_otel.facts.shell.devices import device_reason, joined
+from agenttool_otel.facts.shell.effects import Refused, Touch, Verdict
+from agenttool_otel.facts.shell.secrets import is_listed, names_secret, wide_root
 from agenttool_otel.facts.shell.tables import Spec
-
-__all__ = ["globs_value", "long_option", "short_option"]
+from agenttool_otel.facts.shell.words import Word
 
 _DIGITS = re.compile(r"[0-9]+")
 _NUMBER = re.compile(r"[+-]?[0-9]+[A-Za-z]{0,3}\Z")
@@ -67,3 +67,30 @@ def short_option(spec: Spec, text: str, following: Word | None, options: set[str
             return letter, None, 0
         raise Refused(f"unknown option -{letter}")
     return text[-1], None, 0
+
+
+def check_file(
+    word: Word,
+    verdict: Verdict,
+    directories: tuple[str, ...],
+    *,
+    recursive: bool = False,
+    contents: bool = True,
+    names: tuple[str, ...] = (),
+    hidden: bool = True,
+    follow: bool = False,
+) -> None:
+    """Accounts for a word that names a file to read, or only to list."""
+    if word.substitution or word.text == "-":
+        return
+    reads = recursive and contents
+    verdict.touches.append(Touch(word.text, "read" if contents else "list", word.glob, reads, names, hidden, follow))
+    for path in dict.fromkeys(joined(directory, word.text) for directory in directories):
+        reason = device_reason(path, deep=reads)
+        if reason:
+            verdict.network = verdict.network or reason == "network file" or "/dev/tcp" in path or "/dev/udp" in path
+            raise Refused(reason)
+        if not contents and is_listed(path):
+            continue
+        if names_secret(path, glob=word.glob and contents) or (reads and wide_root(path)):
+            verdict.sensitive = True

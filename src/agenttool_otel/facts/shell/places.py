@@ -1,112 +1,178 @@
-"""Where a path may lead: the directories that a line may stand in, and the devices that a path may reach."""
+"""The places of a command: each word that names one, with the path fact that a path argument of that text has.
+
+Globs are expanded in the file system, links are followed, and a directory that is read with all that it holds is
+walked. Where a bound ends the work, the places are not complete, and the fact says so.
+"""
 
 from __future__ import annotations
 
+import os
 import posixpath
 import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from fnmatch import fnmatchcase
 
-__all__ = ["MAX_DIRECTORIES", "START", "absolute_readings", "device_reason", "entered", "joined", "may_match"]
+from agenttool_otel.facts.paths.fact import path_fact
+from agenttool_otel.facts.paths.places import clean, real_root, real_roots, within
+from agenttool_otel.facts.paths.sensitive import names_a_secret, sensitive_class
+from agenttool_otel.facts.shell.devices import climbs, is_harmless_device, simple_glob
+from agenttool_otel.facts.shell.directories import Where
+from agenttool_otel.facts.shell.effects import Touch
+from agenttool_otel.facts.types import FactEnvironment, PathFact, ShellPlace
+from agenttool_otel.names import PathAccess, PathClass
 
-START = ("",)
-"""The directories of a line before its first ``cd``: where it was started, which nobody knows."""
-
-MAX_DIRECTORIES = 64
-"""More places than this are not followed; the caller ends the proof."""
-
-_DEVICES = frozenset({"/dev/null", "/dev/zero", "/dev/stdin", "/dev/random", "/dev/urandom", "/dev/full", "/dev/tty"})
-_DESCRIPTOR = re.compile(r"/dev/fd/[0-9]{1,4}\Z")
-_SUFFIX = re.compile(r"\.[A-Za-z0-9]")
-_CLASS = re.compile(r"\[[!^]?[^\]]*?\[([:.=]).*?\1\][^\]]*\]")
-
-
-def joined(directory: str, path: str) -> str:
-    """A path as seen from a directory."""
-    return path if path.startswith(("/", "~")) or not directory else f"{directory}/{path}"
-
-
-def entered(directories: tuple[str, ...], target: str) -> tuple[str, ...]:
-    """The directories that a line may stand in behind a ``cd``.
-
-    The old ones stay: the ``cd`` may fail, stand in a subshell or a pipe, or be skipped by ``||``.
-
-    Args:
-        directories: where it may have stood before.
-        target: the directory that ``cd`` names, empty for home.
-    """
-    return tuple(dict.fromkeys([*directories, *(joined(directory, target or "~") for directory in directories)]))
+_MAX_PLACES = 100
+_MAX_ENTRIES = 20_000
+_WRITES = frozenset({"create", "append", "overwrite", "delete", "delete_tree"})
+_DELETES = frozenset({"delete", "delete_tree"})
+_SECRETS = (PathClass.KEY, PathClass.CREDENTIAL, PathClass.APPROVAL)
+_SPLITS = re.compile(r"[\s'\"\\]")
+_VCS = frozenset({".git", ".hg", ".svn"})
 
 
-def simple_glob(component: str) -> str:
-    """A component whose bracket expressions with classes, which differ between locales, match any one character."""
-    if "[:" in component or "[." in component or "[=" in component:
-        component = _CLASS.sub("?", component)
-        cut = min((i for i in (component.find("[:"), component.find("[."), component.find("[=")) if i >= 0), default=-1)
-        if cut >= 0:  # not closed as expected: everything behind its bracket may match anything
-            component = component[: component.find("[")] + "*"
-    return component.replace("[^", "[!")
+class Places:
+    """Establishes the places of one line; a place that several commands name is looked up once."""
 
+    def __init__(self, argument: str, env: FactEnvironment) -> None:
+        self._argument = argument
+        self._env = replace(env, real_roots=real_roots(env)) if env.touch_file_system else env
+        self._facts: dict[tuple[str, str, str], PathFact] = {}
+        self._surroundings: dict[str, FactEnvironment] = {}
+        self._entries = 0
+        self._count = 0
+        self._found: list[ShellPlace] = []
+        self._complete = True
+        self.secret = False  # whether a tree that is read holds a key or a credential
 
-def may_match(component: str, name: str) -> bool:
-    """Whether a component is a name, or a glob that can match it; without regard to case."""
-    component = component.casefold()
-    if component == name or not any(char in component for char in "*?["):
-        return component == name
-    if component.count("*") > 6 or len(component) > 128:
-        return True  # long runs of stars make matching slow
-    return fnmatchcase(name, simple_glob(component))
+    def of(self, touches: Iterable[Touch], where: Where) -> tuple[list[ShellPlace], bool]:
+        """Returns the places of one command, and whether these are all."""
+        self._found, self._complete = [], True
+        done: set[tuple[str, str, str]] = set()
+        for touch in dict.fromkeys(touches):
+            if is_harmless_device(touch.word) and touch.operation not in _DELETES:
+                continue
+            absolute = touch.word.startswith("/")
+            if not where.known and not absolute:
+                self._complete = False
+            for directory in ("/",) if absolute else where.paths:
+                if (directory, touch.word, touch.operation) in done and not touch.recursive:
+                    continue
+                done.add((directory, touch.word, touch.operation))
+                self._touch(touch, directory)
+        return self._found, self._complete
 
+    def _touch(self, touch: Touch, directory: str) -> None:
+        if touch.below and not os.path.isdir(posixpath.join(directory, posixpath.dirname(touch.word) or ".")):
+            return
+        self._add(touch.word, touch.operation, directory)
+        if not self._env.touch_file_system:
+            self._complete = self._complete and not (touch.glob or touch.recursive)
+            return
+        matches = [touch.word]
+        if touch.glob:
+            if any(map(climbs, touch.word.split("/"))):
+                self._complete = False  # older shells let ".*" and ".?" match ".."
+            matches = []
+            for match, noteworthy in self._expanded(touch.word, directory):
+                matches.append(match)
+                if noteworthy or touch.operation in _WRITES:
+                    self._add(match, touch.operation, directory)
+        if touch.recursive:
+            for match in matches:
+                self._walk(posixpath.join(directory, match), touch)
 
-def _climbs(component: str) -> bool:
-    """Whether a component is ``..``, or a glob that older shells replace by it."""
-    return component.startswith(".") and may_match(component, "..")
+    def _add(self, word: str, operation: str, directory: str) -> None:
+        if self._count >= _MAX_PLACES:
+            self._complete = False
+            return
+        self._count += 1
+        access = (PathAccess.WRITE if operation in _WRITES else PathAccess.READ).value
+        key = (directory, word, access)
+        fact = self._facts.get(key)
+        if fact is None:
+            around = self._surroundings.get(directory)
+            if around is None:
+                around = self._surroundings[directory] = replace(self._env, cwd=directory)
+            fact = self._facts[key] = path_fact(word, argument=self._argument, access=access, env=around)
+        covers = self._covers(fact) if operation in _DELETES else []
+        self._found.append({"word": word, "operation": operation, "covers": covers, "path": fact})
 
+    def _covers(self, fact: PathFact) -> list[str]:
+        """Which of the session's roots and the home directory lie at or below a place."""
+        home = self._env.home if self._env.home is not None else os.path.expanduser("~")
+        named = [("root", root) for root in self._env.roots] + [("home", home)]
+        found = []
+        for kind, place in named:
+            by_text = bool(fact["lexical"]) and within(clean(place), fact["lexical"])
+            resolved = fact["resolved"]
+            if by_text or (resolved is not None and within(real_root(place), resolved)):
+                found.append(kind)
+        return list(dict.fromkeys(found))
 
-def absolute_readings(path: str) -> list[str]:
-    """The places from the root that a path may name.
+    def _expanded(self, word: str, directory: str) -> Iterator[tuple[str, bool]]:
+        """Yields the names that a glob stands for, and whether a link or a sensitive name is among its parts."""
+        frontier = [("/" if word.startswith("/") else "", False)]
+        parts = [part for part in word.split("/") if part not in ("", ".")]
+        for part in parts:
+            following: list[tuple[str, bool]] = []
+            for prefix, noteworthy in frontier:
+                if not any(char in part for char in "*?["):
+                    following.append((posixpath.join(prefix, part), noteworthy))
+                    continue
+                pattern = simple_glob(part)
+                for entry in self._listed(posixpath.join(directory, prefix)):
+                    if entry.name.startswith(".") != part.startswith("."):
+                        continue
+                    if fnmatchcase(entry.name, pattern):
+                        special = noteworthy or entry.is_symlink() or names_a_secret(entry.name)
+                        following.append((posixpath.join(prefix, entry.name), special))
+            frontier = following
+            if part == "**":
+                self._complete = False  # some shells go down to any depth
+        yield from frontier
 
-    A relative path that climbs may climb to the root, and ``..`` behind a link leads to where the link points, so
-    what stands behind any ``..`` may be a path from the root. A path that does not climb from an unknown directory
-    has no such reading.
+    def _listed(self, directory: str) -> list[os.DirEntry[str]]:
+        entries: list[os.DirEntry[str]] = []
+        try:
+            with os.scandir(directory) as listing:
+                for entry in listing:
+                    self._entries += 1
+                    if self._entries > _MAX_ENTRIES:
+                        self._complete = False
+                        break
+                    entries.append(entry)
+        except OSError:
+            pass  # what cannot be listed here is not there, or not for the command either
+        return entries
 
-    Args:
-        path: a path, joined to its directory; ``~`` stands for a home.
-    """
-    parts = [part for part in path.split("/") if part not in ("", ".")]
-    readings = [posixpath.normpath("/" + "/".join(parts))] if path.startswith("/") else []
-    for index in range(1, len(parts)):
-        if _climbs(parts[index - 1]) and not _climbs(parts[index]):
-            rest = posixpath.normpath("/" + "/".join(parts[index:]))
-            readings.append(rest)
-            if parts[0] == "~":
-                readings.append("/home" + rest)
-    return readings
+    def _walk(self, top: str, touch: Touch) -> None:
+        """Looks for keys and credentials among the files that a recursive read reaches."""
+        waiting = [top]
+        seen: set[str] = set()
+        while waiting:
+            directory = waiting.pop()
+            for entry in self._listed(directory):
+                if touch.split and _SPLITS.search(entry.name):
+                    self._complete = False
+                if entry.name.startswith(".") and (not touch.hidden or entry.name in _VCS):
+                    continue
+                if entry.is_symlink():
+                    if touch.follow:
+                        self._add(entry.path, "read", directory)
+                        if entry.is_dir() and (real := os.path.realpath(entry.path)) not in seen:
+                            seen.add(real)
+                            waiting.append(entry.path)
+                elif entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+                elif names_a_secret(entry.name) and self._is_read(entry, touch):
+                    self.secret = True
+            if len(waiting) > _MAX_ENTRIES:
+                self._complete = False
+                return
 
-
-def device_reason(path: str, *, deep: bool) -> str:
-    """Why reading a path may reach a device or the network, or ``""``: opening some devices has effects.
-
-    Args:
-        path: a path, joined to its directory.
-        deep: the command opens what lies below a directory too.
-    """
-    for position, place in enumerate(absolute_readings(path)):
-        parts = place.split("/")[1:]
-        first = parts[0]
-        if first.casefold().startswith("inet"):
-            return "network file"
-        if may_match(first, "proc") and any(may_match(part, "dev") for part in parts[1:]):
-            return "device file"  # through /proc/self/root
-        if not may_match(first, "dev"):
-            continue
-        if len(parts) == 1:
-            if deep:
-                return "directory of devices"
-        elif first.casefold() != "dev":
-            # A sibling of the directory that one stands in: no device has a suffix.
-            climbs = position > 0 or not path.startswith("/")
-            if not (climbs and "[" not in parts[1] and _SUFFIX.search(parts[1])):
-                return "glob that may name a device"
-        elif place not in _DEVICES and not _DESCRIPTOR.match(place):
-            return "device file"
-    return ""
+    def _is_read(self, entry: os.DirEntry[str], touch: Touch) -> bool:
+        if touch.names and not any(fnmatchcase(entry.name, pattern) for pattern in touch.names):
+            return False
+        root = next((root for root in self._env.roots if within(entry.path, clean(root))), None)
+        return sensitive_class(entry.path, root) in _SECRETS

@@ -6,11 +6,10 @@ Each check answers why the program is not proven to only read, or an empty strin
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 
-from agenttool_otel.facts.shell.guard import Word
 from agenttool_otel.facts.shell.tables import programs
-
-__all__ = ["awk_program", "find_words", "jq_program", "printf_words", "sed_program", "test_words"]
+from agenttool_otel.facts.shell.words import Word
 
 # --- sed: [address[,address]][!]command, joined by ";" or newlines; only commands that print, delete or substitute ---
 
@@ -73,6 +72,26 @@ def sed_program(script: str) -> str:
     return "sed block" if depth else ""
 
 
+_SED_LINE = r"(?:[0-9]+|\$|/(?:[^/\\]|\\.)*/)"
+_SED_TEXT = re.compile(rf"\s*(?:{_SED_LINE}(?:,{_SED_LINE})?)?\s*!?\s*[aic](?:\\|\s)")
+
+
+def sed_edit(script: str) -> str:
+    """Why a sed script may do more than print and change the file that it is given, or ``""``."""
+    line = ""
+    for piece in script.split("\n"):
+        line += piece
+        if len(piece) - len(piece.rstrip("\\")) & 1:  # an odd number of backslashes: the line goes on
+            line = line[:-1] + " "
+            continue
+        if not _SED_TEXT.match(line):  # a, i and c take the rest of the line as text
+            reason = sed_program(line)
+            if reason:
+                return reason
+        line = ""
+    return "sed script" if line else ""
+
+
 def _sed_address(script: str, pos: int, loose: bool) -> int:
     match = _SED_ADDRESS.match(script, pos)
     if match:
@@ -88,15 +107,7 @@ def _sed_address(script: str, pos: int, loose: bool) -> int:
 
 
 def _sed_part(script: str, pos: int, delimiter: str, *, brackets: bool = True, loose: bool = False) -> int:
-    """The offset behind the next unescaped delimiter, or -1; a bracket must hold none (readings differ), unless loose.
-
-    Args:
-        script: the sed script.
-        pos: where the part begins.
-        delimiter: the character that ends it.
-        brackets: the part is a regular expression, in which ``[`` opens a set.
-        loose: the script does no harm in any reading.
-    """
+    """The offset behind the next unescaped delimiter, or -1; a bracket must hold none, unless loose."""
     bracket = False
     while pos < len(script):
         char = script[pos]
@@ -145,6 +156,13 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _AWK_CALL = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\s*\(")
 
 
+_AWK_LOOP = re.compile(r"(?<![A-Za-z0-9_])(while|do|for)(?![A-Za-z0-9_])")
+# for (name in array), and counting up to a number, a field or a length.
+_AWK_BOUNDED_LOOP = re.compile(
+    r"for\s*\(\s*(?:\w+\s+in\s+\w+\s*\)"
+    r"|(\w+)\s*=\s*\w+\s*;\s*\1\s*<=?\s*(?:[0-9]{1,7}|NF|NR|length\(\w*\)|n)\s*;\s*(?:\1\+\+|\+\+\1)\s*\)"
+    r"|(\w+)\s*=\s*(?:NF|NR|[0-9]{1,7})\s*;\s*\2\s*>=?\s*[0-9]+\s*;\s*(?:\2--|--\2)\s*\))"
+)
 _AWK_PRINTS = re.compile(r"(?<![A-Za-z0-9_])printf?(?![A-Za-z0-9_])")
 _AWK_TOKEN = re.compile(r"printf?(?![A-Za-z0-9_])|[A-Za-z0-9_]+|>=|[>(){}]|.", re.DOTALL)
 
@@ -187,6 +205,9 @@ def awk_program(program: str) -> str:
     for name in _AWK_CALL.findall(program):
         if name not in words["calls"]:
             return f"awk call of {name}"
+    loops = _AWK_LOOP.findall(program)
+    if loops and (any(name != "for" for name in loops) or len(_AWK_BOUNDED_LOOP.findall(program)) < len(loops)):
+        return "awk loop without a bound"
     return ""
 
 
@@ -206,48 +227,77 @@ _FIND_VALUE = re.compile(r"-[0-9]|-[ugoa]*[=+][rwxXst]+\Z")
 _FIND_NEWER = re.compile(r"-newer[aBcm][aBcmt]\Z")
 
 
-def find_words(words: list[Word]) -> tuple[str, list[Word], list[Word], list[Word]]:
-    """Reads the words behind ``find``.
+@dataclass(slots=True)
+class FindWords:
+    """What the words behind ``find`` are."""
 
-    Returns:
-        Why it may do more than list (or ``""``), the starting points, the words that are name patterns, and the words
-        that name files to compare with.
-    """
+    reason: str = ""  # why it may do more than read
+    starts: list[Word] = field(default_factory=list)
+    names: list[Word] = field(default_factory=list)  # patterns of names and paths
+    compared: list[Word] = field(default_factory=list)  # files that others are compared with
+    commands: list[list[Word]] = field(default_factory=list)  # what -exec runs, with {} for the files
+    file_names: tuple[str, ...] = ()  # patterns that the name of every file matches
+
+
+def find_words(words: list[Word]) -> FindWords:
+    """Reads the words behind ``find``."""
+    found = FindWords()
+    found.reason = _read_find(words, found)
+    texts = [word.text for word in words]
+    if not {"-o", "-or", "!", "-not", ","} & set(texts):
+        found.file_names = tuple(texts[i + 1] for i, text in enumerate(texts[:-1]) if text == "-name")
+    return found
+
+
+def _exec_words(words: list[Word], index: int) -> int:
+    """The position of the word that ends the command of an ``-exec``, or 0."""
+    for end in range(index, len(words)):
+        if words[end].text == ";" or (words[end].text == "+" and words[end - 1].text == "{}"):
+            return end
+    return 0
+
+
+def _read_find(words: list[Word], found: FindWords) -> str:
     table = programs()["find"]
     index = 0
-    starts: list[Word] = []
-    names: list[Word] = []
-    compared: list[Word] = []
+    starts, names, compared = found.starts, found.names, found.compared
     while index < len(words) and words[index].text in ("-H", "-L", "-P"):
         index += 1
     while (
         index < len(words) and not words[index].text.startswith("-") and words[index].text not in ("!", "(", ")", ",")
     ):
         if words[index].glob_first:
-            return "find with an unquoted glob", starts, names, compared
+            return "find with an unquoted glob"
         starts.append(words[index])
         index += 1
     while index < len(words):
         word = words[index]
         index += 1
         if word.glob:
-            return "find with an unquoted glob", starts, names, compared
+            return "find with an unquoted glob"
         if word.text in table["flags"]:
+            continue
+        if word.text == "-exec":
+            end = _exec_words(words, index)
+            if end <= index:
+                return "find -exec without its end"
+            found.commands.append(words[index:end])
+            index = end + 1
             continue
         named, compares = word.text in table["names"], word.text in table["files"] or _FIND_NEWER.match(word.text)
         if not (named or compares or word.text in table["values"]):
-            return f"find {word.text[:40]}", starts, names, compared
+            return f"find {word.text[:40]}"
         if index >= len(words):
-            return f"find {word.text} without its value", starts, names, compared
+            return f"find {word.text} without its value"
         value = words[index]
         index += 1
         if value.glob or (value.text.startswith("-") and not _FIND_VALUE.match(value.text)):
-            return f"find {word.text} with {value.text[:40]}", starts, names, compared
+            return f"find {word.text} with {value.text[:40]}"
         if named:
             names.append(value)
         elif compares:
             compared.append(value)
-    return "", starts, names, compared
+    return ""
 
 
 # --- printf, test -----------------------------------------------------------------------------------------------------
@@ -273,11 +323,7 @@ def test_words(name: str, words: list[Word]) -> tuple[str, list[Word]]:
     """Reads the words of ``test``, ``[`` and ``[[``.
 
     Arrays' subscripts are evaluated by ``-v``, ``-R`` and, within ``[[``, by numeric comparison; so only tests of
-    files and of literal text are read, and numbers must be numbers.
-
-    Returns:
-        Why it may do more than test (or ``""``), and the words that name files.
-    """
+    files and of literal text are read, and numbers must be numbers."""
     if name != "test":
         closing = "]" if name == "[" else "]]"
         if not words or words[-1].text != closing or words[-1].quoted:

@@ -7,26 +7,27 @@ import re
 from functools import lru_cache
 
 from agenttool_otel.facts.paths.sensitive import sensitive_class
-from agenttool_otel.facts.shell.places import absolute_readings, may_match
+from agenttool_otel.facts.shell.devices import absolute_readings, may_match
 from agenttool_otel.facts.shell.tables import sensitive
 from agenttool_otel.names import PathClass
-
-__all__ = ["aims_at_secret", "asks_for_secret", "is_listed", "names_secret", "searches_secret", "wide_root"]
 
 _GLOB = re.compile(r"[*?\[]")
 _SEPARATORS = re.compile(r"[|,]")
 _CLIMBING = re.compile(r"~?/?(?:\.\./?)+\Z")
 _MAX_PATH = 4096
+_MAX_SURFACE_WORDS = 400
+_MAX_BRACES = 64
+_SURFACE_WORD = re.compile(r"[^\s;|&<>()`]{2,200}")
+_ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|([0-7]{1,3}))")
+_HOME_VARIABLE = re.compile(r"\$HOME\b|\$\{HOME\}|\$env:USERPROFILE|\$\{HOME[:%#/-][^}]{0,40}\}")
+_BRACE = re.compile(r"\{([^{}]*,[^{}]*)\}")
+_QUOTES = str.maketrans("", "", "'\"\\")
 _HOME = re.compile(r"/(?:home|users)/[^/]+|/(?:var/)?root", re.IGNORECASE)
 
 
+@lru_cache(maxsize=2048)
 def names_secret(path: str, *, glob: bool = False) -> bool:
-    """Whether a path names, or a glob can match, something that holds credentials.
-
-    Args:
-        path: a path as written, joined to a directory that an earlier ``cd`` of the line names.
-        glob: the shell expands ``* ? [`` in it.
-    """
+    """Whether a path names, or a glob can match, something that holds credentials."""
     if len(path) > _MAX_PATH:
         return True
     search = sensitive().path.search
@@ -70,13 +71,7 @@ def _glob_names_secret(path: str) -> bool:
 
 
 def _can_be(part: str, name: str, *, alone: bool) -> bool:
-    """Whether a component can be a sample's: ``x`` is any name, ``x.`` any name with the suffix behind it.
-
-    Args:
-        part: the component, which may hold a glob.
-        name: the sample's component.
-        alone: the sample has no other, so that this one must show what is meant.
-    """
+    """Whether a component can be a sample's: ``x`` is any name, ``x.`` any name with the suffix behind it."""
     if name == "x":
         return True
     if not _GLOB.search(part):
@@ -93,11 +88,7 @@ def _can_be(part: str, name: str, *, alone: bool) -> bool:
 
 
 def aims_at_secret(pattern: str) -> bool:
-    """Whether a pattern of names, as in ``find -name`` and ``rg -g``, aims at credentials.
-
-    Args:
-        pattern: a glob or a regular expression.
-    """
+    """Whether a pattern of names, as in ``find -name`` and ``rg -g``, aims at credentials."""
     plain = pattern.replace("\\", "").replace(".*", "*").strip("^$")
     if plain.startswith("!"):
         return False
@@ -111,11 +102,7 @@ def aims_at_secret(pattern: str) -> bool:
 
 
 def wide_root(path: str) -> bool:
-    """Whether reading a directory recursively would read the credentials of a person or the system.
-
-    Args:
-        path: a directory, which may hold globs; a relative one counts where it climbs.
-    """
+    """Whether reading a directory recursively would read the credentials of a person or the system."""
     normal = posixpath.normpath(path) if path else ""
     if set(normal.split("/")) == {".."} or _CLIMBING.match(path):
         return True
@@ -148,3 +135,35 @@ def searches_secret(pattern: str) -> bool:
 def asks_for_secret(program: str) -> bool:
     """Whether a jq program names a field that holds a credential."""
     return sensitive().fields.search(program[:_MAX_PATH]) is not None
+
+
+def surface_words(text: str) -> list[str]:
+    """The words of a text without quotes and backslashes, with braces and escapes expanded."""
+    text = _ESCAPE.sub(_decoded, text) + " " + text
+    text = _HOME_VARIABLE.sub("~", text.translate(_QUOTES)).replace("$~", "~")
+    words: list[str] = []
+    for match in _SURFACE_WORD.finditer(text):
+        words.extend(_expanded(match[0]))
+        if len(words) >= _MAX_SURFACE_WORDS:
+            break
+    return [part for word in words for part in (word, word.partition("=")[2]) if len(part) > 1]
+
+
+def _decoded(match: re.Match[str]) -> str:
+    digits = match[1] or match[2] or match[3]
+    code = int(digits, 16) if digits else int(match[4], 8)
+    return chr(code) if 0x20 < code < 0xD800 else " "
+
+
+def _expanded(word: str) -> list[str]:
+    """The words that braces stand for; those within braces first."""
+    done: list[str] = []
+    waiting = [word.lstrip("$")]
+    while waiting and len(done) + len(waiting) < _MAX_BRACES:
+        current = waiting.pop()
+        match = _BRACE.search(current)
+        if match is None:
+            done.append(current)
+            continue
+        waiting.extend(current[: match.start()] + choice + current[match.end() :] for choice in match[1].split(","))
+    return [*done, *waiting]

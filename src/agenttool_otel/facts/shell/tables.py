@@ -9,8 +9,6 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-__all__ = ["Effects", "Sensitive", "Spec", "Wrapper", "effects", "programs", "read_only", "sensitive"]
-
 
 @dataclass(frozen=True, slots=True)
 class Spec:
@@ -42,6 +40,9 @@ class Spec:
     sensitive: bool = False
     builtin: bool = False
     program: str = ""
+    lists_current: bool = False
+    skips_hidden: frozenset[str] = frozenset()
+    follows: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,8 @@ class Effects:
     foreign: frozenset[str]
     prints_environment: frozenset[str]
     sends: frozenset[str]
+    fetchers: frozenset[str]
+    interpreters: frozenset[str]
     powershell_verbs: frozenset[str]
     harmless_variables: frozenset[str]
     network_words: dict[str, re.Pattern[str]]
@@ -85,18 +88,20 @@ class Sensitive:
     listed: re.Pattern[str]
 
 
-def _load(name: str) -> dict[str, Any]:
+def load_table(name: str) -> dict[str, Any]:
+    """One of the data files."""
     return tomllib.loads((files(__package__) / "data" / name).read_text(encoding="utf-8"))
 
 
 @cache
 def read_only() -> dict[str, Spec]:
     """The commands that can be proven to only read, by name."""
-    raw = _load("read_only.toml")
-    return {name: _spec(raw[row["same_as"]] if "same_as" in row else row) for name, row in raw.items()}
+    raw = load_table("read_only.toml")
+    return {name: spec_of(raw[row["same_as"]] if "same_as" in row else row) for name, row in raw.items()}
 
 
-def _spec(row: dict[str, Any]) -> Spec:
+def spec_of(row: dict[str, Any]) -> Spec:
+    """The options and operands of one row."""
     pattern = row.get("operand_pattern")
     return Spec(
         short=frozenset(row.get("short", "")),
@@ -125,6 +130,9 @@ def _spec(row: dict[str, Any]) -> Spec:
         sensitive=row.get("sensitive", False),
         builtin=row.get("builtin", False),
         program=row.get("program", ""),
+        lists_current=row.get("lists_current", False),
+        skips_hidden=frozenset(row.get("skips_hidden", ())),
+        follows=frozenset(row.get("follows", ())),
     )
 
 
@@ -133,14 +141,14 @@ def programs() -> dict[str, dict[str, frozenset[str]]]:
     """The words of the small languages (data/programs.toml), by language and group."""
     return {
         language: {group: frozenset(words) for group, words in groups.items()}
-        for language, groups in _load("programs.toml").items()
+        for language, groups in load_table("programs.toml").items()
     }
 
 
 @cache
 def effects() -> Effects:
     """What the other commands are known to do."""
-    raw = _load("effects.toml")
+    raw = load_table("effects.toml")
     groups = {key: frozenset(raw[key]) for key in ("destructive", "network", "executes", "plain")}
     lists = {key: frozenset(value) for key, value in raw["lists"].items()}
     return Effects(
@@ -157,6 +165,8 @@ def effects() -> Effects:
         foreign=lists["foreign"],
         prints_environment=lists["prints_environment"],
         sends=lists["sends"],
+        fetchers=lists["fetchers"],
+        interpreters=lists["interpreters"],
         powershell_verbs=lists["powershell_verbs"],
         harmless_variables=lists["harmless_variables"],
         network_words={name: re.compile(pattern) for name, pattern in raw["network_words"].items()},
@@ -167,7 +177,7 @@ def effects() -> Effects:
 @cache
 def sensitive() -> Sensitive:
     """Which names hold credentials."""
-    raw = _load("sensitive.toml")
+    raw = load_table("sensitive.toml")
     return Sensitive(
         path=re.compile("|".join(f"(?:{p})" for p in raw["patterns"]), re.IGNORECASE),
         wide_roots=tuple(raw["wide_roots"]),

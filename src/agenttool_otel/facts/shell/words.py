@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-__all__ = ["WORD_END", "Unclosed", "Unproven", "Word", "WordReader"]
-
 _PLAIN = re.compile(r"[A-Za-z0-9_./,:@%+=-]+")
 _EQUALS = re.compile(r"==?")
 _ESCAPABLE = frozenset("().*;?[]!|+$/- {}^\"'<>&#~,:=@%")
@@ -14,11 +12,7 @@ WORD_END = frozenset(" \t\n;&|()<>")
 
 
 class Unproven(Exception):
-    """The text holds a construct outside the part that can be read in only one way.
-
-    Attributes:
-        construct: a short word for it, as in ``ShellFact.unparsed``.
-    """
+    """The text holds a construct outside the part that can be read in only one way."""
 
     def __init__(self, construct: str) -> None:
         super().__init__(construct)
@@ -31,36 +25,19 @@ class Unclosed(Unproven):
 
 @dataclass(slots=True)
 class Word:
-    """One literal word.
+    """One literal word."""
 
-    Attributes:
-        text: value after quote removal.
-        start: offset of the first character in the command line.
-        end: offset behind the last one.
-        quoted: some part was quoted or escaped.
-        glob: has unquoted ``* ? [``, so the shell may replace it by any number of file names.
-        glob_first: begins with such a character, so a replacement may begin with ``-``.
-        substitution: stands for the output of ``<( )``.
-    """
-
-    text: str
-    start: int
-    end: int
-    quoted: bool = False
-    glob: bool = False
-    glob_first: bool = False
-    substitution: bool = False
+    text: str  # value after quote removal
+    start: int  # offset of the first character in the command line
+    end: int  # offset behind the last one
+    quoted: bool = False  # some part was quoted or escaped
+    glob: bool = False  # has unquoted ``* ? [``, so the shell may replace it by any number of file names
+    glob_first: bool = False  # begins with such a character, so a replacement may begin with ``-``
+    substitution: bool = False  # stands for the output of ``<( )``
 
 
 class WordReader:
-    """Reads one word after the other.
-
-    Attributes:
-        text: the command line.
-        pos: how far it was read.
-        comment: the character that begins a comment; none for a shell without them.
-        heredocs: delimiters of here-documents whose bodies were not reached yet.
-    """
+    """Reads one word after the other."""
 
     def __init__(self, text: str, *, comments: bool = True) -> None:
         self.text = text
@@ -109,6 +86,8 @@ class WordReader:
                 parts.append(char)
             elif not char.isascii() or (self.pos - 1 == start and self._harmless(char)):
                 parts.append(char)
+            elif char == "~" and text[self.pos - 2].isalnum() and self.pos - 1 > start and self._ends_revision():
+                parts.append(char)  # HEAD~1
             elif char == "$" and (not self._peek() or self._peek() in " \t\n;|&)"):
                 parts.append(char)  # nothing behind it to expand
             elif char == "{" and self.pos - 1 == start and self._empty_braces():
@@ -130,6 +109,11 @@ class WordReader:
     def _empty_braces(self) -> bool:
         following = self.text[self.pos : self.pos + 2]
         return following[:1] == "}" and (len(following) == 1 or following[1] in WORD_END)
+
+    def _ends_revision(self) -> bool:
+        """Whether a tilde is followed as in git's names of revisions; no shell expands it there."""
+        following = self._peek()
+        return not following or following.isdigit() or following in WORD_END
 
     def _harmless(self, char: str) -> bool:
         """A tilde for the home directory, an exclamation mark that stands alone, a hash that begins no comment."""

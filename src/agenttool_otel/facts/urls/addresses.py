@@ -1,7 +1,7 @@
 """Which kind of place an IP address is.
 
 The standard library's ``is_private`` and ``is_global`` are not enough: they call NAT64 and 6to4 addresses that carry a
-private one global, and know no metadata services (notes/security.md 1.4). Here every IPv4 address that an IPv6 address
+private one global, and know no metadata services. Here every IPv4 address that an IPv6 address
 carries is unwrapped and classed too, and IPv6 is public only inside the space that is handed out for it.
 """
 
@@ -12,10 +12,8 @@ from collections.abc import Iterable
 from functools import cache, lru_cache
 from typing import Any, Final, TypeAlias
 
-from agenttool_otel.facts.lettering import load_data
 from agenttool_otel.names import AddressClass
-
-__all__ = ["Address", "address_class", "canonical_address", "hosts_data", "worst_class"]
+from agenttool_otel.values.unicode import load_data
 
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 _Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -55,7 +53,7 @@ _LOW_32: Final = 0xFFFF_FFFF
 @cache
 def hosts_data() -> dict[str, Any]:
     """Return ``facts/data/hosts.json``."""
-    data: dict[str, Any] = load_data("hosts")
+    data: dict[str, Any] = load_data("agenttool_otel.facts", "hosts")
     return data
 
 
@@ -72,11 +70,7 @@ def _handed_out() -> tuple[_Network, ...]:
 
 
 def canonical_address(text: str) -> Address | None:
-    """Return an address written in the standard way, with or without brackets and zone, or ``None``.
-
-    Args:
-        text: for example ``127.0.0.1``, ``[::1]`` or ``fe80::1%eth0``; other spellings are a URL parser's business.
-    """
+    """Return an address written in the standard way, with or without brackets and zone, or ``None``."""
     bare = text[1:-1] if text.startswith("[") and text.endswith("]") else text
     if ":" not in bare and not bare[-1:].isdecimal():
         return None
@@ -88,11 +82,7 @@ def canonical_address(text: str) -> Address | None:
 
 @lru_cache(maxsize=4096)
 def address_class(address: Address) -> AddressClass:
-    """Return the class of an address; of an IPv6 address that carries IPv4 ones, the most dangerous of all.
-
-    Args:
-        address: any address.
-    """
+    """Return the class of an address; of an IPv6 address that carries IPv4 ones, the most dangerous of all."""
     if isinstance(address, ipaddress.IPv6Address):
         if any(address in network for network in _TRANSPARENT):
             return _own_class(ipaddress.IPv4Address(int(address) & _LOW_32))

@@ -7,12 +7,9 @@ import threading
 from collections.abc import Sequence
 from typing import Final
 
-from agenttool_otel.facts.environment import FactEnvironment, Resolver
-from agenttool_otel.facts.types import ResolvedAddress
+from agenttool_otel.facts.types import FactEnvironment, ResolvedAddress, Resolver
 from agenttool_otel.facts.urls.addresses import address_class, canonical_address
 from agenttool_otel.names import AddressClass
-
-__all__ = ["resolved_addresses", "system_resolver"]
 
 _MAX_ADDRESSES: Final = 64
 _MAX_LOOKUPS: Final = 16
@@ -20,15 +17,7 @@ _slots = threading.BoundedSemaphore(_MAX_LOOKUPS)
 
 
 def system_resolver(host: str, port: int) -> Sequence[str]:
-    """Ask the system's resolver, as a client would.
-
-    Args:
-        host: a name.
-        port: a port.
-
-    Raises:
-        OSError: there is no answer.
-    """
+    """Ask the system's resolver, as a client would."""
     answers = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(answer[4][0]) for answer in answers))
 
@@ -37,13 +26,7 @@ def resolved_addresses(host: str, port: int, env: FactEnvironment) -> list[Resol
     """Return the addresses of a name; none when they can't be had before the deadline.
 
     ``getaddrinfo`` takes no timeout, so it runs in a thread of its own; one that hangs is left behind, and only so many
-    may hang before further look-ups fail at once.
-
-    Args:
-        host: a name.
-        port: a port.
-        env: resolver and deadline.
-    """
+    may hang before further look-ups fail at once."""
     if not _slots.acquire(blocking=False):
         return []
     answer: list[Sequence[str]] = []

@@ -10,17 +10,14 @@ from urllib.parse import unquote, unquote_plus
 
 import ada_url
 
-from agenttool_otel.facts.environment import FactEnvironment
-from agenttool_otel.facts.lettering import has_escaped_surrogate
-from agenttool_otel.facts.types import UrlFact
+from agenttool_otel.facts.types import FactEnvironment, UrlFact
 from agenttool_otel.facts.urls.addresses import address_class, canonical_address, hosts_data
 from agenttool_otel.facts.urls.dns import resolved_addresses
 from agenttool_otel.facts.urls.hostnames import name_class
 from agenttool_otel.facts.urls.lookalikes import is_allowed, lookalike_of
 from agenttool_otel.facts.urls.readings import BrowserReading, authority, browser_reading, readers_disagree
 from agenttool_otel.names import AddressClass, UrlRejection
-
-__all__ = ["MAX_URL_CHARS", "empty_url_fact", "url_fact"]
+from agenttool_otel.values.unicode import has_escaped_surrogate
 
 MAX_URL_CHARS: Final = 16_384
 """Longer texts are rejected; servers and proxies take 8 KiB at most by default."""
@@ -30,6 +27,13 @@ _MAX_PARAMETERS: Final = 1000
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _SPACE: Final = re.compile(r"\s")
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:", re.ASCII)
+_BARE_HOST: Final = re.compile(
+    r"(?:(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.){1,10}[A-Za-z]{2,63}|localhost|[0-9]{1,3}(?:\.[0-9]{1,3}){3})"
+    r"(?::[0-9]{1,5})?(?:[/?#]\S*)?",
+    re.ASCII,
+)
+"""A host name or address, perhaps with port and path, and no scheme in front."""
+
 _LABEL: Final = re.compile(r"[a-z0-9_-]{1,63}", re.ASCII)
 _HOST_IN_USER: Final = re.compile(
     r"(?:[\w-]{1,63}\.)+[a-z][a-z0-9-]{1,62}(?![a-z0-9.-])|(?<![0-9.])(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?![0-9.])"
@@ -42,15 +46,7 @@ def url_fact(value: Any, *, argument: str, env: FactEnvironment, inferred: bool 
     """Say what a URL argument means; never raises, and takes bounded time on any value.
 
     With ``env.resolve_dns`` it waits for the resolver, at most ``env.dns_timeout`` seconds; an event loop should then
-    call it in a thread.
-
-    Args:
-        value: the argument: text; anything else gives a fact with ``rejected`` ``not_text``. URL objects of pydantic,
-            yarl or httpx have to be made text by the tool's adapter, because asking them would run their code.
-        argument: JSON pointer of the argument.
-        env: the call's surroundings.
-        inferred: whether it was guessed that this argument is a URL.
-    """
+    call it in a thread."""
     fact = empty_url_fact(argument, inferred)
     try:
         _establish(value, fact, env)
@@ -107,6 +103,8 @@ def _establish(value: Any, fact: UrlFact, env: FactEnvironment) -> None:
         fact["rejected"] = UrlRejection.NOT_TEXT.value
         return
     text = str.__str__(value)
+    if len(text) <= MAX_URL_CHARS and _BARE_HOST.fullmatch(text):
+        text = f"https://{text}"  # as browsers and most clients read a host without a scheme
     rejected = _rejection(text)
     browser = None if rejected in (UrlRejection.EMPTY, UrlRejection.TOO_LONG) else browser_reading(text)
     if browser is None or len(browser.host) > _MAX_HOST_CHARS + 2:

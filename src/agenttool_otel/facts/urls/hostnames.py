@@ -11,8 +11,6 @@ from typing import Final
 from agenttool_otel.facts.urls.addresses import address_class, hosts_data, worst_class
 from agenttool_otel.names import AddressClass
 
-__all__ = ["name_class"]
-
 _QUAD: Final = re.compile(r"(?<![0-9a-z])(\d{1,3})([.-])(\d{1,3})\2(\d{1,3})\2(\d{1,3})(?![0-9a-z])")
 _HEX: Final = re.compile(r"(?<![0-9a-z])(?:0x)?([0-9a-f]{8})(?![0-9a-z])")
 
@@ -33,11 +31,7 @@ def name_class(host: str) -> AddressClass:
 
     A name of one label, or one below ``.local``, ``.internal`` and the like, is answered by a private name service and
     counts as ``private``. A name that spells an address that is not public (``10.0.0.1.nip.io``,
-    ``ip-10-0-0-1.example.com``) counts as that address.
-
-    Args:
-        host: ASCII name in lower case, without a trailing dot.
-    """
+    ``ip-10-0-0-1.example.com``) counts as that address."""
     labels = host.split(".")
     tails = {".".join(labels[index:]) for index in range(len(labels))}
 
@@ -62,12 +56,7 @@ def name_class(host: str) -> AddressClass:
 
 
 def _spelled(host: str, service: bool) -> list[AddressClass]:
-    """Return the classes of the addresses that a name spells.
-
-    Args:
-        host: the name.
-        service: whether it belongs to a service that reads addresses out of names in more ways.
-    """
+    """Return the classes of the addresses that a name spells."""
     found = [
         address_class(ipaddress.IPv4Address(".".join(match.group(1, 3, 4, 5))))
         for match in _QUAD.finditer(host)

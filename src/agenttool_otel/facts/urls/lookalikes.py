@@ -6,10 +6,8 @@ import unicodedata
 from functools import lru_cache
 from typing import Final
 
-from agenttool_otel.facts.lettering import is_national, look_alike_table, skeleton
 from agenttool_otel.facts.urls.addresses import hosts_data
-
-__all__ = ["is_allowed", "lookalike_of"]
+from agenttool_otel.values.unicode import is_national, look_alike_table, skeleton
 
 _MAX_LABELS: Final = 6
 _LEAST_CONTAINED: Final = 6
@@ -17,12 +15,7 @@ _LEAST_CONTAINED: Final = 6
 
 
 def is_allowed(host: str, allowed: tuple[str, ...]) -> bool:
-    """Return whether a host is among the allowed ones.
-
-    Args:
-        host: ASCII name in lower case, without a trailing dot.
-        allowed: names; a leading dot means every subdomain (and not the domain itself).
-    """
+    """Return whether a host is among the allowed ones."""
     for name in allowed:
         wanted = name.lower().rstrip(".")
         if host == wanted or (wanted.startswith(".") and host.endswith(wanted)):
@@ -42,13 +35,7 @@ def lookalike_of(host: str, unicode_host: str, allowed: tuple[str, ...]) -> str 
     """Return the well-known or allowed host that another one imitates, or ``None``.
 
     A label outside ASCII all of whose letters look like ASCII ones imitates whatever it looks like; then the answer is
-    that look, known or not.
-
-    Args:
-        host: ASCII name in lower case, without a trailing dot.
-        unicode_host: the same name as people see it.
-        allowed: as in the environment.
-    """
+    that look, known or not."""
     looks, names, own = _known(allowed)
     labels = host.split(".")
     tails = [".".join(labels[index:]) for index in range(max(0, len(labels) - _MAX_LABELS), len(labels))]

@@ -17,14 +17,11 @@ from __future__ import annotations
 import socket
 
 from agenttool_otel.errors import AgentToolError
-from agenttool_otel.facts.environment import FactEnvironment
-from agenttool_otel.facts.types import UrlFact
+from agenttool_otel.facts.types import FactEnvironment, UrlFact
 from agenttool_otel.facts.urls.addresses import address_class, canonical_address
 from agenttool_otel.facts.urls.fact import url_fact
 from agenttool_otel.facts.urls.readings import joined
 from agenttool_otel.names import AddressClass
-
-__all__ = ["AddressChanged", "connect_pinned", "pinned_addresses", "redirect_fact", "verify_pinned"]
 
 
 class AddressChanged(AgentToolError, PermissionError):
@@ -32,16 +29,7 @@ class AddressChanged(AgentToolError, PermissionError):
 
 
 def pinned_addresses(fact: UrlFact, *, classes: frozenset[str] = frozenset({AddressClass.PUBLIC.value})) -> list[str]:
-    """Return the addresses that a client may connect to.
-
-    Args:
-        fact: a fact that was established with ``resolve_dns``.
-        classes: address classes that are fine to connect to.
-
-    Raises:
-        AddressChanged: the fact is not certain, names no address, or one of another class: a name with both a public
-            and a private address is a rebinding attempt, not a choice.
-    """
+    """Return the addresses that a client may connect to."""
     if not fact["valid"] or not fact["certain"] or not fact["resolved"]:
         raise AddressChanged("the check established no address")
     if any(entry["address_class"] not in classes for entry in fact["resolved"]):
@@ -52,16 +40,7 @@ def pinned_addresses(fact: UrlFact, *, classes: frozenset[str] = frozenset({Addr
 def verify_pinned(
     fact: UrlFact, peer: str, *, classes: frozenset[str] = frozenset({AddressClass.PUBLIC.value})
 ) -> None:
-    """Check the peer of a connection against the fact.
-
-    Args:
-        fact: a fact that was established with ``resolve_dns``.
-        peer: the peer's address, as ``socket.getpeername()[0]`` gives it.
-        classes: address classes that are fine to connect to.
-
-    Raises:
-        AddressChanged: the peer is none of the addresses that were checked.
-    """
+    """Check the peer of a connection against the fact."""
     address = canonical_address(peer)
     if address is None or address_class(address).value not in classes:
         raise AddressChanged("the peer's address may not be connected to")
@@ -74,17 +53,7 @@ def verify_pinned(
 def connect_pinned(
     fact: UrlFact, *, timeout: float, classes: frozenset[str] = frozenset({AddressClass.PUBLIC.value})
 ) -> socket.socket:
-    """Return a TCP connection to the first of the checked addresses that answers.
-
-    Args:
-        fact: a fact that was established with ``resolve_dns``.
-        timeout: seconds for each address.
-        classes: address classes that are fine to connect to.
-
-    Raises:
-        AddressChanged: see ``pinned_addresses``.
-        OSError: none of the addresses answers.
-    """
+    """Return a TCP connection to the first of the checked addresses that answers."""
     failure: OSError | None = None
     for address in pinned_addresses(fact, classes=classes):
         try:
@@ -97,15 +66,7 @@ def connect_pinned(
 def redirect_fact(
     base: str, location: str, *, argument: str, env: FactEnvironment, inferred: bool = False
 ) -> tuple[str, UrlFact]:
-    """Return the URL that a redirect leads to, and its fact; decide on the fact before following.
-
-    Args:
-        base: the URL that answered with the redirect.
-        location: the ``Location`` header's value.
-        argument: JSON pointer of the argument that the chain began with.
-        env: the call's surroundings.
-        inferred: as for ``url_fact``.
-    """
+    """Return the URL that a redirect leads to, and its fact; decide on the fact before following."""
     # A reference that can't be joined is described as it stands, and so is no usable URL. Control characters and
     # blanks are judged before joining, which would remove them.
     as_given = url_fact(location, argument=argument, env=FactEnvironment(), inferred=inferred)

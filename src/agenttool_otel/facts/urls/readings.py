@@ -20,8 +20,6 @@ import idna
 
 from agenttool_otel.facts.urls.addresses import canonical_address
 
-__all__ = ["BrowserReading", "browser_reading", "joined", "normalize_url", "readers_disagree"]
-
 _AUTHORITY: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[/\\]*", re.ASCII)
 _USER_HIDES: Final = re.compile(r"%(?:25)*(?:[01][0-9a-f]|7f|2f|5c|3f|23)", re.IGNORECASE)
 """Control characters and separators, encoded: who decodes before splitting sees another host."""
@@ -31,35 +29,20 @@ _END_OF_AUTHORITY: Final = re.compile(r"[/\\?#]")
 
 @dataclass(frozen=True, slots=True)
 class BrowserReading:
-    """A URL as a browser reads it.
+    """A URL as a browser reads it."""
 
-    Attributes:
-        href: the whole, normalised.
-        scheme: lower case, without the colon.
-        host: ASCII; IPv6 in brackets; empty when the scheme has none.
-        port: as written, empty for the scheme's default.
-        path: percent-encoded.
-        query: with its question mark.
-        fragment: with its number sign.
-        special: one of the schemes that browsers know.
-    """
-
-    href: str
-    scheme: str
-    host: str
-    port: str
-    path: str
-    query: str
-    fragment: str
-    special: bool
+    href: str  # the whole, normalised
+    scheme: str  # lower case, without the colon
+    host: str  # ASCII; IPv6 in brackets; empty when the scheme has none
+    port: str  # as written, empty for the scheme's default
+    path: str  # percent-encoded
+    query: str  # with its question mark
+    fragment: str  # with its number sign
+    special: bool  # one of the schemes that browsers know
 
 
 def browser_reading(text: str) -> BrowserReading | None:
-    """Return a URL as a browser reads it, or ``None`` when a browser refuses it.
-
-    Args:
-        text: an absolute URL.
-    """
+    """Return a URL as a browser reads it, or ``None`` when a browser refuses it."""
     try:
         url = ada_url.URL(text)
         return BrowserReading(
@@ -77,22 +60,13 @@ def browser_reading(text: str) -> BrowserReading | None:
 
 
 def normalize_url(text: str) -> str | None:
-    """Return a URL in the normal form of the WHATWG standard, or ``None`` when it is none.
-
-    Args:
-        text: an absolute URL.
-    """
+    """Return a URL in the normal form of the WHATWG standard, or ``None`` when it is none."""
     reading = browser_reading(text)
     return None if reading is None else reading.href
 
 
 def joined(base: str, reference: str) -> str | None:
-    """Return a reference, such as a ``Location`` header's value, as an absolute URL; ``None`` when it can't be one.
-
-    Args:
-        base: absolute URL that the reference was found at.
-        reference: relative or absolute.
-    """
+    """Return a reference, such as a ``Location`` header's value, as an absolute URL; ``None`` when it can't be one."""
     try:
         return str(ada_url.URL(reference, base=base).href)
     except ValueError:
@@ -100,12 +74,7 @@ def joined(base: str, reference: str) -> str | None:
 
 
 def readers_disagree(text: str, browser: BrowserReading) -> bool:
-    """Return whether some reader would go to another host than a browser does.
-
-    Args:
-        text: the URL as given.
-        browser: the browser's reading of it.
-    """
+    """Return whether some reader would go to another host than a browser does."""
     if not browser.special or browser.scheme == "file":
         return False
     wanted = browser.host.strip("[]").rstrip(".")

@@ -15,8 +15,6 @@ from typing import Any, Final
 
 from agenttool_otel.errors import ConfigurationError, PersistenceError
 
-__all__ = ["CHUNK_BYTES", "Cipher"]
-
 CHUNK_BYTES: Final = 1 << 16
 _TAG_BYTES: Final = 16
 _MAGIC: Final = b"ATR1"
@@ -27,15 +25,7 @@ _MAX_CHUNKS: Final = 1 << 32
 
 
 class Cipher:
-    """Encrypts and decrypts payloads.
-
-    Args:
-        key: 32 bytes; new payloads are encrypted with it.
-        older_keys: earlier keys, which still decrypt: rotate by adding the old one here.
-
-    Raises:
-        ConfigurationError: a key has another length, or the ``encryption`` extra is not installed.
-    """
+    """Encrypts and decrypts payloads."""
 
     def __init__(self, key: bytes, older_keys: Iterable[bytes] = ()) -> None:
         try:
@@ -74,17 +64,7 @@ class Cipher:
         yield cipher.encrypt(_nonce(prefix, number, last=True), bytes(held), header)
 
     def decrypt_range(self, read: Callable[[int, int], bytes], plain_size: int, start: int, length: int) -> bytes:
-        """Return a range of the plaintext.
-
-        Args:
-            read: function of start and length that returns that range of the stored bytes.
-            plain_size: size of the whole plaintext.
-            start: first byte.
-            length: how many.
-
-        Raises:
-            PersistenceError: the bytes were changed, or no key fits.
-        """
+        """Return a range of the plaintext."""
         from cryptography.exceptions import InvalidTag
 
         end = min(start + length, plain_size)

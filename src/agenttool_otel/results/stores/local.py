@@ -7,6 +7,7 @@ import re
 import shutil
 import stat
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 from uuid import uuid4
@@ -14,10 +15,8 @@ from uuid import uuid4
 from agenttool_otel.errors import PersistenceError
 from agenttool_otel.results.stores.types import BlobInfo
 
-__all__ = ["LocalBackend"]
-
 _KEY: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._\-]*(/[A-Za-z0-9_][A-Za-z0-9._\-]*)*")
-_MAX_KEY: Final = 255
+_MAX_KEY_CHARS: Final = 255
 
 
 class LocalBackend:
@@ -42,14 +41,10 @@ class LocalBackend:
     def put(self, key: str, chunks: Iterable[bytes]) -> None:
         """Write a blob atomically; see Backend."""
         target = self._path(key)
-        try:
+        with _failing("write"):
             self._make_parent(target)
             temporary = target.parent / f"_{uuid4().hex}.tmp"
             descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NOFOLLOW, 0o600)
-        except OSError as error:
-            raise _failure("write", error) from error
-        done = False
-        try:
             try:
                 with os.fdopen(descriptor, "wb", buffering=0) as file:
                     for chunk in chunks:
@@ -59,80 +54,62 @@ class LocalBackend:
                     if self._durable:
                         os.fsync(file.fileno())
                 temporary.replace(target)
-                done = True
-                self._flush_directory(target.parent)
-            except OSError as error:
-                raise _failure("write", error) from error
-        finally:
-            if not done:
+            except BaseException:
                 temporary.unlink(missing_ok=True)
+                raise
+            self._flush_directory(target.parent)
 
     def get(self, key: str, start: int, length: int) -> bytes:
         """Read a part of a blob; see Backend."""
-        try:
-            descriptor = os.open(self._path(key), os.O_RDONLY | _NOFOLLOW)
+        with _failing("read"):
+            try:
+                descriptor = os.open(self._path(key), os.O_RDONLY | _NOFOLLOW)
+            except FileNotFoundError:
+                raise KeyError(key) from None
             with os.fdopen(descriptor, "rb") as file:
                 file.seek(start)
                 return file.read(length)
-        except FileNotFoundError:
-            raise KeyError(key) from None
-        except OSError as error:
-            raise _failure("read", error) from error
 
     def size(self, key: str) -> int | None:
         """Return a blob's size; see Backend."""
-        try:
-            status = self._path(key).lstat()
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise _failure("look up", error) from error
-        return status.st_size if stat.S_ISREG(status.st_mode) else None
+        with _failing("look up"):
+            try:
+                status = self._path(key).lstat()
+            except FileNotFoundError:
+                return None
+            return status.st_size if stat.S_ISREG(status.st_mode) else None
 
     def move(self, source: str, target: str) -> None:
         """Rename a blob; see Backend."""
         destination = self._path(target)
-        try:
+        with _failing("rename"):
             self._make_parent(destination)
             self._path(source).replace(destination)
             self._flush_directory(destination.parent)
-        except OSError as error:
-            raise _failure("rename", error) from error
 
     def touch(self, key: str) -> None:
         """Set a blob's time to now; see Backend."""
-        try:
+        with _failing("touch"):
             os.utime(self._path(key))
-        except OSError as error:
-            raise _failure("touch", error) from error
 
     def delete(self, key: str) -> None:
         """Remove a blob; see Backend."""
-        try:
+        with _failing("delete"):
             self._path(key).unlink(missing_ok=True)
-        except OSError as error:
-            raise _failure("delete", error) from error
 
     def list(self, prefix: str) -> Iterator[BlobInfo]:
         """Yield the blobs under a prefix; see Backend."""
-        stack = [self._root / prefix] if prefix else [self._root]
+        stack = [self._root / prefix]
         while stack:
-            try:
-                entries = list(os.scandir(stack.pop()))
-            except (FileNotFoundError, NotADirectoryError):
-                continue
-            except OSError as error:
-                raise _failure("list", error) from error
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    stack.append(Path(entry.path))
-                elif entry.is_file(follow_symlinks=False):
-                    try:
-                        status = entry.stat(follow_symlinks=False)
-                    except FileNotFoundError:
-                        continue  # another process removed it meanwhile
-                    key = Path(entry.path).relative_to(self._root).as_posix()
-                    yield BlobInfo(key, status.st_size, status.st_mtime)
+            with _failing("list"):
+                for entry in _entries(stack.pop()):
+                    if entry.is_dir(follow_symlinks=False):
+                        stack.append(Path(entry.path))
+                    elif entry.is_file(follow_symlinks=False):
+                        with suppress(FileNotFoundError):  # another process removed it meanwhile
+                            status = entry.stat(follow_symlinks=False)
+                            key = Path(entry.path).relative_to(self._root).as_posix()
+                            yield BlobInfo(key, status.st_size, status.st_mtime)
 
     def free_bytes(self) -> int | None:
         """Return the free space of the file system."""
@@ -142,7 +119,7 @@ class LocalBackend:
             return None
 
     def _path(self, key: str) -> Path:
-        if len(key) > _MAX_KEY or _KEY.fullmatch(key) is None:
+        if len(key) > _MAX_KEY_CHARS or _KEY.fullmatch(key) is None:
             raise PersistenceError("not a key of this store")
         return self._root / key
 
@@ -150,12 +127,8 @@ class LocalBackend:
         if not self._checked:
             self._make_private(self._root)
             self._checked = True
-        parents = []
-        folder = target.parent
-        while folder != self._root:
-            parents.append(folder)
-            folder = folder.parent
-        for folder in reversed(parents):
+        inner = [folder for folder in target.parents if self._root in folder.parents]
+        for folder in reversed(inner):
             self._make_private(folder)
 
     def _make_private(self, folder: Path) -> None:
@@ -188,6 +161,16 @@ class LocalBackend:
 _NOFOLLOW: Final = getattr(os, "O_NOFOLLOW", 0)
 
 
-def _failure(action: str, error: OSError) -> PersistenceError:
-    # Without the path: it may hold a user's or tenant's name, and the message reaches telemetry.
-    return PersistenceError(f"can't {action}: {error.strerror or type(error).__name__}")
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    with suppress(FileNotFoundError, NotADirectoryError):
+        return list(os.scandir(folder))
+    return []
+
+
+@contextmanager
+def _failing(action: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        # Without the path: it may hold a user's or tenant's name, and the message reaches telemetry.
+        raise PersistenceError(f"can't {action}: {error.strerror or type(error).__name__}") from error

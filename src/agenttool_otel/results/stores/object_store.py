@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 from agenttool_otel.errors import ConfigurationError, PersistenceError
 from agenttool_otel.results.stores.types import BlobInfo
-
-__all__ = ["ObjectStoreBackend"]
 
 _PART_BYTES: Final = 5 << 20  # the smallest part of an S3 multipart upload
 _CONCURRENT_PARTS: Final = 2  # with the parts that fill meanwhile this bounds the memory of an upload
@@ -46,22 +45,20 @@ class ObjectStoreBackend:
 
     def put(self, key: str, chunks: Iterable[bytes]) -> None:
         """Upload a blob; a multipart upload becomes visible when it is complete. See Backend."""
-        held = _Held(chunks)
+        failure: list[BaseException] = []
         try:
             self._obstore.put(
                 self._store,
                 self._prefix + key,
-                iter(held),
+                _pieces(chunks, failure),
                 chunk_size=_PART_BYTES,
                 max_concurrency=_CONCURRENT_PARTS,
                 use_multipart=True,
             )
-        except BaseException as error:
-            if held.failure is not None:
-                raise held.failure from error  # the producer's own exception, which the Rust side has wrapped
-            if not isinstance(error, Exception):
-                raise
-            raise _failure("write", error) from error
+        except Exception as error:
+            if failure:
+                raise failure[0] from error  # the producer's own exception, which the Rust side has wrapped
+            raise PersistenceError(f"can't write: {type(error).__name__}") from error
 
     def get(self, key: str, start: int, length: int) -> bytes:
         """Read a range of a blob; see Backend."""
@@ -71,28 +68,22 @@ class ObjectStoreBackend:
         end = min(start + length, size)
         if start >= end:
             return b""
-        try:
-            return bytes(self._obstore.get_range(self._store, self._prefix + key, start=start, end=end))
-        except FileNotFoundError:
-            raise KeyError(key) from None
-        except Exception as error:
-            raise _failure("read", error) from error
+        with _failing("read"):
+            try:
+                return bytes(self._obstore.get_range(self._store, self._prefix + key, start=start, end=end))
+            except FileNotFoundError:
+                raise KeyError(key) from None
 
     def size(self, key: str) -> int | None:
         """Return a blob's size; see Backend."""
-        try:
+        with _failing("look up"), suppress(FileNotFoundError):
             return int(self._obstore.head(self._store, self._prefix + key)["size"])
-        except FileNotFoundError:
-            return None
-        except Exception as error:
-            raise _failure("look up", error) from error
+        return None
 
     def move(self, source: str, target: str) -> None:
         """Copy on the server and remove the source; see Backend."""
-        try:
+        with _failing("rename"):
             self._obstore.rename(self._store, self._prefix + source, self._prefix + target)
-        except Exception as error:
-            raise _failure("rename", error) from error
 
     def touch(self, key: str) -> None:
         """Object stores have no such operation: raise, so that the caller writes the object again."""
@@ -100,47 +91,37 @@ class ObjectStoreBackend:
 
     def delete(self, key: str) -> None:
         """Remove a blob; see Backend."""
-        try:
+        with _failing("delete"), suppress(FileNotFoundError):
             self._obstore.delete(self._store, self._prefix + key)
-        except FileNotFoundError:
-            return
-        except Exception as error:
-            raise _failure("delete", error) from error
 
     def list(self, prefix: str) -> Iterator[BlobInfo]:
         """Yield the blobs under a prefix; see Backend."""
-        try:
+        with _failing("list"):
             for batch in self._obstore.list(self._store, prefix=self._prefix + prefix):
                 for item in batch:
                     key = str(item["path"]).removeprefix(self._prefix)
                     yield BlobInfo(key, int(item["size"]), item["last_modified"].timestamp())
-        except PersistenceError:
-            raise
-        except Exception as error:
-            raise _failure("list", error) from error
 
     def free_bytes(self) -> int | None:
         """Nobody knows."""
         return None
 
 
-class _Held:
-    """Chunks for obstore, remembering the exception that ended them."""
-
-    def __init__(self, chunks: Iterable[bytes]) -> None:
-        self._chunks = chunks
-        self.failure: BaseException | None = None
-
-    def __iter__(self) -> Iterator[bytes]:
-        try:
-            for chunk in self._chunks:
-                if chunk:
-                    yield bytes(chunk)
-        except BaseException as error:
-            self.failure = error
-            raise
+def _pieces(chunks: Iterable[bytes], failure: list[BaseException]) -> Iterator[bytes]:
+    """Yield the chunks that hold something, and keep the exception that ended them."""
+    try:
+        yield from (bytes(chunk) for chunk in chunks if chunk)
+    except BaseException as error:
+        failure.append(error)
+        raise
 
 
-def _failure(action: str, error: BaseException) -> PersistenceError:
-    # Without the message: a client's error text holds URLs, and these hold signatures.
-    return PersistenceError(f"can't {action}: {type(error).__name__}")
+@contextmanager
+def _failing(action: str) -> Iterator[None]:
+    try:
+        yield
+    except (PersistenceError, KeyError):
+        raise
+    except Exception as error:
+        # Without the message: a client's error text holds URLs, and these hold signatures.
+        raise PersistenceError(f"can't {action}: {type(error).__name__}") from error

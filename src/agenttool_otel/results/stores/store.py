@@ -19,7 +19,7 @@ from uuid import uuid4
 
 from agenttool_otel.errors import PersistenceError
 from agenttool_otel.records.base import utc_now
-from agenttool_otel.results.media import extension_of
+from agenttool_otel.results.content.media import extension_of
 from agenttool_otel.results.stores.cipher import Cipher
 from agenttool_otel.results.stores.types import (
     Backend,
@@ -29,8 +29,6 @@ from agenttool_otel.results.stores.types import (
     QuotaExceeded,
     SweepReport,
 )
-
-__all__ = ["URI_PREFIX", "ResultStore", "StoreLimits"]
 
 URI_PREFIX: Final = "agent-runtime://session/tool-results/"
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._\-]{0,150}")

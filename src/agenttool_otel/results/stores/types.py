@@ -10,17 +10,6 @@ from typing import Any, Protocol, runtime_checkable
 from agenttool_otel.errors import PersistenceError
 from agenttool_otel.records.base import JsonObject, utc_now
 
-__all__ = [
-    "Backend",
-    "BlobInfo",
-    "PayloadExpired",
-    "PayloadNotFound",
-    "PayloadStore",
-    "PersistedRef",
-    "QuotaExceeded",
-    "SweepReport",
-]
-
 
 class PayloadNotFound(PersistenceError, LookupError):
     """No payload of that reference was ever stored here, or its memory is gone too."""

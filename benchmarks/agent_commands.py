@@ -1,0 +1,84 @@
+"""How often a policy asks about, and denies, the honest commands of a coding agent.
+
+Reads a corpus of commands (JSON lines, plain or gzip, with ``command`` and ``cwd``) and prints for each preset how many
+are allowed, asked about and denied, by rule: ``python -m benchmarks.agent_commands [file]``. The file may be named by
+AGENTTOOL_AGENT_COMMANDS, too; else it is looked for beside the repository, and nothing is measured where it is absent.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import sys
+from collections import Counter
+from pathlib import Path
+
+from agenttool_otel import Governor, agent_context
+
+_REPOSITORY = Path(__file__).resolve().parents[1]
+_DEFAULT = _REPOSITORY.parent / "shared" / "corpora" / "agent_commands.jsonl.gz"
+_EXAMPLES = 3
+
+
+def corpus(path: Path) -> Counter[tuple[str, str]]:
+    """The commands with their directories, and how often each was given."""
+    content = path.read_bytes()
+    text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode("utf-8")
+    return Counter((row["cwd"], row["command"]) for row in map(json.loads, text.splitlines()))
+
+
+def decide(commands: Counter[tuple[str, str]], preset: str, sandbox: str | None) -> dict[str, Counter[str]]:
+    """The answers: behaviour -> rule -> number of commands."""
+    governor = Governor(policy_data={"agenttool": {"settings": {"preset": preset}}})
+
+    def run(command: str) -> str:
+        """Run a shell command."""
+        return command
+
+    tool = governor.govern(
+        run,
+        namespace="bench",
+        command_args=["command"],
+        tool_kind="shell_command",
+        access_kinds=["file_read", "file_write", "code_execution"],
+        read_only="classifier:command_read_only",
+        destructive="classifier:command_destructive",
+        sandbox_profile=sandbox,
+    )
+    answers: dict[str, Counter[str]] = {"allow": Counter(), "ask": Counter(), "deny": Counter()}
+    shown: Counter[str] = Counter()
+    for (cwd, command), count in commands.items():
+        with agent_context(actor="agent:bench", session_id="bench", roots=[cwd], cwd=cwd, interactive=True):
+            answer = tool.tool.check(command=command)
+        reason = answer.decision.reason if answer.decision else None
+        rule = (reason.rule_ref or "") if reason else ""
+        answers[answer.behavior.value][rule] += count
+        key = f"{answer.behavior.value} {rule}"
+        shown[key] += 1
+        if "-v" in sys.argv and answer.behavior.value != "allow" and shown[key] <= _EXAMPLES:
+            sys.stdout.write(f"    {key}: {command[:160]!r}\n")
+    return answers
+
+
+def main() -> int:
+    """Print the figures."""
+    named = [word for word in sys.argv[1:] if not word.startswith("-")]
+    path = Path(named[0] if named else os.environ.get("AGENTTOOL_AGENT_COMMANDS") or _DEFAULT)
+    if not path.exists():
+        sys.stdout.write("the corpus of agent commands is not here\n")
+        return 0
+    commands = corpus(path)
+    total = sum(commands.values())
+    for preset, sandbox in (("balanced", None), ("coding", None), ("coding", "checkout")):
+        answers = decide(commands, preset, sandbox)
+        shares = "  ".join(f"{name} {sum(rules.values()) / total:6.1%}" for name, rules in answers.items())
+        sys.stdout.write(f"{preset}, sandbox {sandbox or 'not stated'}: {total} commands: {shares}\n")
+        for name, rules in answers.items():
+            for rule, count in rules.most_common():
+                sys.stdout.write(f"  {name:6}{rule:48}{count:6}  {count / total:6.2%}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,28 @@
+"""When two names of people or agents are one to whoever reads them."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from agenttool_otel.values.unicode import has_invisible, skeleton, strip_invisible
+
+_UNSEEN = frozenset(("Cc", "Cs"))
+
+
+def has_unseen(name: str) -> bool:
+    """Tell whether a name has characters that show nothing, with which two names could look like one."""
+    return has_invisible(name) or any(unicodedata.category(character) in _UNSEEN for character in name)
+
+
+def is_same_identity(one: str, other: str) -> bool:
+    """Tell whether two names are one: case, width, white space, invisible characters and look-alikes aside."""
+    plain_one, plain_other = _plain(one), _plain(other)
+    if plain_one == plain_other:
+        return True
+    # letters of another alphabet may look the same; within ASCII "user:1" and "user:l" are two people
+    return not (one.isascii() and other.isascii()) and skeleton(plain_one) == skeleton(plain_other)
+
+
+def _plain(text: str) -> str:
+    folded = unicodedata.normalize("NFKC", strip_invisible(unicodedata.normalize("NFKC", text))).casefold()
+    return "".join(c for c in folded if not c.isspace() and unicodedata.category(c) not in _UNSEEN)

@@ -1,0 +1,270 @@
+"""The approval store's evidence, under a key that the database does not hold (docs/approvals.md, "Evidence").
+
+- Each row carries a seal, a MAC over all its columns: a changed or swapped value is noticed when the row is read.
+- The log is a chain of MACs; each entry names the row that it changed, with that row's new seal. It is written in the
+  same transaction as what it records, so there is no state without its evidence and no evidence of what never happened.
+- The head row carries the end of the log and, for each bucket of live rows (those from which a call may still come to
+  run), a MAC over their seals; the head is sealed as a whole. So a row that was put back as it once was, with the seal
+  that it once had, fits no more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import rfc8785
+from sqlalchemy import Connection, Row, Table, bindparam, literal, select, union_all
+
+from agenttool_otel.approvals.store import schema
+from agenttool_otel.approvals.store.sealing import MAC_BYTES, Sealer
+from agenttool_otel.approvals.types import ChainReport, LogEntry
+from agenttool_otel.errors import ApprovalStoreError
+from agenttool_otel.names import ApprovalLogKind, ApprovalStatus, RequiredStatus
+
+GENESIS: Final = "0" * 64
+"""``previous`` of the first entry."""
+
+BUCKETS: Final = 64
+"""Into so many parts the live rows are divided, so that a write reads only one of them."""
+
+NO_LIVE_ROWS: Final = bytes(MAC_BYTES)
+"""The MAC of a bucket without rows."""
+
+_ROWS_PER_READ: Final = 1000
+
+# --- rows -----------------------------------------------------------------------------------------------------------
+
+
+def key_of(table: Table, row: Mapping[str, Any]) -> str:
+    """Return the primary key of a row."""
+    (column,) = table.primary_key.columns
+    return str(row[column.name])
+
+
+def sealed_row(sealer: Sealer, table: Table, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a whole row, with its bucket and its seal."""
+    row = {column.name: values.get(column.name) for column in table.columns}
+    row["bucket"] = _bucket(table, row) if _is_live(table, row) else None
+    row["seal"] = _seal(sealer, table, row)
+    return row
+
+
+def check_row(sealer: Sealer, table: Table, row: Row[Any]) -> None:
+    """Refuse a row that is not as this store last wrote it, or as it once wrote it."""
+    try:
+        intact = sealer.equal(_seal(sealer, table, row._asdict()), row.seal)
+    except (TypeError, ValueError):
+        intact = False
+    if not intact:
+        raise ApprovalStoreError("the stored row was changed, or sealed under another key")
+
+
+def _seal(sealer: Sealer, table: Table, row: Mapping[str, Any]) -> str:
+    values = [row[column.name] for column in table.columns if column.name != "seal"]
+    return sealer.mac(table.name, values).hex()
+
+
+def _is_live(table: Table, row: Mapping[str, Any]) -> bool:
+    """Tell whether a call may still come to run, or to be taken for lost, because of a row."""
+    if table is schema.grants:
+        return row["revoked_us"] is None
+    if table is schema.required:
+        return bool(row["status"] == RequiredStatus.WAITING)
+    if row["status"] == ApprovalStatus.CONSUMED:
+        return row["outcome"] is None
+    return row["status"] in {ApprovalStatus.PENDING, ApprovalStatus.APPROVED}
+
+
+def _bucket(table: Table, row: Mapping[str, Any]) -> int:
+    return hashlib.sha256(f"{table.name}:{key_of(table, row)}".encode("utf-8", "surrogatepass")).digest()[0] % BUCKETS
+
+
+# statements are built once: SQLAlchemy takes longer to build one than to run it
+_LIVE_SEALS: Final = union_all(
+    *(
+        select(literal(table.name), *table.primary_key.columns, table.c.seal).where(table.c.bucket == bindparam("live"))
+        for table in schema.SEALED
+    )
+)
+_ADD_ENTRY: Final = schema.log.insert()
+_LAST_ENTRY: Final = select(schema.log.c.seq, schema.log.c.hash).order_by(schema.log.c.seq.desc()).limit(1)
+
+
+def live_seals(connection: Connection, bucket: int) -> dict[str, str]:
+    """Return the seals of a bucket's rows by table and key."""
+    rows = connection.execute(_LIVE_SEALS, {"live": bucket}).all()
+    return {f"{name}:{key}": str(seal) for name, key, seal in rows}
+
+
+def bucket_mac(sealer: Sealer, bucket: int, seals: Mapping[str, str]) -> bytes:
+    """Return the MAC over the seals of a bucket's rows."""
+    return sealer.mac("bucket", [bucket, sorted(seals.items())]) if seals else NO_LIVE_ROWS
+
+
+def head_seal(sealer: Sealer, head: Mapping[str, Any]) -> str:
+    """Return the MAC over the head row."""
+    return _seal(sealer, schema.head, head)
+
+
+def check_head(sealer: Sealer, head: Row[Any]) -> None:
+    """Refuse a head that is not as this store wrote it."""
+    if head.key_id != sealer.key_id:
+        raise ApprovalStoreError("the approval store was sealed with another key")
+    try:
+        intact = sealer.equal(head_seal(sealer, head._asdict()), head.seal)
+    except (TypeError, ValueError):
+        intact = False
+    if not intact or len(head.bucket_macs) != BUCKETS * MAC_BYTES:
+        raise ApprovalStoreError("the approval store was changed: its head is not as this program wrote it")
+
+
+# --- the log --------------------------------------------------------------------------------------------------------
+
+
+def append_entry(
+    connection: Connection,
+    sealer: Sealer,
+    previous: tuple[int, str],
+    at_us: int,
+    kind: ApprovalLogKind,
+    request_id: str,
+    changed_row: str,
+    data: dict[str, Any],
+) -> tuple[int, str]:
+    """Insert one entry after the previous one's number and MAC; gives its own."""
+    facts = {key: value for key, value in data.items() if value is not None}
+    entry = LogEntry(previous[0] + 1, previous[1], "", at_us, kind, request_id, facts, changed_row)
+    mac = entry_mac(sealer, entry)
+    columns = {
+        "seq": entry.seq,
+        "previous": entry.previous,
+        "hash": mac,
+        "at_us": at_us,
+        "kind": kind.value,
+        "request_id": request_id,
+        "changed_row": changed_row,
+        "data": rfc8785.dumps(facts).decode("utf-8"),
+    }
+    connection.execute(_ADD_ENTRY, columns)
+    return entry.seq, mac
+
+
+def entry_mac(sealer: Sealer, entry: LogEntry) -> str:
+    """Return the MAC over all other fields of an entry."""
+    # times in microseconds stay below 2^53 until the year 2255, so that RFC 8785 can write them
+    facts = rfc8785.dumps(entry.data).decode("utf-8")
+    values = [entry.seq, entry.previous, entry.at_us, entry.kind.value, entry.request_id, entry.changed_row, facts]
+    return sealer.mac("log", values).hex()
+
+
+def read_entries(connection: Connection, after: int = 0) -> Iterator[LogEntry]:
+    """Yield the entries after a number, in order, without loading them all."""
+    while True:
+        query = select(schema.log).where(schema.log.c.seq > after).order_by(schema.log.c.seq).limit(_ROWS_PER_READ)
+        rows = connection.execute(query).all()
+        for row in rows:
+            yield _entry_of(row)
+            after = row.seq
+        if len(rows) < _ROWS_PER_READ:
+            return
+
+
+def _entry_of(row: Row[Any]) -> LogEntry:
+    try:
+        kind, data = ApprovalLogKind(row.kind), json.loads(row.data)
+        if rfc8785.dumps(data).decode("utf-8") == row.data:
+            return LogEntry(row.seq, row.previous, row.hash, row.at_us, kind, row.request_id, data, row.changed_row)
+    except (ValueError, TypeError, RecursionError):
+        pass
+    raise ApprovalStoreError(f"entry {row.seq} of the evidence log can't be read")
+
+
+def last_entry(connection: Connection) -> tuple[int, str]:
+    """Return number and MAC of the last entry."""
+    row = connection.execute(_LAST_ENTRY).first()
+    return (0, GENESIS) if row is None else (row.seq, row.hash)
+
+
+def _mac_of_entry(connection: Connection, seq: int) -> str:
+    found = connection.execute(select(schema.log.c.hash).where(schema.log.c.seq == seq)).scalar()
+    return GENESIS if found is None and seq == 0 else str(found)
+
+
+# --- verifying ------------------------------------------------------------------------------------------------------
+
+
+def verify(
+    connection: Connection, sealer: Sealer, anchor: tuple[int, str] | None = None, *, from_start: bool = True
+) -> ChainReport:
+    """Check every entry against the one before, the head against the last, and every row against its last entry.
+
+    A store in memory drops what is old; there the log need not be ``from_start``."""
+    try:
+        (head,) = connection.execute(select(schema.head)).all()
+        check_head(sealer, head)
+    except (ValueError, ApprovalStoreError):
+        return ChainReport(False, 0, GENESIS, None, "the head is not as this program wrote it")
+    seals: dict[str, str] = {}  # by table and key: what the log says that the row's seal is
+    before = (0, GENESIS)
+    if not from_start:
+        oldest = connection.execute(select(schema.log.c.seq, schema.log.c.previous).order_by(schema.log.c.seq)).first()
+        before = before if oldest is None else (oldest.seq - 1, oldest.previous)
+    report = _verify_log(connection, sealer, seals, before)
+    if not report.ok:
+        return report
+    if (head.seq, head.hash) != (report.entries, report.head):
+        return ChainReport(False, report.entries, report.head, report.entries + 1, "the last entries are missing")
+    problem = None if before[0] else _verify_rows(connection, sealer, seals, bytes(head.bucket_macs))
+    if anchor is not None and _mac_of_entry(connection, anchor[0]) != anchor[1]:
+        problem = "the anchor is not in the log: the database is an older copy, or another one"
+    return report if problem is None else ChainReport(False, report.entries, report.head, None, problem)
+
+
+def _verify_log(connection: Connection, sealer: Sealer, seals: dict[str, str], before: tuple[int, str]) -> ChainReport:
+    count, previous = before
+    entries = read_entries(connection)
+    while True:
+        expected = count + 1
+        try:
+            entry = next(entries, None)
+            problem = None if entry is None else _problem(sealer, entry, expected, previous)
+        except (ApprovalStoreError, TypeError, ValueError):
+            return ChainReport(False, count, previous, expected, "unreadable entry")
+        if entry is None:
+            return ChainReport(True, count, previous)
+        if problem is not None:
+            return ChainReport(False, count, previous, expected, problem)
+        count, previous = expected, entry.hash
+        if entry.changed_row:
+            row, _, seal = entry.changed_row.rpartition(":")
+            seals[row] = seal
+
+
+def _problem(sealer: Sealer, entry: LogEntry, expected: int, previous: str) -> str | None:
+    if entry.seq != expected:
+        return "an entry is missing"
+    if entry.previous != previous:
+        return "does not follow from the entry before"
+    return None if sealer.equal(entry_mac(sealer, entry), entry.hash) else "was changed"
+
+
+def _verify_rows(connection: Connection, sealer: Sealer, seals: dict[str, str], bucket_macs: bytes) -> str | None:
+    live: dict[int, dict[str, str]] = {}
+    for table in schema.SEALED:
+        for row in connection.execute(select(table).execution_options(yield_per=_ROWS_PER_READ)):
+            name = f"{table.name}:{key_of(table, row._asdict())}"
+            try:
+                check_row(sealer, table, row)
+            except ApprovalStoreError:
+                return f"a row was changed: {name}"
+            if seals.pop(name, None) != row.seal:
+                return f"a row is not as the log says: {name}"
+            if row.bucket is not None:
+                live.setdefault(row.bucket, {})[name] = row.seal
+    if seals:
+        return f"a row is missing: {next(iter(seals))}"
+    expected = b"".join(bucket_mac(sealer, bucket, live.get(bucket, {})) for bucket in range(BUCKETS))
+    return None if sealer.equal(expected, bucket_macs) else "the rows are not those of the head"

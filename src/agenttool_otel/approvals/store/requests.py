@@ -1,0 +1,337 @@
+"""The store's requests: asked once, shown with their present state, expired when their time is over.
+
+A request goes ``pending -> approved -> consumed``, or ends as rejected, expired, canceled or interrupted. Each step is
+one compare-and-set in one transaction with its evidence, so of any number of processes exactly one makes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, Connection, Row, bindparam, func, select
+
+from agenttool_otel.approvals.store.clock import from_us, to_us
+from agenttool_otel.approvals.store.database import Database
+from agenttool_otel.approvals.store.rows import open_call, request_of, seal_call, seal_request, unreadable
+from agenttool_otel.approvals.store.schema import requests
+from agenttool_otel.approvals.store.transaction import Refused, Transaction
+from agenttool_otel.approvals.types import ApprovalRequest, AskLimit, StoredCall
+from agenttool_otel.errors import (
+    ApprovalConflict,
+    ApprovalError,
+    ApprovalExpired,
+    ApprovalNotFound,
+    ApprovalStoreError,
+)
+from agenttool_otel.names import ApprovalConflictReason as Reason
+from agenttool_otel.names import ApprovalLogKind as Kind
+from agenttool_otel.names import ApprovalStatus as Status
+
+OPEN_STATES: Final = (Status.PENDING, Status.APPROVED)
+"""States from which a call may still come to run."""
+
+_MAX_CLOSED_REASON_CHARS: Final = 200
+_MAX_SESSION_ID_CHARS: Final = 400
+_MAX_LISTED: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much may be asked."""
+
+    asks: AskLimit | None  # how often one actor may ask
+    pending: int  # how many requests may wait for an answer at once, 0: no limit
+    pending_per_session: int  # how many of one session
+
+
+class Requests:
+    """Requests and the calls that they are about."""
+
+    def __init__(
+        self,
+        db: Database,
+        digest: Callable[[Any], str],
+        default_ttl: timedelta,
+        limits: Limits,
+    ) -> None:
+        self.db = db
+        self.digest = digest
+        self._default_ttl = default_ttl
+        self._limits = limits
+
+    # --- asking -----------------------------------------------------------------------------------------------------
+
+    def create(
+        self, request: ApprovalRequest, arguments: dict[str, Any], *, context: dict[str, Any] | None = None
+    ) -> ApprovalRequest:
+        """Store a request with what is needed to run it later; only then may anybody be asked."""
+        if request.status is not Status.PENDING:
+            raise ApprovalConflict("a new request is pending", reason=Reason.ALREADY_ANSWERED)
+        if self.digest(arguments) != request.args_digest:
+            raise ApprovalConflict("the arguments are not those of the request", reason=Reason.ARGUMENTS)
+        ttl = self._default_ttl if request.expires_at is None else request.expires_at - request.created_at
+        if ttl <= timedelta(0):
+            raise ApprovalExpired("the request's time is over before it was asked")
+        with self.db.write() as tx:
+            self._check_new(tx, request)
+            return self.insert(tx, request, arguments, context or {}, ttl)
+
+    def _check_new(self, tx: Transaction, request: ApprovalRequest) -> None:
+        def refuse(reason: Reason, message: str) -> Refused:
+            tx.log(Kind.CREATE_REFUSED, request.request_id, invocation=request.invocation_id, reason=reason.value)
+            return Refused(ApprovalConflict(message, reason=reason))
+
+        if by_id(tx.connection, request.request_id) is not None:
+            raise refuse(Reason.DUPLICATE, "a request with this id exists already")
+        last = newest(tx.connection, request.invocation_id)
+        if last is not None:
+            last = self.expire_if_due(tx, last)
+            status = Status(last.status)
+            if status in OPEN_STATES:
+                raise refuse(Reason.STILL_OPEN, f"the invocation has an open request: {last.request_id}")
+            if status is Status.CONSUMED:
+                raise refuse(Reason.CONSUMED, "the invocation has been approved and run")
+            if status is Status.REJECTED:
+                raise refuse(Reason.REJECTED, "the invocation was rejected")
+        limit = self._limits.asks
+        if limit is not None:
+            since = tx.now_us - int(limit.seconds * 1_000_000)
+            if _count(tx, requests.c.actor_id == request.actor_id, requests.c.created_us > since) >= limit.asks:
+                raise refuse(Reason.RATE_LIMITED, "this actor asks too often")
+        self._check_room(tx, request)
+
+    def _check_room(self, tx: Transaction, request: ApprovalRequest) -> None:
+        """Refuse a request where too many wait; without an entry, or a model that asks in a loop would fill the log."""
+        pending = requests.c.status == Status.PENDING.value
+        own = requests.c.session_id == _session_of(request)
+        most, most_of_session = self._limits.pending, self._limits.pending_per_session
+        if most and _count(tx, pending) >= most:
+            raise ApprovalConflict("too many requests wait for an answer", reason=Reason.RATE_LIMITED)
+        if request.session_id and most_of_session and _count(tx, pending, own) >= most_of_session:
+            raise ApprovalConflict("too many requests of this session wait for an answer", reason=Reason.RATE_LIMITED)
+
+    def insert(
+        self,
+        tx: Transaction,
+        request: ApprovalRequest,
+        arguments: dict[str, Any],
+        context: dict[str, Any],
+        ttl: timedelta,
+    ) -> ApprovalRequest:
+        """Store a new request; its lifetime counts from the store's own time."""
+        created = from_us(tx.now_us)
+        stored = request.model_copy(update={"created_at": created, "expires_at": created + ttl})
+        try:
+            sealed_request = seal_request(self.db.sealer, stored)
+            sealed_call = seal_call(self.db.sealer, stored.request_id, arguments, context)
+        except (ValueError, TypeError, RecursionError) as error:
+            raise ApprovalError(f"the call can't be stored as JSON: {type(error).__name__}") from None
+        values = {
+            "request_id": stored.request_id,
+            "invocation_id": stored.invocation_id,
+            "tool_id": stored.tool_id,
+            "actor_id": stored.actor_id,
+            "session_id": _session_of(stored),
+            "status": Status.PENDING.value,
+            "created_us": tx.now_us,
+            "expires_us": to_us(created + ttl),
+            "sealed_request": sealed_request,
+            "sealed_call": sealed_call,
+            "supersedes": stored.supersedes,
+        }
+        tx.insert(
+            requests,
+            values,
+            Kind.CREATED,
+            stored.request_id,
+            invocation=stored.invocation_id,
+            tool=stored.tool_id,
+            actor=stored.actor_id,
+            tenant=stored.tenant,
+            session=stored.session_id,
+            args_digest=stored.args_digest,
+            declaration_digest=stored.declaration_digest,
+            policy_revision=stored.policy_revision,
+            rule=stored.rule_ref,
+            expires_us=values["expires_us"],
+            supersedes=stored.supersedes,
+        )
+        return stored
+
+    # --- expiry and other ends --------------------------------------------------------------------------------------
+
+    def expire_due(self, now: datetime | None = None) -> list[str]:
+        """Mark open requests whose time is over as expired."""
+        with self.db.write() as tx:
+            until = max(tx.now_us, to_us(now)) if now is not None else tx.now_us
+            expired = []
+            for row in tx.connection.execute(_due_query(until)).all():
+                try:
+                    self.close(tx, row, Status.EXPIRED, Kind.EXPIRED)
+                except ApprovalStoreError:
+                    continue  # somebody edited it: it is neither answered nor run, and does not keep others from ending
+                expired.append(row.request_id)
+        return expired
+
+    def expire_if_due(self, tx: Transaction, row: Row[Any]) -> Row[Any]:
+        """Mark one request as expired if its time is over; gives its row as it is then."""
+        if not _is_due(row, tx.now_us):
+            return row
+        self.close(tx, row, Status.EXPIRED, Kind.EXPIRED)
+        return by_id(tx.connection, row.request_id) or row
+
+    def close(self, tx: Transaction, row: Row[Any], status: Status, kind: Kind, reason: str | None = None) -> None:
+        """End a request without a run, or a run without its result."""
+        text = None if reason is None else reason[:_MAX_CLOSED_REASON_CHARS]
+        changes = {"status": status.value, **({} if text is None else {"closed_reason": text})}
+        tx.update(requests, row, changes, kind, row.request_id, was=row.status, reason=text)
+
+    def unreported_expiries(self) -> list[str]:
+        """Return the ids of expired requests whose calls' end nobody has reported, whoever marked them as expired."""
+        self._expire_if_any_due(must=True)
+        query = (
+            select(requests.c.request_id)
+            .where(requests.c.status == Status.EXPIRED.value, requests.c.expiry_reported_us.is_(None))
+            .order_by(requests.c.expires_us)
+        )
+        with self.db.read() as (connection, _):
+            return [str(request_id) for (request_id,) in connection.execute(query)]
+
+    def report_expiry(self, request_id: str) -> bool:
+        """Undertake to report the end of an expired request's call; of any number of processes one does."""
+        with self.db.write() as tx:
+            row = by_id(tx.connection, request_id)
+            if row is None or row.status != Status.EXPIRED.value or row.expiry_reported_us is not None:
+                return False
+            tx.update(requests, row, {"expiry_reported_us": tx.now_us}, Kind.EXPIRY_REPORTED, request_id)
+            return True
+
+    def _expire_if_any_due(self, *, must: bool = False) -> None:
+        """Mark what is due as expired; a store that can't be written still shows it so, unless it must."""
+        with self.db.read() as (connection, now_us):
+            due = connection.execute(_due_query(now_us).limit(1)).first()
+        if due is None:
+            return
+        try:
+            self.expire_due()
+        except ApprovalStoreError:
+            if must:
+                raise
+
+    # --- reading ----------------------------------------------------------------------------------------------------
+
+    def get(self, request_id: str) -> ApprovalRequest:
+        """Return a request with its current state; what is due counts as expired, and stays so."""
+        return self._show(by_id, request_id)
+
+    def by_invocation(self, invocation_id: str) -> ApprovalRequest | None:
+        """Return the newest request of an invocation, ``None`` when it never asked."""
+        try:
+            return self._show(newest, invocation_id)
+        except ApprovalNotFound:
+            return None
+
+    def stored_call(self, ref: str) -> StoredCall:
+        """Return what is needed to decide a call again before it is claimed; it gives no right to run it."""
+        self._expire_if_any_due()
+        with self.db.read() as (connection, _):
+            return open_call(self.db.sealer, find(connection, ref))
+
+    def counts(self) -> dict[Status, int]:
+        """Return how many requests are in each state."""
+        self._expire_if_any_due()
+        with self.db.read() as (connection, _):
+            rows = connection.execute(select(requests.c.status, func.count()).group_by(requests.c.status)).all()
+        found = {str(status): int(count) for status, count in rows}
+        return {status: found.get(status.value, 0) for status in Status}
+
+    def _show(self, find_row: Callable[[Connection, str], Row[Any] | None], ref: str) -> ApprovalRequest:
+        with self.db.read() as (connection, now_us):
+            row = find_row(connection, ref)
+        if row is None:
+            raise ApprovalNotFound(f"no such approval request: {ref[:80]}")
+        if _is_due(row, now_us):
+            self._expire_if_any_due()
+            with self.db.read() as (connection, now_us):
+                row = find_row(connection, ref) or row
+        return self._shown(row, now_us)
+
+    def _shown(self, row: Row[Any], now_us: int) -> ApprovalRequest:
+        request = request_of(self.db.sealer, row)
+        return request.model_copy(update={"status": Status.EXPIRED}) if _is_due(row, now_us) else request
+
+    def _listed(self, row: Row[Any], now_us: int) -> ApprovalRequest:
+        try:
+            return self._shown(row, now_us)
+        except ApprovalError as error:
+            return unreadable(row, str(error))
+
+    def list(
+        self,
+        status: Status | str | None = None,
+        *,
+        invocation_id: str | None = None,
+        limit: int = 100,
+        offset: int = 0,
+    ) -> list[ApprovalRequest]:
+        """Return requests, those that expire first in front when pending, otherwise the newest."""
+        wanted = None if status is None else Status(status)
+        self._expire_if_any_due()
+        query = select(requests)
+        if wanted is not None:
+            query = query.where(requests.c.status == wanted.value)
+        if invocation_id is not None:
+            query = query.where(requests.c.invocation_id == invocation_id)
+        if wanted is Status.PENDING:
+            query = query.order_by(requests.c.expires_us, requests.c.created_us)
+        else:
+            query = query.order_by(requests.c.created_us.desc())
+        query = query.limit(max(1, min(limit, _MAX_LISTED))).offset(max(0, offset))
+        with self.db.read() as (connection, now_us):
+            rows = connection.execute(query).all()
+        return [self._listed(row, now_us) for row in rows]
+
+
+_BY_ID: Final = select(requests).where(requests.c.request_id == bindparam("this"))
+_OF_INVOCATION: Final = select(requests).where(requests.c.invocation_id == bindparam("this"))
+_NEWEST: Final = _OF_INVOCATION.order_by(requests.c.created_us.desc()).limit(1)
+
+
+def by_id(connection: Connection, request_id: str) -> Row[Any] | None:
+    """Return a request's row."""
+    return connection.execute(_BY_ID, {"this": request_id}).first()
+
+
+def newest(connection: Connection, invocation_id: str) -> Row[Any] | None:
+    """Return the row of an invocation's last request."""
+    return connection.execute(_NEWEST, {"this": invocation_id}).first()
+
+
+def find(connection: Connection, ref: str) -> Row[Any]:
+    """Return the row of a request, by its id or its invocation's."""
+    row = by_id(connection, ref) or newest(connection, ref)
+    if row is None:
+        raise ApprovalNotFound("no such approval request")
+    return row
+
+
+def _session_of(request: ApprovalRequest) -> str | None:
+    return None if request.session_id is None else request.session_id[:_MAX_SESSION_ID_CHARS]
+
+
+def _count(tx: Transaction, *conditions: ColumnElement[bool]) -> int:
+    return tx.connection.execute(select(func.count()).select_from(requests).where(*conditions)).scalar_one()
+
+
+def _is_due(row: Row[Any], now_us: int) -> bool:
+    if type(row.expires_us) is not int:
+        raise ApprovalStoreError("the approval store was changed: a request has no time that can be read")
+    return row.status in OPEN_STATES and row.expires_us <= now_us
+
+
+def _due_query(now_us: int) -> Any:
+    states = [status.value for status in OPEN_STATES]
+    return select(requests).where(requests.c.status.in_(states), requests.c.expires_us <= now_us)

@@ -1,0 +1,161 @@
+"""From records to sealed rows and back."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from agenttool_otel.approvals.store.clock import from_us
+from agenttool_otel.approvals.store.evidence import check_row
+from agenttool_otel.approvals.store.schema import grants, requests, required
+from agenttool_otel.approvals.store.sealing import Sealer
+from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest, Claim, Grant, RequiredCall, StoredCall
+from agenttool_otel.errors import ApprovalStoreError
+from agenttool_otel.names import ApprovalStatus, ResultStatus
+
+MUTABLE_FIELDS: Final = frozenset(
+    {"status", "answered_by", "answer_reason", "answered_at", "edited", "outcome", "closed_reason", "supersedes"}
+)
+"""Fields of a request that change after it was asked; all others are sealed once and never written again."""
+
+
+def seal_request(sealer: Sealer, request: ApprovalRequest) -> bytes:
+    """Seal the unchanging part of a request."""
+    body = request.model_dump(mode="json", exclude_none=True, exclude=set(MUTABLE_FIELDS))
+    return sealer.seal(body, purpose="request", row=request.request_id)
+
+
+def seal_call(sealer: Sealer, request_id: str, arguments: dict[str, Any], context: dict[str, Any]) -> bytes:
+    """Seal what is needed to run the call later."""
+    return sealer.seal({"arguments": arguments, "context": context}, purpose="call", row=request_id)
+
+
+def seal_answer(sealer: Sealer, request_id: str, answer: ApprovalAnswer, digest: str, now_us: int) -> bytes:
+    """Seal an answer with the digest of what it approves; without it no ``approved`` is believed."""
+    body = {
+        "approved": answer.approved,
+        "answered_by": answer.answered_by,
+        "roles": list(answer.roles),
+        "reason": answer.reason,
+        "edited_input": answer.edited_input,
+        "remember": answer.remember,
+        "digest": digest,
+        "at_us": now_us,
+    }
+    return sealer.seal(body, purpose="answer", row=request_id)
+
+
+def seal_required(sealer: Sealer, invocation_id: str, body: dict[str, Any]) -> bytes:
+    """Seal a call that waits for its result."""
+    return sealer.seal(body, purpose="required", row=invocation_id)
+
+
+def required_call_of(sealer: Sealer, row: Any) -> RequiredCall:
+    """Return a row's call that waits for its result."""
+    check_row(sealer, required, row)
+    body = sealer.open(row.sealed_call, purpose="required", row=row.invocation_id)
+    since = from_us(row.created_us)
+    return RequiredCall(
+        row.invocation_id, row.tool_id, body["declaration_digest"], body["arguments"], body["context"], since
+    )
+
+
+def open_answer(sealer: Sealer, row: Any) -> tuple[ApprovalAnswer, str] | None:
+    """Return a row's answer and the digest that it approves, ``None`` when there is none."""
+    if row.sealed_answer is None:
+        return None
+    body = sealer.open(row.sealed_answer, purpose="answer", row=row.request_id)
+    try:
+        answer = ApprovalAnswer(
+            approved=body["approved"] is True,
+            answered_by=body["answered_by"],
+            roles=tuple(body["roles"]),
+            reason=body["reason"],
+            edited_input=body["edited_input"],
+            remember=body["remember"],
+        )
+        return answer, body["digest"]
+    except (KeyError, TypeError):
+        raise ApprovalStoreError("the stored answer is not in a known format") from None
+
+
+def open_call(sealer: Sealer, row: Any) -> StoredCall:
+    """Return everything that a row holds."""
+    request = request_of(sealer, row)
+    body = sealer.open(row.sealed_call, purpose="call", row=row.request_id)
+    try:
+        original, context = body["arguments"], body["context"]
+    except (KeyError, TypeError):
+        raise ApprovalStoreError("the stored call is not in a known format") from None
+    opened = open_answer(sealer, row)
+    if opened is None:
+        return StoredCall(request, original, original, context, None, request.args_digest)
+    answer, digest = opened
+    arguments = original if answer.edited_input is None else answer.edited_input
+    return StoredCall(request, arguments, original, context, answer, digest)
+
+
+def claim_of(call: StoredCall, claim_id: str) -> Claim:
+    """Return the right to run an approved call, as whoever takes it holds it."""
+    if call.answer is None:  # no row that is approved opens without one; stated for whoever changes that
+        raise ApprovalStoreError("an approval without an answer")
+    request = call.request.model_copy(update={"status": ApprovalStatus.CONSUMED})
+    return Claim(
+        claim_id, request, call.arguments, call.original_arguments, call.context, call.answer, call.args_digest
+    )
+
+
+def request_of(sealer: Sealer, row: Any) -> ApprovalRequest:
+    """Return a row's request with its current state."""
+    check_row(sealer, requests, row)
+    body = sealer.open(row.sealed_request, purpose="request", row=row.request_id)
+    opened = open_answer(sealer, row)
+    try:
+        status = ApprovalStatus(row.status)
+        outcome = None if row.outcome is None else ResultStatus(row.outcome)
+        request = ApprovalRequest.model_validate(body)
+    except (ValidationError, ValueError):
+        raise ApprovalStoreError("the stored request is not in a known format") from None
+    if status in {ApprovalStatus.APPROVED, ApprovalStatus.CONSUMED, ApprovalStatus.INTERRUPTED} and (
+        opened is None or not opened[0].approved
+    ):
+        raise ApprovalStoreError("the request is marked approved, but nobody approved it")
+    return request.model_copy(
+        update={
+            "status": status,
+            "outcome": outcome,
+            "closed_reason": row.closed_reason,
+            "supersedes": row.supersedes,
+            "answered_at": None if row.answered_us is None else from_us(row.answered_us),
+            "answered_by": opened[0].answered_by if opened else None,
+            "answer_reason": opened[0].reason or None if opened else None,
+            "edited": bool(opened and opened[0].edited_input is not None),
+        }
+    )
+
+
+def unreadable(row: Any, why: str) -> ApprovalRequest:
+    """Return a stand-in for a row that can't be opened, so that a list still tells that it is there."""
+    known = {status.value for status in ApprovalStatus}
+    return ApprovalRequest(
+        request_id=row.request_id,
+        invocation_id=row.invocation_id,
+        tool_id=row.tool_id,
+        tool_name=row.tool_id,
+        args_digest="",
+        message=f"This request can't be opened and can't be answered: {why}.",
+        status=ApprovalStatus(row.status) if row.status in known else ApprovalStatus.CANCELED,
+        created_at=from_us(row.created_us),
+        expires_at=from_us(row.expires_us),
+    )
+
+
+def grant_of(sealer: Sealer, row: Any) -> Grant:
+    """Return a row's grant."""
+    check_row(sealer, grants, row)
+    try:
+        grant = Grant.model_validate(sealer.open(row.sealed_grant, purpose="grant", row=row.grant_id))
+    except ValidationError:
+        raise ApprovalStoreError("the stored grant is not in a known format") from None
+    return grant.model_copy(update={"revoked_at": None if row.revoked_us is None else from_us(row.revoked_us)})

@@ -1,0 +1,73 @@
+"""What one connection to the page may cost: one request, in bounded time, and a bounded number of connections."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from typing import Any, Final, cast
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+MAX_CONNECTIONS: Final = 100
+"""Open connections of all clients together; a new one beyond that takes the place of another."""
+
+REQUEST_SECONDS: Final = 10.0
+"""In this time a request has to be there whole, headers and body, however its bytes come."""
+
+CONNECTION_SECONDS: Final = 300.0
+"""How long a connection may last once its request is there."""
+
+
+class BoundedConnection(H11Protocol):
+    """A connection that is cut when it takes too long or when another client needs its place.
+
+    That only one request is answered on it is the work of the ``Connection: close`` on every answer: what a client
+    sends beyond its request is never read as a second one.
+    """
+
+    connections: set[Any]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.access_log = False  # a host program's uvicorn may log its own requests; ours name approvals
+        self.opened_at = self.loop.time()
+        self.delivered = False
+        self._deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as in uvicorn
+        """Start the time that the request has, and keep within the number of connections."""
+        super().connection_made(transport)
+        self._limit(REQUEST_SECONDS)
+        if len(self.connections) > MAX_CONNECTIONS:
+            self._make_room()
+
+    def data_received(self, data: bytes) -> None:
+        """Read on; a request that is there whole has the time of an answer."""
+        super().data_received(data)
+        if not self.delivered and self.cycle is not None and not self.cycle.more_body:
+            self.delivered = True
+            self._limit(CONNECTION_SECONDS)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the deadline."""
+        if self._deadline is not None:
+            self._deadline.cancel()
+        super().connection_lost(exc)
+
+    def _limit(self, seconds: float) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+        self._deadline = self.loop.call_later(seconds, self.transport.abort)
+
+    def _make_room(self) -> None:
+        """Drop a connection: unfinished requests first, then whose client holds most, then the oldest."""
+        others = cast("set[BoundedConnection]", self.connections - {self})
+        held = Counter(one.address for one in others)
+        dropped = min(others, key=lambda one: (one.delivered, -held[one.address], one.opened_at))
+        self.connections.discard(dropped)
+        dropped.transport.abort()
+
+    @property
+    def address(self) -> str:
+        """The client's address; all programs of this machine share one."""
+        return self.client[0] if self.client else ""

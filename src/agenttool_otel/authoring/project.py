@@ -1,0 +1,83 @@
+"""A policy project: a folder with somebody's own rules, and the stock bundle below them.
+
+A folder that defines ``data.agenttool.permission.decision`` itself is a whole bundle and stands alone; any other one
+extends the stock bundle, exactly as ``configure(extension=...)`` joins them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any, Final
+
+from agenttool_otel.errors import ConfigurationError
+from agenttool_otel.names import EntryPoint
+from agenttool_otel.policy.bundles.bundle import Bundle, default_bundle_path
+from agenttool_otel.policy.bundles.bundle_signature import BundleVerification
+from agenttool_otel.policy.bundles.check import entry_path
+from agenttool_otel.policy.bundles.load import load_bundle
+from agenttool_otel.policy.bundles.overlay import overlay
+from agenttool_otel.policy.bundles.rego import Program, parse_program
+
+FIXTURES: Final = "agenttool/lib/fixtures_test.rego"
+"""The stock bundle's inputs for tests, which the tests of a project may use."""
+
+
+@dataclass(frozen=True)
+class Project:
+    """Somebody's policy, loaded, not yet checked against an engine."""
+
+    root: Path | None  # its folder or archive; ``None`` for the stock bundle alone
+    own: Bundle  # what lies in it
+    base: Bundle | None  # the stock bundle below it; ``None`` where it stands alone
+    whole: Bundle  # what decides: both together
+
+    @cached_property
+    def program(self) -> Program:
+        """The modules of ``whole``, parsed at the first use; raises PolicyLoadError with file and line."""
+        return parse_program(self.whole.modules)
+
+    @property
+    def support(self) -> dict[str, str]:
+        """Modules that tests may use beside the rules: the stock bundle's fixtures, where it is below."""
+        if self.base is None or FIXTURES not in self.base.tests or FIXTURES in self.own.tests:
+            return {}
+        return {FIXTURES: self.base.tests[FIXTURES]}
+
+    def is_own(self, file: str) -> bool:
+        """Tell whether a file belongs to the project rather than to the stock bundle."""
+        return self.base is None or file in self.own.modules or file in self.own.tests
+
+
+@cache
+def _stock() -> Bundle:
+    return load_bundle(default_bundle_path())
+
+
+def load_project(
+    root: str | Path | None,
+    *,
+    data: Mapping[str, Any] | None = None,
+    standalone: bool | None = None,
+    verification: BundleVerification | None = None,
+) -> Project:
+    """Load a project."""
+    stock = _stock()
+    if root is None:
+        if verification is not None:
+            raise ConfigurationError("the stock bundle is part of the package and not signed: name a bundle to verify")
+        return Project(None, stock, None, overlay(stock, data=data))
+    own = load_bundle(root, verification=verification)
+    decision = entry_path(EntryPoint.DECISION)
+    if standalone is None:
+        standalone = any(rule.path == decision for rule in parse_program(own.modules).rules)
+    base = None if standalone else stock
+    whole = overlay(own, data=data) if base is None else overlay(base, data=data, extension=own)
+    return Project(Path(root), own, base, whole)
+
+
+def parse_tests(project: Project) -> Program:
+    """Parse a project's rules together with its tests."""
+    return parse_program({**project.whole.modules, **project.support, **project.own.tests})

@@ -1,0 +1,121 @@
+"""From an ask to the request that a person answers: bound to the bytes that will run, and shown redacted."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+from agenttool_otel.approvals.types import ApprovalRequest
+from agenttool_otel.call.argument_secrets import mask_of
+from agenttool_otel.call.invocation import Invocation
+from agenttool_otel.context.context import AgentContext
+from agenttool_otel.facts.types import Facts
+from agenttool_otel.policy.types import Verdict
+from agenttool_otel.records import utc_now
+from agenttool_otel.redaction import Redactor
+from agenttool_otel.values.canonical import digest
+from agenttool_otel.values.pointers import overlap
+
+
+class Questions:
+    """Makes approval requests."""
+
+    def __init__(self, redactor: Redactor, ttl: float) -> None:
+        self._redactor = redactor
+        self._ttl = ttl
+
+    def make(self, call: Invocation, verdict: Verdict) -> ApprovalRequest:
+        """Build the request of one ask."""
+        spec, context = call.spec, call.context
+        now = utc_now()
+        pointers = (*spec.sensitive, *verdict.redact_input)
+        preview = self._redactor.redact(call.permission_input, pointers=pointers)
+        mask = mask_of(call, self._redactor)
+        places, surroundings = bound_places(context, call.facts)
+
+        def shown(offers: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+            # safer calls, changes and places repeat the arguments, and the request is kept
+            masked = [dict(offer) for offer in offers] if mask is None else mask.value([dict(o) for o in offers])
+            value = self._redactor.redact(masked, pointers=pointers).value
+            return value if isinstance(value, list) else []
+
+        return ApprovalRequest(
+            invocation_id=call.id,
+            tool_id=spec.tool_id,
+            tool_name=spec.name,
+            declaration_digest=spec.digest,
+            args_digest=digest(call.permission_input),
+            actor_id=context.actor,
+            tenant=context.tenant,
+            session_id=context.session_id,
+            policy_revision=verdict.revision,
+            rule_ref=verdict.rule_ref,
+            rule_refs=list(verdict.rule_refs),
+            message=verdict.message or spec.permission.approval_reason or "",
+            arguments_preview=preview.value if isinstance(preview.value, dict) else {"arguments": "[redacted]"},
+            tool_description=self._redactor.redact(spec.declaration.description).value,
+            cwd=context.cwd,
+            roots=list(context.roots),
+            places_digest=places,
+            surroundings_digest=surroundings,
+            places=shown(_places(call.facts, [one.pointer for one in preview.redactions])),
+            input_schema=spec.check.schema,
+            alternatives=shown(verdict.alternatives),
+            suggested_updates=shown([one for one in verdict.suggested_updates if _acceptable(one, context)]),
+            approver_roles=list(verdict.approver_roles),
+            created_at=now,
+            expires_at=now + timedelta(seconds=self._ttl),
+        )
+
+
+def bound_places(context: AgentContext, facts: Facts) -> tuple[str, str]:
+    """Return digests of where paths and commands lead (empty where there are none), and of directory and roots."""
+    try:
+        directory = os.path.realpath(context.cwd or os.getcwd())
+    except OSError:  # it was removed
+        directory = ""
+    surroundings = _digest([directory, [os.path.realpath(os.path.join(directory, root)) for root in context.roots]])
+    if not facts["paths"] and not facts["shell"]:
+        return "", surroundings
+    paths = [
+        [path["argument"], path["access"], path["resolved"] or path["lexical"], path["inside"], path["roots"]]
+        for path in facts["paths"]
+    ]
+    return _digest([paths, surroundings if facts["shell"] else ""]), surroundings
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value).encode("ascii")).hexdigest()
+
+
+def _places(facts: Facts, redacted: Sequence[str]) -> list[dict[str, Any]]:
+    """Return what the arguments were found to mean, without what comes from an argument that is redacted."""
+    found: list[dict[str, Any]] = []
+
+    def add(fact: Mapping[str, Any], access: str, place: str, note: str) -> None:
+        found.append({"argument": fact["argument"], "access": access, "place": place, "note": note})
+
+    for path in facts["paths"]:
+        note = "unusable path" if path["rejected"] else "inside the roots" if path["inside"] else "outside the roots"
+        add(path, path["access"], path["resolved"] or path["lexical"], note)
+    for url in facts["urls"]:
+        port = "" if url["port"] is None else f":{url['port']}"
+        add(url, "network", f"{url['scheme']}://{url['host']}{port}", url["rejected"] or url["address_class"])
+    for sql in facts["sql"]:
+        for access, tables in (("read", sql["tables_read"]), ("write", sql["tables_written"])):
+            for table in tables:
+                add(sql, access, table, "table")
+    return [one for one in found if not any(overlap(one["argument"], pointer) for pointer in redacted)]
+
+
+def _acceptable(suggestion: Mapping[str, Any], context: AgentContext) -> bool:
+    """Tell whether a call has the scope of a grant: without a session, nothing can be remembered for it."""
+    if suggestion.get("type") != "grant":
+        return True
+    scope = suggestion.get("scope", "session")
+    named = {"session": context.session_id, "actor": context.actor, "tenant": context.tenant}
+    return scope not in named or bool(named[scope])

@@ -1,0 +1,123 @@
+"""The secrets of one call's own arguments, so that they are also masked where the tool repeats them.
+
+A value that only a contract, a policy or the name of its argument marks as secret looks like any other word once a tool
+quotes it in its result or its exception: no detector can know it there. The call knows it, so it looks for these very
+values, as they are and in the usual encodings.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable
+from typing import Any
+
+from agenttool_otel.call.invocation import Invocation
+from agenttool_otel.redaction import Redactor
+from agenttool_otel.redaction.argument_mask import MAX_CHARS, MIN_CHARS, ArgumentMask
+from agenttool_otel.redaction.placeholders import Placeholders
+from agenttool_otel.values.conversion import to_json_value
+from agenttool_otel.values.inspection import mro_names
+
+_logger = logging.getLogger("agenttool_otel.redaction")
+
+
+def mask_of(call: Invocation, redactor: Redactor) -> ArgumentMask | None:
+    """Return the masks of a call's own secrets; ``None`` when its arguments hold none.
+
+    They are worked out at most once for each decision, and only for calls of which something is shown or kept."""
+    known = call.argument_mask
+    if known is not None and known[0] is call.verdict:
+        found: ArgumentMask | None = known[1]
+        return found
+    mask = None
+    try:
+        values = _secrets(call, redactor)
+        if values:
+            mask = ArgumentMask(values, Placeholders(redactor.settings))
+    except Exception as error:
+        # What breaks this look breaks the redactor too, and then content is withheld everywhere.
+        _logger.debug("the call's own secrets can't be told: %s", type(error).__name__)
+    call.argument_mask = (call.verdict, mask)
+    return mask
+
+
+def cleaner_of(call: Invocation, redactor: Redactor, clean: Callable[[str], str]) -> Callable[[str], str]:
+    """Return what cleans a text of this call: its own secrets first, then those that detectors know."""
+    mask = mask_of(call, redactor)
+    if mask is None:
+        return clean
+    return lambda text: clean(mask.text(text))
+
+
+def _secrets(call: Invocation, redactor: Redactor) -> set[str]:
+    pointers = call.spec.sensitive
+    if call.verdict is not None and call.verdict.redact_input:
+        pointers = (*pointers, *call.verdict.redact_input)
+    holders = Placeholders(redactor.settings)
+    pattern = re.compile(holders.pattern.pattern.decode("utf-8"))
+    found: set[str] = set()
+    looked: list[Any] = []
+    for arguments in (call.permission_input, call.model_input, call.observable_input):
+        if not arguments or any(arguments is other or arguments == other for other in looked):
+            continue
+        looked.append(arguments)
+        redacted = redactor.redact(arguments, pointers=pointers)
+        if redacted.redactions:
+            _differences(arguments, redacted.value, pattern, found)
+    for name, value in call.bound.items():
+        if any(word.rpartition(".")[2] in ("SecretStr", "SecretBytes") for word in mro_names(type(value))):
+            secret = value.get_secret_value()
+            found.add(secret if isinstance(secret, str) else bytes(secret).decode("utf-8", "replace"))
+        elif type(value) is str and name not in call.permission_input and redactor.redact({name: value}).redactions:
+            found.add(value)  # an internal argument, which no model sees: its name alone says what it is
+    return {value for value in found if MIN_CHARS <= len(value) <= MAX_CHARS and pattern.fullmatch(value) is None}
+
+
+def _differences(before: Any, after: Any, pattern: re.Pattern[str], found: set[str]) -> None:
+    if type(before) is dict and type(after) is dict and len(before) == len(after):
+        for (key, old), (new_key, new) in zip(before.items(), after.items(), strict=True):
+            if type(key) is str and type(new_key) is str and key != new_key:
+                _parts(key, new_key, pattern, found)
+            _differences(old, new, pattern, found)
+    elif type(before) in (list, tuple) and type(after) in (list, tuple) and len(before) == len(after):
+        for old, new in zip(before, after, strict=True):
+            _differences(old, new, pattern, found)
+    elif type(before) is str and type(after) is str:
+        if before != after:
+            _parts(before, after, pattern, found)
+    elif type(before) is not type(after) or before != after:
+        _leaves(before, found)
+
+
+def _parts(before: str, after: str, pattern: re.Pattern[str], found: set[str]) -> None:
+    """Find what was taken out of a text by lining it up with what is left."""
+    kept = pattern.split(after)
+    position = len(kept[0])
+    if not before.startswith(kept[0]):
+        return
+    for index, part in enumerate(kept[1:], 2):
+        last = index == len(kept)
+        end = len(before) - len(part) if last else before.find(part, position) if part else -1
+        if end < position or (last and not before.endswith(part)):
+            return
+        found.add(before[position:end].strip("\"' "))
+        position = end + len(part)
+
+
+def _leaves(value: Any, found: set[str]) -> None:
+    if type(value) is str:
+        found.add(value)
+    elif type(value) in (int, float):
+        found.add(str(value))
+    elif type(value) is dict:
+        for item in value.values():
+            _leaves(item, found)
+    elif type(value) in (list, tuple):
+        for item in value:
+            _leaves(item, found)
+
+
+def plain(value: Any) -> Any:
+    """Return a value as plain data, a text as it is."""
+    return value if type(value) is str else to_json_value(value)

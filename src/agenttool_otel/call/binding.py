@@ -1,0 +1,141 @@
+"""How the arguments of a Python call and of a model's JSON call get to the tool: what runs is exactly what was decided.
+
+A Python call is copied first and shown to the policy from the copy. A model's JSON is read as the annotations ask for,
+and what is decided is the form that was read, because that is what runs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agenttool_otel.call.invocation import Invocation
+from agenttool_otel.call.phases.inputs import differs
+from agenttool_otel.catalog.parameters import Parameters
+from agenttool_otel.values.conversion import quick_object
+from agenttool_otel.values.policy_value import decided_form, to_policy_value
+from agenttool_otel.values.snapshot import snapshot
+
+_IMMUTABLE = frozenset({str, int, float, bool, bytes, type(None), complex})
+
+
+def bind_python(call: Invocation) -> None:
+    """Bind a Python call's arguments: ``bound`` is a copy of what was given, ``model_input`` its JSON form."""
+    parameters = call.spec.parameters
+    if parameters is None:
+        raise TypeError("this tool takes no positional call")
+    bound = parameters.bind(call.call_args, call.call_kwargs)
+    added = parameters.fill(bound)
+    for value in bound.values():
+        if added or type(value) not in _IMMUTABLE:
+            # copied before it is shown: another thread may change it between the two
+            bound = _copied(parameters, bound)
+            call.call_args, call.call_kwargs = parameters.unbind(bound)
+            break
+    call.bound = bound
+    flat = parameters.flatten(bound)
+    shown: Any = quick_object(flat)
+    if shown is None:
+        shown = to_policy_value(flat)
+    call.model_input = shown
+    if added:
+        call.observable_input = {**parameters.defaults, **shown}
+        call.model_input = {name: value for name, value in shown.items() if name not in added}
+
+
+def bind_json(call: Invocation) -> None:
+    """Bind a model's JSON arguments: internal ones are refused, the others become what the annotations ask for."""
+    spec = call.spec
+    parameters = spec.parameters
+    arguments = to_policy_value(call.call_kwargs)
+    if not isinstance(arguments, dict):
+        raise ValueError("arguments are not an object")
+    call.model_input = arguments
+    if parameters is None:
+        call.bound = snapshot(arguments)
+        return
+    if not parameters.internal.isdisjoint(arguments):
+        raise ValueError("an internal argument was given")
+    call.bound = {}
+    if not spec.check.is_valid(arguments):
+        return  # the pipeline says what is wrong
+    as_given = True
+    bound: dict[str, Any] = {}
+    for name, value in parameters.spread(arguments).items():
+        read = bound[name] = parameters.coerce(name, value)
+        if as_given and not _is_as_given(read, value):
+            as_given = False
+    added = parameters.fill(bound)
+    if added or not as_given:
+        bound = _copied(parameters, bound)
+        call.observable_input = {**parameters.defaults, **decided_form(parameters.flatten(bound), arguments)}
+    call.bound = bound
+    call.call_args, call.call_kwargs = parameters.unbind(bound)
+
+
+def bind_again(call: Invocation) -> None:
+    """Bind the arguments that a JSON call of this process had when it paused; they are not read again."""
+    parameters, ticket = call.spec.parameters, call.ticket
+    if parameters is None or ticket is None:
+        raise ValueError("nothing was paused")
+    asked = ticket.original_arguments
+    bound = parameters.bind(call.call_args, call.call_kwargs)
+    call.model_input = asked
+    call.bound = bound
+    call.observable_input = {**parameters.defaults, **decided_form(parameters.flatten(bound), asked)}
+    if differs(call.observable_input, asked):
+        raise ValueError("the arguments are not what was asked for")
+    call.validated = True
+
+
+def bind_permitted(call: Invocation) -> None:
+    """Bind the JSON arguments that another process permitted a call with; what can't be read as before stays JSON."""
+    parameters, given = call.spec.parameters, call.permission_input
+    try:
+        call.bound = (
+            snapshot(given)
+            if parameters is None
+            else {name: parameters.coerce(name, value) for name, value in parameters.spread(given).items()}
+        )
+    except (TypeError, ValueError):
+        call.bound = {}
+
+
+def rebind_python(call: Invocation, before: dict[str, Any], after: dict[str, Any]) -> None:
+    """Put a changed JSON input into the Python arguments: what did not change stays the object it was."""
+    parameters = call.spec.parameters
+    if parameters is None:
+        call.bound = call.call_kwargs = snapshot(after)
+        return
+    rest, present = parameters.rest, call.bound
+    bound = {name: value for name, value in present.items() if name in parameters.internal and name != rest}
+    for name, value in parameters.spread(after).items():
+        if name == rest:
+            given, kept = parameters.coerce(name, value), present.get(name, {})
+            same = [n for n in given if n in kept and n in before and not differs(before[n], value[n])]
+            bound[name] = {**given, **{n: kept[n] for n in same}}
+        elif name in present and name in before and not differs(before[name], value):
+            bound[name] = present[name]
+        else:
+            bound[name] = parameters.coerce(name, value)
+    parameters.fill(bound)
+    call.bound = _copied(parameters, bound)
+    call.call_args, call.call_kwargs = parameters.unbind(call.bound)
+    read = {**parameters.defaults, **decided_form(parameters.flatten(call.bound), after)}
+    if differs(read, after):
+        call.permission_input = read
+
+
+def _is_as_given(read: Any, value: Any) -> bool:
+    """Tell whether an argument was read as the very JSON that it is, and is nobody else's: a plain value or list."""
+    kind = type(read)
+    if kind in _IMMUTABLE:
+        return read is value or (kind is type(value) and bool(read == value))
+    if kind is not list or type(value) is not list or read is value or len(read) != len(value):
+        return False
+    return all(type(a) in _IMMUTABLE and type(a) is type(b) and a == b for a, b in zip(read, value, strict=True))
+
+
+def _copied(parameters: Parameters, bound: dict[str, Any]) -> dict[str, Any]:
+    """Copy what is shown; what is internal is nobody's to decide on and stays what it is."""
+    internal, rest = parameters.internal, parameters.rest
+    return {name: v if name in internal and name != rest else snapshot(v) for name, v in bound.items()}

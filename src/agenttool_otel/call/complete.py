@@ -1,0 +1,200 @@
+"""The second half of a paused call that is not resumed: its result arrives from outside, or somebody interrupts it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from opentelemetry.trace import Link
+
+from agenttool_otel.approvals.types import RequiredCall
+from agenttool_otel.call.binding import bind_permitted
+from agenttool_otel.call.drivers import arun, run
+from agenttool_otel.call.effects import Attempt
+from agenttool_otel.call.envelope import to_result
+from agenttool_otel.call.invocation import Invocation
+from agenttool_otel.call.pending.serialized import unpack
+from agenttool_otel.call.resume import asking_context, asking_span
+from agenttool_otel.call.runtime import Runtime
+from agenttool_otel.catalog import ToolSource, ToolSpec, declare
+from agenttool_otel.errors import (
+    ApprovalNotFound,
+    InvocationNotFound,
+    ResultInvalid,
+    ToolChanged,
+    ToolFailed,
+    UnknownTool,
+)
+from agenttool_otel.names import AbortReason, ApprovalStatus, ErrorClass, Ownership, RequiredStatus
+from agenttool_otel.records import ToolResult
+from agenttool_otel.telemetry.spans import context_of
+from agenttool_otel.values.conversion import to_json_value
+from agenttool_otel.values.run_to_completion import run_to_completion
+
+if TYPE_CHECKING:
+    from agenttool_otel.approvals.types import ApprovalRequest, StoredCall
+
+
+NOTHING: Final[Any] = object()
+"""Stands for "no result was given": ``None`` is one."""
+
+_MAX_REASON: Final = 200
+
+
+def complete_call(runtime: Runtime, invocation_id: str, result: Any, error: Exception | str | None) -> ToolResult:
+    """Take the result of a custom tool's call, or the error that its executor reports."""
+    call, attempt, links = _taken(runtime, invocation_id, result, error)
+    return to_result(run(call, runtime.pipeline.complete(call, attempt, links)))
+
+
+async def acomplete_call(
+    runtime: Runtime, invocation_id: str, result: Any, error: Exception | str | None
+) -> ToolResult:
+    """The same without blocking the event loop; once the call is taken it is completed, canceled or not."""
+    canceled = None
+    if runtime.pipeline.required.blocks:
+        (call, attempt, links), canceled = await run_to_completion(
+            partial(_taken, runtime, invocation_id, result, error)
+        )
+    else:
+        call, attempt, links = _taken(runtime, invocation_id, result, error)
+    await arun(call, runtime.pipeline.complete(call, attempt, links))
+    if canceled is not None:
+        raise canceled
+    if isinstance(call.exception, asyncio.CancelledError):
+        raise call.exception
+    return to_result(call)
+
+
+def _taken(
+    runtime: Runtime, invocation_id: str, result: Any, error: Exception | str | None
+) -> tuple[Invocation, Attempt, tuple[Link, ...]]:
+    if (result is NOTHING) == (error is None):
+        raise TypeError("a call is completed with a result or with an error")
+    if not isinstance(error, (Exception, str, type(None))):
+        raise TypeError("an error is a text or an exception")
+    required = runtime.pipeline.required
+    waiting = required.look(invocation_id)
+    if isinstance(waiting, RequiredCall):
+        _check_tool(runtime, waiting)
+    call, links = _second_part(runtime, waiting)
+    check = call.spec.output_check
+    if error is None and check is not None and not check.is_valid(to_json_value(result)):
+        raise ResultInvalid("the result does not fit the tool's output schema")
+    _hold(runtime, call, required.take(invocation_id, RequiredStatus.COMPLETED))
+    if error is None:
+        return call, Attempt(result), links
+    return call, Attempt(exception=ToolFailed(error) if isinstance(error, str) else error), links
+
+
+def _check_tool(runtime: Runtime, waiting: RequiredCall) -> None:
+    """Refuse to settle a call that another process permitted unless its tool is here, as it was there."""
+    tool = runtime.find(waiting.tool_id)
+    if tool is None:
+        raise UnknownTool(
+            f"no tool {waiting.tool_id} in this process",
+            error_class=ErrorClass.UNKNOWN_TOOL,
+            invocation_id=waiting.invocation_id,
+        )
+    # the digest does not cover who fulfils the tool
+    if tool.spec.digest != waiting.declaration_digest or tool.spec.ownership != Ownership.CUSTOM:
+        raise ToolChanged(f"{waiting.tool_id} is declared otherwise here than where its call was permitted")
+
+
+def _second_part(runtime: Runtime, waiting: Invocation | RequiredCall) -> tuple[Invocation, tuple[Link, ...]]:
+    """Make the second part of a waiting call, and the link to its first."""
+    if isinstance(waiting, Invocation):
+        return waiting.second_part(), _first_span(waiting)
+    stored, tool = waiting.context, runtime.find(waiting.tool_id)
+    spec = tool.spec if tool is not None else undeclared(waiting.tool_id, str(stored.get("tool_name")))
+    # the call is still its actor's, whoever ends it
+    context = contextvars.Context().run(asking_context, stored)
+    call = unpack(waiting.invocation_id, stored, spec, replace(context, surface=stored.get("surface")))
+    if tool is not None:
+        bind_permitted(call)
+    return call, asking_span(stored)
+
+
+def _hold(runtime: Runtime, call: Invocation, taken: Invocation | RequiredCall) -> None:
+    """Give the second part the claim of the approval, if there was one, so that it is ended with the call."""
+    call.claim = taken.claim
+    if taken.claim is not None:
+        runtime.approvals.hold(taken.claim)
+    if call.request is None and taken.claim is not None:
+        call.request = taken.claim.request
+
+
+def _first_span(call: Invocation) -> tuple[Link, ...]:
+    context = context_of(call.span)
+    return (Link(context),) if context.is_valid else ()
+
+
+# --- interrupt -------------------------------------------------------------------------------------------------------
+
+
+def interrupt_call(runtime: Runtime, invocation_id: str, reason: str) -> ToolResult:
+    """Clear a call that waits for an approval or for a result, and record why."""
+    why = _readable(runtime, reason)
+    call, links = _cleared(runtime, invocation_id, why)
+    return to_result(run(call, runtime.pipeline.interrupt(call, why, links)))
+
+
+async def ainterrupt_call(runtime: Runtime, invocation_id: str, reason: str) -> ToolResult:
+    """The same without blocking the event loop."""
+    why = _readable(runtime, reason)
+    (call, links), canceled = await run_to_completion(partial(_cleared, runtime, invocation_id, why))
+    await arun(call, runtime.pipeline.interrupt(call, why, links))
+    if canceled is not None:
+        raise canceled
+    if isinstance(call.exception, asyncio.CancelledError):
+        raise call.exception
+    return to_result(call)
+
+
+def _readable(runtime: Runtime, reason: str) -> str:
+    return runtime.clean(reason)[:_MAX_REASON] or AbortReason.USER_INTERRUPTION.value
+
+
+def _cleared(runtime: Runtime, invocation_id: str, reason: str) -> tuple[Invocation, tuple[Link, ...]]:
+    """Take the call out of its waiting, so that nobody can answer or complete it any more."""
+    required = runtime.pipeline.required
+    try:
+        waiting = required.look(invocation_id)
+    except InvocationNotFound as nowhere:
+        try:
+            stored = runtime.approvals.waiting(invocation_id)
+        except ApprovalNotFound:
+            raise nowhere from None
+        request = runtime.approvals.store.cancel(stored.request.request_id, reason)
+        runtime.pipeline.paused.take(invocation_id)
+        return _asking_call(runtime, stored, request), asking_span(stored.context)
+    call, links = _second_part(runtime, waiting)
+    _hold(runtime, call, required.take(invocation_id, RequiredStatus.INTERRUPTED))
+    return call, links
+
+
+def _asking_call(runtime: Runtime, stored: StoredCall, request: ApprovalRequest) -> Invocation:
+    tool = runtime.find(request.tool_id)
+    spec = tool.spec if tool is not None else undeclared(request.tool_id, request.tool_name)
+    # the call is still its actor's, whoever interrupts it
+    context = contextvars.Context().run(asking_context, stored.context)
+    call = Invocation(
+        spec,
+        context,
+        native_call_id=stored.context.get("native_call_id"),
+        id=request.invocation_id,
+        resumed=True,
+    )
+    call.request = request
+    call.model_input = call.observable_input = call.permission_input = dict(stored.original_arguments)
+    call.approval_status = ApprovalStatus.CANCELED.value
+    return call
+
+
+def undeclared(tool_id: str, name: str) -> ToolSpec:
+    """Declare a tool of which this process knows nothing but its name, so that its call can end here."""
+    source = ToolSource(name=name, namespace="unknown", description=name, schema={"type": "object"})
+    return declare({"tool_id": tool_id}, source)

@@ -1,0 +1,281 @@
+"""What of a result reaches the caller, the model and the store: obligations are met, and sizes are facts.
+
+A plain call gets exactly what the function returned, unless policy or contract oblige otherwise: redaction and
+persistence obligations bind at every door, and one that can't be met withholds the result rather than leak it. What is
+stored or previewed is redacted always.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from agenttool_otel.call.argument_secrets import mask_of
+from agenttool_otel.call.invocation import Invocation
+from agenttool_otel.call.recorder import Recorder
+from agenttool_otel.names import Attr, Event, InvocationStatus, PersistenceStrategy, RedactionState, ResultStatus
+from agenttool_otel.redaction import Redactor
+from agenttool_otel.redaction.argument_mask import ArgumentMask
+from agenttool_otel.redaction.pointers import targets
+from agenttool_otel.redaction.types import Redacted, Redaction
+from agenttool_otel.results.persistence.keeper import ResultKeeper
+from agenttool_otel.results.persistence.strategy import Demand
+from agenttool_otel.results.persistence.stream import StreamOutcome
+from agenttool_otel.results.stream_tap import StreamTap, aguard, collected, guard
+from agenttool_otel.results.transform import ItemCleaner, RedactionFailed, Transform, read
+
+_WITHHELD = "[result withheld: an obligation of the policy could not be met]"
+_OMITTED = Redaction("omitted", "", "unreadable", 1)
+"""What stands for parts that were left out because nobody can read them, or because there were too many."""
+
+
+class Delivery:
+    """Redacts and persists results."""
+
+    def __init__(self, redactor: Redactor, keeper: ResultKeeper, transform: Transform | None) -> None:
+        self._redactor = redactor
+        self._transform = transform
+        self.keeper = keeper
+
+    def obliged(self, call: Invocation) -> bool:
+        """Tell whether contract or policy demand that the result is changed before anyone sees it."""
+        return self._must_redact(call) or _demand(call).binding
+
+    def _must_redact(self, call: Invocation) -> bool:
+        spec, verdict = call.spec, call.verdict
+        if spec.redact_result or spec.permission.redaction_required:
+            return True
+        return verdict is not None and bool(verdict.redact_result)
+
+    def withhold(self, call: Invocation) -> None:
+        """Replace the result because an obligation failed."""
+        call.delivered = _WITHHELD
+        call.redaction_state = RedactionState.FAILED
+        call.result_status = ResultStatus.REDACTED
+
+    def prepare(self, call: Invocation, recorder: Recorder) -> Callable[[], None] | None:
+        """Meet the obligations of a result; what has to be stored is returned as work that may block."""
+        if self._must_redact(call):
+            self._redact(call, recorder)
+        demand = _demand(call)
+        choice = self.keeper.choose(call.delivered, demand, size=call.size)
+        if choice is None:
+            return None
+
+        def store() -> None:
+            kept = self.keeper.keep(
+                call.delivered,
+                choice,
+                invocation_id=call.id,
+                result_id=call.result_id,
+                size=call.size,
+                transform=self._transform_of(call),
+                owner=_owner(call),
+            )
+            call.kept = kept
+            call.persistence = kept.decision
+            if choice.strategy is not PersistenceStrategy.INLINE or kept.decision.strategy != choice.strategy:
+                call.preview = kept.preview
+                if demand.binding:
+                    call.delivered = kept.preview
+            _mark_dropped(call)
+            recorder.persisted(call, failure=kept.failure, store=self._store_name())
+
+        return store
+
+    def _store_name(self) -> str:
+        try:
+            return self.keeper.store.name if self.keeper.store is not None else "none"
+        except Exception:
+            return "none"
+
+    def _redact(self, call: Invocation, recorder: Recorder) -> None:
+        cleaned = self._redacted(call, call.delivered, self._pointers(call))
+        if cleaned is None:
+            recorder.redacted(call, "result", (), RedactionState.FAILED)
+            self.withhold(call)
+            return
+        recorder.redacted(call, "result", cleaned.redactions, cleaned.state)
+        call.delivered = cleaned.value
+
+    def _pointers(self, call: Invocation) -> tuple[str, ...]:
+        verdict = call.verdict
+        return (*call.spec.redact_result, *(verdict.redact_result if verdict is not None else ()))
+
+    def _redacted(self, call: Invocation, value: Any, pointers: tuple[str, ...]) -> Redacted | None:
+        """Return what may be passed on: the value itself where all of it was read and nothing was found.
+
+        ``None`` stands for a value that can't be read; unless all of it has to go anyway, nothing is known to be gone.
+        """
+        reading = read(value)
+        if reading is None:
+            return self._redactor.redact("unread", pointers=pointers) if targets(pointers).everything else None
+        mask = mask_of(call, self._redactor)
+        masked = reading.data if mask is None else mask.value(reading.data)
+        redacted = self._redactor.redact(masked, pointers=pointers)
+        redactions = redacted.redactions
+        if mask is not None and masked != reading.data:
+            redactions = (*redactions, mask.redaction)
+        if reading.whole and redacted.value == reading.data and redacted.state is RedactionState.NONE:
+            return Redacted(value, redactions, redacted.state)
+        if not redactions:
+            redactions = (_OMITTED,)
+        state = RedactionState.REDACTED if redacted.state is RedactionState.NONE else redacted.state
+        return Redacted(reading.restore(redacted.value), redactions, state)
+
+    def _transform_of(self, call: Invocation) -> Transform | None:
+        if self._transform is None:
+            return None
+        mask = mask_of(call, self._redactor)
+        return self._transform if mask is None else _masking(self._transform, mask)
+
+    # --- streams -----------------------------------------------------------------------------------------------------
+
+    def tapped(
+        self, call: Invocation, function: Callable[..., Any], recorder: Recorder, *, is_async: bool
+    ) -> Callable[..., Any]:
+        """Return a generator function behind a tap, or as it is when nobody has to see its items: the usual case."""
+        spec = call.spec
+        wanted = spec.persistence is not None or spec.max_inline_chars is not None
+        if not (wanted or self.obliged(call) or recorder.telemetry.events.verbose):
+            return function
+        binding = _demand(call).binding
+        tap = call.tap = self._tap(call, recorder, keep=wanted or binding, binding=binding)
+        wrap: Any = aguard if is_async else guard
+        return lambda *args, **kwargs: wrap(tap, function(*args, **kwargs))
+
+    def gathered(
+        self, call: Invocation, function: Callable[..., Any], recorder: Recorder, *, is_async: bool
+    ) -> Callable[..., Any]:
+        """Return a generator function as one that returns its items, within bounded memory."""
+
+        def open_tap() -> StreamTap:
+            tap = call.tap = self._tap(call, recorder, keep=True, binding=False)
+            tap.gathers = True
+            return tap
+
+        return collected(open_tap, function, is_async)
+
+    def streamed(self, call: Invocation, recorder: Recorder) -> bool:
+        """Take over what the tap of a stream found; tell whether the result needs no further keeping."""
+        tap, outcome = call.tap, call.kept
+        if tap is None:
+            return False
+        call.items = tap.items
+        if not isinstance(outcome, StreamOutcome):
+            return False
+        if call.size is None:
+            call.size = outcome.total_bytes
+        if outcome.decision is None and outcome.failure is None:
+            call.kept = None
+            return False
+        if outcome.decision is not None:
+            outcome.decision.result_id = call.result_id
+            call.persistence = outcome.decision
+        binding = _demand(call).binding
+        if call.ran and outcome.truncated:
+            call.preview = outcome.preview
+            if binding and tap.gathers:
+                call.delivered = call.preview
+            if binding or tap.gathers:
+                _mark_dropped(call)
+        recorder.persisted(call, failure=outcome.failure, store=self._store_name())
+        return True
+
+    def _tap(self, call: Invocation, recorder: Recorder, *, keep: bool, binding: bool) -> StreamTap:
+        collector, limit = None, None
+        if keep:
+            collector, choice = self.keeper.collector(
+                _demand(call), invocation_id=call.id, transform=self._transform_of(call), owner=_owner(call)
+            )
+            if binding:
+                hidden = (PersistenceStrategy.REF_ONLY, PersistenceStrategy.DROP_WITH_REASON)
+                limit = 0 if choice.strategy in hidden else choice.max_inline_chars
+        cleaner, found = None, list[Redaction]()
+        if self._must_redact(call):
+            pointers = _item_pointers(self._pointers(call))
+            apart = targets(pointers).everything
+            cleaner = ItemCleaner(self._item_cleaner(call, pointers, found), apart=apart)
+
+        def partial(sequence: int, size: int | None) -> None:
+            attributes: dict[str, Any] = {Attr.PROGRESS_SEQUENCE: sequence}
+            if size is not None:
+                attributes[Attr.RESULT_SIZE_BYTES] = size
+            recorder.emit(call, Event.INVOCATION_PARTIAL_RESULT, attributes)
+
+        def cleaned(failed: bool) -> None:
+            state = RedactionState.REDACTED if found else RedactionState.NONE
+            recorder.redacted(call, "result", _summed(found), RedactionState.FAILED if failed else state)
+
+        verbose = recorder.telemetry.events.verbose
+        return StreamTap(
+            on_first_item=lambda: call.enter(InvocationStatus.PARTIAL_RESULT),
+            collector=collector,
+            cleaner=cleaner,
+            limit=limit,
+            on_item=partial if verbose else None,
+            on_redacted=cleaned,
+        )
+
+    def _item_cleaner(
+        self, call: Invocation, pointers: tuple[str, ...], found: list[Redaction]
+    ) -> Callable[[Any], Any]:
+        def clean(item: Any) -> Any:
+            cleaned = self._redacted(call, item, pointers)
+            if cleaned is None or cleaned.state is RedactionState.FAILED:
+                raise RedactionFailed("redaction failed")
+            found.extend(cleaned.redactions)
+            return cleaned.value
+
+        return clean
+
+
+def _demand(call: Invocation) -> Demand:
+    """Return what contract and policy want of the result's size and place; redaction is done before and apart."""
+    spec, verdict = call.spec, call.verdict
+    return Demand(
+        contract_limit=spec.max_inline_chars,
+        obliged_limit=verdict.max_inline_chars if verdict is not None else None,
+        contract_strategy=spec.persistence,
+        obliged_strategy=verdict.persistence if verdict is not None else None,
+        sensitivity=spec.permission.data_sensitivity,
+        supports_persistence=spec.execution.supports_persistence,
+        exempt=spec.exempt,
+    )
+
+
+def _owner(call: Invocation) -> dict[str, str]:
+    return {"session_id": call.context.session_id or "", "tenant": call.context.tenant or ""}
+
+
+def _mark_dropped(call: Invocation) -> None:
+    decision = call.persistence
+    if decision is not None and decision.strategy is PersistenceStrategy.DROP_WITH_REASON and call.ran:
+        failed = decision.redaction_state is RedactionState.FAILED
+        call.result_status = ResultStatus.REDACTED if failed else ResultStatus.TOO_LARGE
+        if failed:
+            call.redaction_state = RedactionState.FAILED
+
+
+def _masking(transform: Transform, mask: ArgumentMask) -> Transform:
+    return Transform(
+        lambda text: transform.text(mask.text(text)),
+        lambda value, pointer: transform.value(mask.value(value), pointer),
+    )
+
+
+def _item_pointers(pointers: tuple[str, ...]) -> tuple[str, ...]:
+    """Return pointers into a list of items as pointers into one item, beside those that mean the item already."""
+    inner = []
+    for pointer in pointers:
+        first, slash, rest = pointer.removeprefix("#").removeprefix("/").partition("/")
+        if pointer.startswith(("/", "#/")) and (first == "*" or first.isdecimal()):
+            inner.append(f"/{rest}" if slash else "*")
+    return (*pointers, *inner)
+
+
+def _summed(redactions: list[Redaction]) -> tuple[Redaction, ...]:
+    counts: dict[tuple[str, str, str], int] = {}
+    for kind, pointer, rule, count in redactions:
+        counts[kind, pointer, rule] = counts.get((kind, pointer, rule), 0) + count
+    return tuple(Redaction(*key, count) for key, count in counts.items())

@@ -1,0 +1,164 @@
+"""From a finished call to its ToolResult envelope, and to the typed outcome that a plain caller sees."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agenttool_otel.call.invocation import Invocation
+from agenttool_otel.call.records import call_input, decision_record, policy_ref
+from agenttool_otel.errors import (
+    ApprovalRejected,
+    ApprovalRequired,
+    GovernedOutcome,
+    ResultRequired,
+    ToolBlocked,
+    ToolDenied,
+    ToolInputInvalid,
+    ToolTimeout,
+    UnknownTool,
+)
+from agenttool_otel.names import ErrorClass, InvocationStatus, Outcome, ResultStatus
+from agenttool_otel.records import ToolError, ToolResult
+from agenttool_otel.telemetry.spans import context_of
+from agenttool_otel.values.conversion import to_json_value
+
+_MAX_CHECKED_BYTES = 4 << 20
+
+_OUTCOMES: dict[ErrorClass, type[GovernedOutcome]] = {
+    ErrorClass.SCHEMA_VALIDATION_FAILED: ToolInputInvalid,
+    ErrorClass.INVALID_ARGUMENTS: ToolInputInvalid,
+    ErrorClass.INPUT_MUTATION_FAILED: ToolInputInvalid,
+    ErrorClass.APPROVAL_REJECTED: ApprovalRejected,
+    ErrorClass.UNKNOWN_TOOL: UnknownTool,
+    ErrorClass.BLOCKED_TOOL: ToolBlocked,
+    ErrorClass.SCHEMA_NOT_LOADED: ToolBlocked,
+    ErrorClass.SETUP_REQUIRED: ToolBlocked,
+    ErrorClass.TIMEOUT: ToolTimeout,
+}
+
+
+def to_result(call: Invocation) -> ToolResult:
+    """Build the envelope of a call that ended, or that waits for an answer."""
+    decision = decision_record(call)
+    context = context_of(call.span)
+    refs: list[dict[str, Any]] = []
+    if context.is_valid:
+        refs.append(
+            {
+                "trace_id": f"{context.trace_id:032x}",
+                "span_id": f"{context.span_id:016x}",
+                "tool_name": call.spec.name,
+                "tool_call_id": call.native_call_id,
+                "duration_ms": (call.ended_ns - call.created_ns) // 1_000_000 if call.ended_ns else None,
+                "result_size_bytes": call.size,
+            }
+        )
+    result = ToolResult(
+        result_id=call.result_id,
+        invocation_id=call.id,
+        status=call.result_status,
+        is_error=call.error is not None,
+        error=call.error,
+        policy_refs=[policy_ref(call.verdict)] if call.verdict is not None and call.verdict.engine else [],
+        telemetry_refs=refs,
+        persistence_refs=[call.persistence.decision_id] if call.persistence is not None else [],
+        redaction_state=call.redaction_state,
+        permission=decision.to_json_object() if decision is not None else None,
+        summary=_summary(call),
+    )
+    if call.hook_context:
+        result.additional_context = call.hook_context
+    if call.hook_state is not None:
+        if call.hook_state.messages:
+            result.hook_messages = call.hook_state.messages
+        if call.hook_state.stop is not None:
+            result.stop = call.hook_state.stop
+    if call.status is InvocationStatus.NEEDS_INPUT and call.outcome is Outcome.PENDING:
+        result.requires_action = {
+            "type": "tool_result",
+            "invocation_id": call.id,
+            "tool_id": call.spec.tool_id,
+            "tool_name": call.spec.name,
+            "arguments": call_input(call),
+        }
+    if call.ran:
+        return _with_value(call, result)
+    text = result.summary or ""
+    result.content = result.model_facing_content = [{"type": "text", "text": text}]
+    result.ui_facing_summary = text
+    return result
+
+
+def _with_value(call: Invocation, result: ToolResult) -> ToolResult:
+    """Fill an envelope with what the tool returned."""
+    from agenttool_otel.results.content.map_content import map_content  # only an envelope needs it, and it is large
+
+    mapped = map_content(call.model_value)
+    kept = call.kept
+    if kept is not None and kept.model_facing:
+        mapped.content, mapped.model_facing = kept.content, kept.model_facing
+    result.content = mapped.content
+    result.structured_content = mapped.structured_content
+    result.model_facing_content = mapped.model_facing
+    result.ui_facing_summary = mapped.ui_summary
+    result.transcript_search_text = mapped.transcript_text
+    result.resource_refs = mapped.resource_refs
+    result.artifact_refs = mapped.artifact_refs
+    result.is_error = result.is_error or mapped.is_error
+    if call.persistence is not None:
+        result.persistence = call.persistence.to_json_object()
+        if call.persistence.persisted_ref is not None:
+            result.resource_refs = [call.persistence.persisted_ref, *result.resource_refs]
+    problems = [*mapped.schema_errors, *_output_problems(call, mapped.structured_content)]
+    if problems:
+        result.schema_errors = problems
+        if result.error is None:
+            # a fact for whoever reads the envelope; the tool ran, and its caller has the value
+            told = f"the output does not fit the output schema: {', '.join(problems)}"
+            result.error = ToolError.of(ErrorClass.RESULT_MAPPING_FAILED, told)
+    return result.with_value(call.delivered)
+
+
+def _output_problems(call: Invocation, structured: Any) -> list[str]:
+    """Check the native output against the output schema: places and what belongs there, never values."""
+    check = call.spec.output_check
+    if check is None or call.error is not None or (call.size or 0) > _MAX_CHECKED_BYTES:
+        return []
+    try:
+        data = structured if structured is not None else to_json_value(call.value)
+        return check.messages(data)
+    except Exception as error:
+        return [f"/ {type(error).__name__}"]
+
+
+def _summary(call: Invocation) -> str:
+    name = call.spec.name
+    if call.outcome is Outcome.PENDING and call.status is InvocationStatus.NEEDS_INPUT:
+        return f"{name} was permitted and waits for its result"
+    if call.outcome is Outcome.PENDING:
+        rule = call.verdict.message if call.verdict is not None else ""
+        return f"{name} waits for an approval: {rule}" if rule else f"{name} waits for an approval"
+    if call.error is not None:
+        return f"{name}: {call.error.error_class.value}: {call.error.message}"
+    return f"{name}: {call.result_status.value}"
+
+
+def outcome_of(call: Invocation) -> GovernedOutcome:
+    """Make the exception for a caller of the plain function, for a call that did not run or had no time to end."""
+    result = to_result(call)
+    common: dict[str, Any] = {
+        "result": result,
+        "decision": decision_record(call),
+        "error_class": call.error.error_class if call.error is not None else None,
+        "invocation_id": call.id,
+    }
+    message = result.summary or call.spec.name
+    if call.outcome is Outcome.PENDING and call.status is InvocationStatus.NEEDS_INPUT:
+        return ResultRequired(message, arguments=call_input(call), **common)
+    if call.result_status is ResultStatus.PENDING:
+        request_id = call.request.request_id if call.request is not None else ""
+        if request_id:
+            message = f"{message} (request {request_id}; when it is answered, resume({call.id!r}) runs the call)"
+        return ApprovalRequired(message, request_id=request_id, **common)
+    outcome = _OUTCOMES.get(call.error.error_class, ToolDenied) if call.error is not None else ToolDenied
+    return outcome(message, **common)

@@ -1,0 +1,79 @@
+"""The records of a call that ended, for sinks: the standard's own objects, without content of arguments and results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from operator import attrgetter
+from typing import Any, Final
+
+from agenttool_otel.call.invocation import Invocation
+from agenttool_otel.call.records import decision_records, invocation_record, policy_ref
+from agenttool_otel.records import ToolResult
+from agenttool_otel.records.base import JsonObject, Record
+from agenttool_otel.telemetry.sinks import Build
+
+_FIELDS: Final[dict[str, set[str]]] = {
+    "tool_permission_decision": {
+        *("schema_version", "decision_id", "invocation_id", "behavior", "mode", "source", "reason", "rule_refs"),
+        *("policy_refs", "user_modified", "obligations", "decided_at", "expires_at"),
+    },
+    "input_mutation": {
+        *("schema_version", "mutation_id", "invocation_id", "source_type", "source_ref", "from_input_ref"),
+        *("to_input_ref", "changed_fields", "created_at"),
+    },
+    "tool_hook": {
+        *("schema_version", "hook_id", "hook_event", "invocation_id", "tool_id", "outputs", "failure"),
+        *("started_at", "ended_at"),
+    },
+}
+"""What of a record holds no content; records that are not named here are made without any."""
+
+
+_NEEDED: Final = (
+    *("spec", "context", "id", "native_call_id", "status", "outcome", "transitions", "created_ns", "started_ns"),
+    *("ended_ns", "span", "model_input", "observable_input", "permission_input", "bound", "mutations", "verdict"),
+    *("decisions", "request", "hook_records", "error", "_result_id", "result_status", "persistence"),
+    "redaction_state",
+)
+_needed_of = attrgetter(*_NEEDED)
+
+
+def finished_records(call: Invocation) -> Build:
+    """Return what makes the records of a call that ended or waits; of the call it keeps what they need, no result."""
+    _ = call.result_id  # made when first asked for, and the same in every record
+    values = _needed_of(call)
+    return lambda: _records(values)
+
+
+def _records(values: tuple[Any, ...]) -> Iterator[tuple[str, JsonObject]]:
+    call = Invocation.__new__(Invocation)  # with what is needed alone; nothing else is asked of it
+    for name, value in zip(_NEEDED, values, strict=True):
+        setattr(call, name, value)
+    invocation = invocation_record(call)
+    yield "tool_invocation", invocation.to_json_object()
+    for kind, records in (
+        ("tool_permission_decision", decision_records(call)),
+        ("input_mutation", call.mutations),
+        ("tool_hook", call.hook_records),
+    ):
+        for record in records:
+            yield kind, _without_content(kind, record)
+    if call.persistence is not None:
+        yield "tool_result_persistence", call.persistence.to_json_object()
+    result = ToolResult(
+        result_id=call.result_id,
+        invocation_id=call.id,
+        status=call.result_status,
+        is_error=call.error is not None,
+        policy_refs=[policy_ref(call.verdict)] if call.verdict is not None and call.verdict.engine else [],
+        telemetry_refs=invocation.telemetry_refs,
+        persistence_refs=[call.persistence.decision_id] if call.persistence is not None else [],
+        redaction_state=call.redaction_state,
+        error=call.error.model_copy(update={"message": ""}) if call.error is not None else None,
+        created_at=invocation.ended_at or invocation.created_at,
+    )
+    yield "tool_result", result.to_json_object()
+
+
+def _without_content(kind: str, record: Record) -> JsonObject:
+    return record.model_dump(mode="json", exclude_none=True, include=_FIELDS[kind])

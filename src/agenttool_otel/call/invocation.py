@@ -1,0 +1,194 @@
+"""One call as data: a small mutable object that walks the phases."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from opentelemetry.trace import INVALID_SPAN, Span
+
+from agenttool_otel.approvals.types import ApprovalRequest, Claim, StoredCall
+from agenttool_otel.call.effects import Services
+from agenttool_otel.catalog.spec import ToolSpec
+from agenttool_otel.context.context import AgentContext
+from agenttool_otel.facts.types import EMPTY_FACTS, Facts
+from agenttool_otel.hooks.context import HookState
+from agenttool_otel.names import (
+    ErrorClass,
+    InvocationStatus,
+    MutationSource,
+    Outcome,
+    PersistenceStrategy,
+    RedactionState,
+    ResultStatus,
+)
+from agenttool_otel.policy.types import ApprovalInput, HookHint, Verdict
+from agenttool_otel.records import HookRecord, InputMutation, ResultPersistence, ToolError
+from agenttool_otel.redaction.argument_mask import ArgumentMask
+from agenttool_otel.results.persistence.keeper import Kept
+from agenttool_otel.results.persistence.stream import StreamOutcome
+from agenttool_otel.results.stream_tap import StreamTap
+from agenttool_otel.values.ids import new_id
+
+_NOT_RUN: Any = object()
+
+NOT_READ: Final[dict[str, Any]] = {}
+"""The observable input of a call whose arguments nothing has normalised yet; told by identity, never changed."""
+
+
+class RedactionEntry(NamedTuple):
+    """Something that was redacted of a call: where and what it was, never a value."""
+
+    target: str  # arguments, result, error or delivered
+    kind: str
+    pointer: str  # JSON pointer into the target
+    rule: str  # what found it
+    times: int
+
+
+class Decided(NamedTuple):
+    """A verdict that came into force."""
+
+    decision_id: str
+    verdict: Verdict
+    at_ns: int
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Invocation:
+    """One requested call."""
+
+    spec: ToolSpec
+    context: AgentContext
+    native_call_id: str | None = None  # the model's or framework's id of the call
+    id: str = field(default_factory=partial(new_id, "inv"))  # kept across pause and resume
+    resumed: bool = False  # continues after an ask
+    preflight: bool = False  # nobody will run it
+    services: Services | None = None  # who decides and asks; set when the pipeline starts
+
+    # --- state and time ---
+    status: InvocationStatus = InvocationStatus.PLANNED
+    outcome: Outcome = Outcome.NOT_EXECUTED
+    transitions: list[tuple[InvocationStatus, int]] = field(default_factory=list)
+    created_ns: int = field(default_factory=time.time_ns)
+    t0: float = field(default_factory=time.perf_counter)
+    started_ns: int | None = None
+    ended_ns: int | None = None
+    run_seconds: float | None = None  # how long the tool itself ran, its retries included
+    span: Span = INVALID_SPAN
+    owned: bool = False  # the span is this call's own, not the framework's
+
+    # --- the four inputs ---
+    call_args: tuple[Any, ...] = ()  # as the caller gave them, later what the executor gets
+    call_kwargs: dict[str, Any] = field(default_factory=dict)
+    model_input: dict[str, Any] = field(default_factory=dict)  # JSON arguments as received; never changed
+    observable_input: dict[str, Any] = field(default_factory=lambda: NOT_READ)  # normalised copy for hooks and people
+    permission_input: dict[str, Any] = field(default_factory=dict)  # what is decided
+    bound: dict[str, Any] = field(default_factory=dict)  # Python arguments by name: what the executor gets
+    internal: dict[str, Any] | None = None  # internal-only arguments that hooks gave
+    # who changed the input last, and to what, where that reads as another permission input
+    given: tuple[MutationSource, dict[str, Any]] | None = None
+    validated: bool = False  # a framework has validated the arguments and given the normalised ones already
+    mutations: list[InputMutation] = field(default_factory=list)  # changes between the inputs
+
+    # --- permission ---
+    facts: Facts = field(default_factory=lambda: EMPTY_FACTS)  # facts of the permission input
+    verdict: Verdict | None = None  # the decision in force
+    decisions: list[Decided] = field(default_factory=list)  # every verdict, oldest first
+    approval: ApprovalInput | None = None  # the answered request, as the policy sees it
+    approval_status: str | None = None
+    approval_wait: float | None = None  # seconds between question and answer
+    request: ApprovalRequest | None = None  # the approval request that was made
+    claim: Claim | None = None  # the right to run an approved call, once it was taken
+    ticket: StoredCall | None = None  # the stored call that this one continues
+
+    # --- hooks ---
+    hints: list[HookHint] = field(default_factory=list)  # hooks' permission hints
+    hook_context: list[dict[str, Any]] = field(default_factory=list)
+    hook_records: list[HookRecord] = field(default_factory=list)  # what hooks did
+    hook_state: HookState | None = None  # the hook runner's own notes on this call
+
+    # --- result ---
+    result_status: ResultStatus = ResultStatus.SYNTHETIC_ERROR
+    error: ToolError | None = None
+    exception: BaseException | None = None  # what the tool (or a control-flow signal) raised, re-raised unmodified
+    value: Any = _NOT_RUN  # native return value; ``ran`` tells whether there is one
+    delivered: Any = _NOT_RUN  # what the caller of the plain function gets
+    preview: Any = _NOT_RUN  # what a model gets, where that is less
+    attempts: int = 0  # how often the tool was run
+    abort_reason: str | None = None
+    size: int | None = None  # bytes of the result, when known
+    items: int | None = None  # items of a stream
+    kept: Kept | StreamOutcome | None = None  # what was done to keep the result
+    persistence: ResultPersistence | None = None
+    tap: StreamTap | None = None  # what watches the items of a stream, where somebody needs them
+    item_seen: Callable[[Any], None] | None = None  # told each item of a stream that the session has to remember
+    redaction_state: RedactionState = RedactionState.NONE
+    redactions: list[RedactionEntry] = field(default_factory=list)
+    # the decision under which the call's own secrets were looked for, and their mask
+    argument_mask: tuple[Verdict | None, ArgumentMask | None] | None = None
+    _result_id: str = ""
+
+    @property
+    def ran(self) -> bool:
+        """Whether the tool returned a value."""
+        return self.value is not _NOT_RUN
+
+    @property
+    def model_value(self) -> Any:
+        """What a model gets of the result."""
+        return self.delivered if self.preview is _NOT_RUN else self.preview
+
+    @property
+    def decision_id(self) -> str:
+        """Id of the decision in force, or an empty string before any."""
+        return self.decisions[-1].decision_id if self.decisions else ""
+
+    @property
+    def strategy(self) -> PersistenceStrategy:
+        """How the result's bytes are kept."""
+        return self.persistence.strategy if self.persistence else PersistenceStrategy.INLINE
+
+    @property
+    def result_id(self) -> str:
+        """Id of the result, made when first asked for."""
+        if not self._result_id:
+            self._result_id = new_id("result")
+        return self._result_id
+
+    def second_part(self) -> Invocation:
+        """Return the same invocation for its second part: another span and result, the same id, decisions and records.
+
+        The first part's envelope was handed out and must not change any more.
+        """
+        second = copy.copy(self)
+        second._result_id = ""
+        second.transitions = list(self.transitions)
+        second.decisions = list(self.decisions)
+        second.redactions = list(self.redactions)
+        second.resumed = True
+        second.t0 = time.perf_counter()
+        second.ended_ns = None
+        return second
+
+    def enter(self, status: InvocationStatus) -> None:
+        """Change the state and remember when."""
+        self.status = status
+        self.transitions.append((status, time.time_ns()))
+
+    def decide(self, verdict: Verdict) -> None:
+        """Take a believed verdict into force."""
+        self.verdict = verdict
+        self.decisions.append(Decided(new_id("perm"), verdict, time.time_ns()))
+
+    def fail(
+        self, error_class: ErrorClass, message: str, status: InvocationStatus, result: ResultStatus, **details: Any
+    ) -> None:
+        """End the call with an error; its message is for people and holds no argument or result content."""
+        self.error = ToolError.of(error_class, message, **details)
+        self.result_status = result
+        self.enter(status)

@@ -1,0 +1,57 @@
+"""What a host is told of a call that it has to run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from agenttool_otel.approvals.types import RequiredCall
+from agenttool_otel.call.invocation import Invocation
+from agenttool_otel.call.records import call_input
+
+
+@dataclass(frozen=True, slots=True)
+class RequiredAction:
+    """A call that the host has to run."""
+
+    invocation_id: str  # what to complete it with
+    tool_id: str  # the tool
+    tool_name: str  # the name that models call
+    arguments: dict[str, Any] = field(repr=False)  # the JSON arguments it was permitted with
+    native_call_id: str | None  # the model's or framework's id of the call
+    since: datetime  # since when it waits
+    actor_id: str = ""  # who called
+    tenant: str | None = None  # the actor's tenant
+    session_id: str | None = None  # in which session
+
+
+def action_of(call: Invocation) -> RequiredAction:
+    """Describe a call that this process permitted."""
+    return RequiredAction(
+        invocation_id=call.id,
+        tool_id=call.spec.tool_id,
+        tool_name=call.spec.name,
+        arguments=call_input(call),
+        native_call_id=call.native_call_id,
+        since=datetime.fromtimestamp(call.transitions[-1][1] / 1e9, UTC),
+        actor_id=call.context.actor,
+        tenant=call.context.tenant,
+        session_id=call.context.session_id,
+    )
+
+
+def stored_action_of(call: RequiredCall) -> RequiredAction:
+    """Describe a call that another process permitted."""
+    context = call.context
+    return RequiredAction(
+        invocation_id=call.invocation_id,
+        tool_id=call.tool_id,
+        tool_name=context.get("tool_name") or call.tool_id,
+        arguments=call.arguments,
+        native_call_id=context.get("native_call_id"),
+        since=call.since,
+        actor_id=context.get("actor") or "",
+        tenant=context.get("tenant"),
+        session_id=context.get("session_id"),
+    )

@@ -1,0 +1,279 @@
+"""From the tool's body on: everything fails silent, unless a policy obliges otherwise.
+
+The value or the exception of a tool that was allowed to run is delivered, whatever happens to telemetry, bookkeeping or
+persistence.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Generator
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from agenttool_otel.call.delivery import Delivery
+from agenttool_otel.call.effects import Attempt, Call, Execute, finish_claim
+from agenttool_otel.call.invocation import Invocation
+from agenttool_otel.call.phases.attempts import Arguments, unchanged_arguments
+from agenttool_otel.call.phases.hooks import HookRunner
+from agenttool_otel.call.phases.provenance import StreamWords, record_exception_text
+from agenttool_otel.call.phases.refusals import Refusals
+from agenttool_otel.call.recorder import Recorder
+from agenttool_otel.call.target import Target
+from agenttool_otel.context.sessions import Session
+from agenttool_otel.names import (
+    AbortReason,
+    Attr,
+    ErrorClass,
+    Event,
+    GenAI,
+    InvocationStatus,
+    Outcome,
+    PolicyMode,
+    ResultStatus,
+)
+from agenttool_otel.policy.types import expired
+from agenttool_otel.results.content.native import PLAIN_TYPES, native_failure
+from agenttool_otel.results.content.size import size_of
+from agenttool_otel.results.errors.control_flow import cancellation, control_flow, jump
+from agenttool_otel.results.errors.mapper import ErrorMapper
+from agenttool_otel.results.errors.retry import RetryPolicy
+
+
+def finish(call: Invocation, outcome: ResultStatus) -> Generator[Any, Any, None]:
+    """Record how the run of an approved call ended, if there was a claim to it."""
+    if call.claim is not None and call.services is not None:
+        yield finish_claim(call.services, call.claim, outcome)
+
+
+def _unused(*args: Any) -> None:
+    raise TypeError("this call runs elsewhere")
+
+
+_ELSEWHERE = Target(_unused, _unused, _unused)
+"""What a call runs whose executor is not in this process."""
+
+
+class Body:
+    """Runs the tool and settles what came of it."""
+
+    __slots__ = ("_delivery", "_errors", "_hooks", "_recorder", "_refusals")
+
+    def __init__(
+        self, refusals: Refusals, recorder: Recorder, delivery: Delivery, errors: ErrorMapper, hooks: HookRunner | None
+    ) -> None:
+        self._refusals = refusals
+        self._recorder = recorder
+        self._delivery = delivery
+        self._errors = errors
+        self._hooks = hooks
+
+    def run(self, call: Invocation, target: Target, session: Session) -> Generator[Any, Any, None]:
+        """Run the tool and settle its outcome."""
+        execution = call.spec.execution
+        recorder = self._recorder
+        if recorder.captures:
+            recorder.arguments(call)
+        if recorder.verbose:
+            recorder.emit(call, Event.INVOCATION_QUEUED, {})
+        timeout = execution.timeout_ms / 1000 if execution.timeout_ms else None
+        plain = not (target.streams or target.collects or target.in_thread)
+        function = target.function if plain else self._function(call, target)
+        effect = Execute(function, call.call_args, call.call_kwargs, target.is_async, timeout)
+        if target.streams and _from_outside(call):
+            call.item_seen = StreamWords(call, session)
+        retries = execution.supports_retries and not target.streams
+        again = unchanged_arguments(call) if retries else None
+        call.outcome = Outcome.EXECUTED
+        call.started_ns = time.time_ns()
+        call.enter(InvocationStatus.RUNNING)
+        if recorder.verbose and not recorder.captures:
+            recorder.emit(call, Event.INVOCATION_STARTED, {})
+        started = time.perf_counter()
+        attempt: Attempt = yield effect
+        call.attempts = 1
+        if again is not None and attempt.exception is not None:
+            attempt = yield from self._retry(call, effect, again, attempt)
+        call.run_seconds = time.perf_counter() - started
+        yield from self._conclude(call, target, session, attempt)
+
+    def complete(self, call: Invocation, session: Session, attempt: Attempt) -> Generator[Any, Any, None]:
+        """Settle a call that ran elsewhere, as if it had run here."""
+        call.outcome = Outcome.EXECUTED
+        call.attempts = 1
+        call.enter(InvocationStatus.RUNNING)
+        yield from self._conclude(call, _ELSEWHERE, session, attempt)
+
+    def _conclude(
+        self, call: Invocation, target: Target, session: Session, attempt: Attempt
+    ) -> Generator[Any, Any, None]:
+        try:
+            if call.tap is not None:
+                yield Call(partial(self._end_stream, call))
+            _guarded(self._take_outcome, call, target, attempt)
+            session.returned(call.spec.tool_id, call.size)
+            if _from_outside(call):
+                if attempt.exception is not None:
+                    record_exception_text(call, session, attempt.exception)
+                elif call.ran:
+                    _guarded(session.record_output, call.spec.tool_id, attempt.value, open_world=True)
+            if self._hooks is not None:
+                yield from self._hooks.after(call)
+            if call.tap is not None and _guarded(self._delivery.streamed, call, self._recorder):
+                pass
+            elif call.ran and not target.streams and not _is_plain(call, self._delivery.keeper.max_inline_chars):
+                store = _guarded(self._delivery.prepare, call, self._recorder)
+                if store is not None:
+                    yield Call(store)
+            if self._hooks is not None:
+                yield from self._hooks.persisted(call)
+            _guarded(self._recorder.result, call)
+        except Exception as bug:
+            self._recorder.telemetry.losses.note("result", bug)
+            if call.ran and self._delivery.obliged(call):
+                self._delivery.withhold(call)
+        except GeneratorExit:
+            raise
+        except BaseException:  # a cancellation, while a hook or a store had its time: what was claimed has run
+            yield from finish(call, call.result_status)
+            raise
+        if call.claim is not None:
+            yield from finish(call, call.result_status)
+
+    def _function(self, call: Invocation, target: Target) -> Callable[..., Any]:
+        """Return what runs: the tool itself, or the tool behind what watches or gathers its items."""
+        function = target.function
+        if target.streams:
+            function = self._delivery.tapped(call, function, self._recorder, is_async=target.is_async)
+        elif target.collects:
+            is_async = target.is_async and not target.in_thread
+            function = self._delivery.gathered(call, function, self._recorder, is_async=is_async)
+        return _in_thread(function) if target.in_thread else function
+
+    def _end_stream(self, call: Invocation) -> None:
+        if call.tap is not None:
+            call.kept = call.tap.finish()
+
+    def _retry(
+        self, call: Invocation, effect: Execute, again: Arguments, attempt: Attempt
+    ) -> Generator[Any, Any, Attempt]:
+        """Run again what may be run again, within the decision it had, and let each attempt be seen."""
+        policy = RetryPolicy.from_profile(call.spec.execution)
+        while attempt.exception is not None:
+            error = attempt.exception
+            if control_flow(error) or cancellation(error) is not None:
+                break
+            failure = self._errors.classify(error, redact=_silent)
+            delay = policy.next_delay(call.attempts, failure)
+            if delay is None:
+                break
+            attributes = {
+                Attr.ATTEMPT_NUMBER: call.attempts,
+                Attr.ATTEMPT_DELAY: delay,
+                GenAI.ERROR_TYPE: failure.error_class.value,
+            }
+            self._recorder.emit(call, Event.INVOCATION_RETRIED, attributes)
+            yield Call(time.sleep, asyncio.sleep, (delay,))
+            if call.verdict is not None and call.verdict.mode is not PolicyMode.SHADOW and expired(call.verdict):
+                break
+            call.attempts += 1
+            args, kwargs = again()
+            attempt = yield replace(effect, args=args, kwargs=kwargs)
+        return attempt
+
+    def _take_outcome(self, call: Invocation, target: Target, attempt: Attempt) -> None:
+        if attempt.exception is not None or attempt.timed_out:
+            self._failed(call, attempt)
+            return
+        call.value = attempt.value
+        call.delivered = attempt.value if target.unwrap is None else target.unwrap(attempt.value)
+        call.items = attempt.items
+        call.size = attempt.size if attempt.items is not None else size_of(call.delivered)
+        call.result_status = ResultStatus.SUCCEEDED
+        if attempt.abandoned:
+            call.result_status = ResultStatus.PARTIAL_SUCCEEDED
+            call.abort_reason = AbortReason.ABANDONED.value
+        failure = None if type(attempt.value) in PLAIN_TYPES else native_failure(attempt.value)
+        if failure is None:
+            call.enter(InvocationStatus.SUCCEEDED)
+        else:
+            # the tool returned, so its caller gets the value; that it failed is what the value itself says
+            call.fail(
+                ErrorClass.EXECUTION_FAILED,
+                "the result says that the call failed",
+                InvocationStatus.FAILED,
+                ResultStatus.FAILED,
+                native_error_ref=failure,
+            )
+
+    def _failed(self, call: Invocation, attempt: Attempt) -> None:
+        error = call.exception = attempt.exception
+        if attempt.timed_out or error is None:
+            call.abort_reason = AbortReason.TIMEOUT.value
+            call.fail(
+                ErrorClass.TIMEOUT,
+                f"the tool did not end within {call.spec.execution.timeout_ms} ms",
+                InvocationStatus.TIMED_OUT,
+                ResultStatus.TIMED_OUT,
+            )
+            call.exception = None
+        elif control_flow(error):
+            call.enter(InvocationStatus.NEEDS_INPUT)
+            call.result_status = ResultStatus.PENDING
+            if not jump(error):
+                call.outcome = Outcome.PENDING  # the framework runs the body again, from its start
+        elif cancellation(error) is not None:
+            call.abort_reason = AbortReason.USER_INTERRUPTION.value
+            self._refusals.cancel(call, error)
+        else:
+            call.error = self._errors.classify(error, redact=partial(self._refusals.redact, call=call))
+            timed_out = call.error.error_class is ErrorClass.TIMEOUT
+            call.result_status = ResultStatus.TIMED_OUT if timed_out else ResultStatus.FAILED
+            call.enter(InvocationStatus.TIMED_OUT if timed_out else InvocationStatus.FAILED)
+            self._recorder.exception(call)
+
+
+def _is_plain(call: Invocation, max_inline_chars: int) -> bool:
+    """Tell whether a result is delivered as it is: small, and nobody demands anything of it; the usual case."""
+    verdict, size = call.verdict, call.size
+    return (
+        size is not None
+        and size <= max_inline_chars
+        and not call.spec.shapes_result
+        and (
+            verdict is None
+            or not (verdict.redact_result or verdict.persistence or verdict.max_inline_chars is not None)
+        )
+    )
+
+
+def _guarded(step: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Take one step after the body, in which methods of the result's own class may be called.
+
+    What such a method raises must not be what the caller gets in place of the tool's outcome, not even where it says
+    that the program ends; only somebody at the keyboard says so for real."""
+    try:
+        return step(*args, **kwargs)
+    except (Exception, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        raise RuntimeError(f"a method of the result raised {type(error).__name__}") from error
+
+
+def _from_outside(call: Invocation) -> bool:
+    """Tell whether what the call gives may have been written by anybody, and somebody will ask where it came from."""
+    return bool(call.context.session_id) and call.spec.safety.open_world is not False
+
+
+def _silent(text: str) -> str:
+    """Stand for a redactor where nobody reads the message."""
+    return ""
+
+
+def _in_thread(function: Callable[..., Any]) -> Callable[..., Any]:
+    async def off_the_loop(*args: Any, **kwargs: Any) -> Any:
+        return await asyncio.to_thread(function, *args, **kwargs)
+
+    return off_the_loop

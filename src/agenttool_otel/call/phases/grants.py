@@ -1,0 +1,139 @@
+"""Remembered approvals in the permission phase: a grant answers an ask that offers to be remembered, and nothing else.
+
+It is looked for before anybody is asked. Then the call is decided again with it in the input, so that a deny still wins
+and the policy may refuse it; it counts for the arguments that it was found for; and its use is in the evidence before
+the call runs. Whatever fails on the way means that a person is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from agenttool_otel.approvals.grants import questions_of
+from agenttool_otel.approvals.types import Grant, GrantQuery
+from agenttool_otel.call.effects import Asks, Call
+from agenttool_otel.call.invocation import Invocation
+from agenttool_otel.call.recorder import Recorder
+from agenttool_otel.names import ApprovalStatus, Behavior, DecisionSource, PolicyMode, ReasonType
+from agenttool_otel.policy.types import Verdict
+from agenttool_otel.values.canonical import digest
+
+
+@dataclass(slots=True)
+class _Found:
+    """A grant that was found for a call."""
+
+    grant: Grant  # the grant
+    wanted: GrantQuery  # the call as it was asked about
+    args: str  # digest of its arguments
+    asked: Verdict  # the verdict that asks, without the grant
+
+
+class GrantUse:
+    """What one call makes of remembered approvals, from decision to decision."""
+
+    __slots__ = ("_found", "_recorder", "_refused")
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._found: _Found | None = None
+        self._refused = False
+
+    @property
+    def found(self) -> bool:
+        """Whether the present decision is made with a grant."""
+        return self._found is not None
+
+    def find(self, call: Invocation, verdict: Verdict) -> Generator[Any, Any, bool]:
+        """Look for a grant that answers an ask, and put it into the next decision."""
+        if self._refused or call.resumed or call.approval is not None or not _offers(verdict):
+            return False
+        context, spec = call.context, call.spec
+        wanted = GrantQuery(
+            tool_id=spec.tool_id,
+            declaration_digest=spec.digest,
+            actor_id=context.actor,
+            tenant=context.tenant,
+            session_id=context.session_id,
+            arguments=call.permission_input,
+            rule_refs=questions_of(verdict.rule_ref, verdict.rule_refs),
+            approver_roles=_roles(verdict),
+        )
+        approvals = _approvals(call)
+        grant: Grant | None = yield Call(approvals.find_grant, None, (wanted,))
+        if grant is None:
+            return False
+        self._found = _Found(grant, wanted, digest(call.permission_input), verdict)
+        call.approval = {
+            "request_id": grant.request_id,
+            "status": ApprovalStatus.APPROVED.value,
+            "answered_by": grant.granted_by,
+            "roles": list(grant.granter_roles),
+            "granted": True,
+        }
+        return True
+
+    def forget_if_changed(self, call: Invocation) -> None:
+        """Forget the grant if the arguments changed since it was found: it is not theirs."""
+        if self._found is not None and digest(call.permission_input) != self._found.args:
+            self._forget(call)
+
+    def apply(self, verdict: Verdict) -> Verdict:
+        """Return the policy's verdict, as an allow of the person who granted if it asks only what the grant answers.
+
+        A policy that knows nothing of grants asks the same again, and offers again to have the answer remembered. One
+        that does not offer that any more refuses the grant."""
+        found = self._found
+        if found is None or not _offers(verdict):
+            return verdict
+        if not questions_of(verdict.rule_ref, verdict.rule_refs) <= found.wanted.rule_refs:
+            return verdict
+        return replace(
+            verdict,
+            behavior=Behavior.ALLOW,
+            source=DecisionSource.USER,
+            reason_type=ReasonType.PERMISSION_PROMPT_TOOL,
+            message="a person approved such calls for a while",
+            suggested_updates=(),
+        )
+
+    def use(self, call: Invocation, verdict: Verdict) -> Generator[Any, Any, Verdict | None]:
+        """Use the grant where the decision with it lets the call run."""
+        found = self._found
+        if found is None:
+            return verdict
+        needed = _roles(verdict)
+        allowed = verdict.behavior is Behavior.ALLOW and (not needed or bool(needed & set(found.grant.granter_roles)))
+        terms = {"invocation_id": call.id, "policy_revision": verdict.revision}
+        used: bool = allowed and (yield Call(_approvals(call).use_grant, None, (found.grant, found.wanted), terms))
+        if not used:
+            self._forget(call)
+            self._refused = True
+            return found.asked
+        call.approval_status = ApprovalStatus.APPROVED.value
+        self._recorder.granted(call, found.grant.grant_id)
+        return None
+
+    def _forget(self, call: Invocation) -> None:
+        self._found = None
+        call.approval = None
+
+
+def _offers(verdict: Verdict) -> bool:
+    return (
+        verdict.behavior is Behavior.ASK
+        and verdict.mode is PolicyMode.ENFORCE
+        and any(one.get("type") == "grant" for one in verdict.suggested_updates)
+    )
+
+
+def _roles(verdict: Verdict) -> frozenset[str]:
+    return frozenset(verdict.approver_roles)
+
+
+def _approvals(call: Invocation) -> Asks:
+    if call.services is None:
+        raise RuntimeError("the call was not started by the pipeline")
+    return call.services.approvals

@@ -1,0 +1,271 @@
+"""The four inputs of a call: parsed, checked, and changed only with a record of who changed what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from agenttool_otel.call.invocation import NOT_READ, Invocation
+from agenttool_otel.call.phases.refusals import Refusals
+from agenttool_otel.call.recorder import Recorder
+from agenttool_otel.call.target import Target
+from agenttool_otel.names import (
+    Attr,
+    ErrorClass,
+    Event,
+    InvocationStatus,
+    MutationSource,
+    ResultStatus,
+    SchemaVisibility,
+)
+from agenttool_otel.records import InputMutation
+from agenttool_otel.values.canonical import digest
+from agenttool_otel.values.copying import NotCopyable
+from agenttool_otel.values.pointers import changed_pointers, escape_token, unescape_token
+from agenttool_otel.values.policy_value import to_policy_value
+from agenttool_otel.values.snapshot import snapshot
+
+_MAX_FIELDS = 64
+_ATOMS = frozenset({str, int, float, bool, bytes})
+
+
+class Inputs:
+    """Parses and changes inputs."""
+
+    __slots__ = ("_recorder", "_refusals")
+
+    def __init__(self, refusals: Refusals, recorder: Recorder) -> None:
+        self._refusals = refusals
+        self._recorder = recorder
+
+    def parse(self, call: Invocation, target: Target) -> None:
+        """Bind the arguments, check them against the model-facing schema, and prepare the observable input."""
+        spec = call.spec
+        call.observable_input = NOT_READ
+        try:
+            target.bind(call)
+        except NotCopyable:
+            self._refusals.undecidable(call, "an argument can't be copied, so that it could change after the decision")
+        except (TypeError, ValueError) as error:
+            # Python's own words for a TypeError name parameters, and keywords that may be secrets; a ValueError may
+            # quote a value
+            told = (
+                self._refusals.redact(str(error), call) if type(error) is TypeError else "the arguments can't be read"
+            )
+            self._refusals.invalid(call, told)
+        read = call.observable_input is not NOT_READ  # reading the arguments changed something about them
+        if is_partial(call.model_input) or (read and is_partial(call.observable_input)):
+            self._refusals.undecidable(call, "the arguments can't be shown to the policy whole, so nothing is decided")
+        if not call.validated:
+            if not spec.check.is_valid(call.model_input):
+                self._check(call)
+            if not read:
+                defaults = spec.parameters.defaults if spec.parameters is not None else None
+                call.observable_input = {**defaults, **call.model_input} if defaults else call.model_input
+        internal = spec.declaration.input_contract.internal_only_fields
+        if internal:
+            if not call.model_input.keys().isdisjoint(internal):
+                self._refusals.invalid(call, "an internal argument was given")
+            call.observable_input = {n: value for n, value in call.observable_input.items() if n not in internal}
+        call.permission_input = call.observable_input
+        if spec.validate is not None:
+            self.validate(call)
+        call.enter(InvocationStatus.ARGUMENTS_READY)
+
+    def _check(self, call: Invocation) -> None:
+        problems = [
+            (pointer, wanted)
+            for pointer, wanted in call.spec.check.problems(call.model_input)
+            if not _accepted_as_python(call, pointer)
+        ]
+        if problems:
+            self._refusals.invalid(call, self._told(call, problems))
+
+    def _told(self, call: Invocation, problems: list[tuple[str, str]]) -> str:
+        """Say where the arguments don't fit; the places are keys, which may be secrets themselves."""
+        places = [
+            (self._pointer(call, pointer).removeprefix("/").replace("/", "."), text) for pointer, text in problems
+        ]
+        return ", ".join(f"{place}: {text}" if place else f"the arguments {text}" for place, text in places)
+
+    def _pointer(self, call: Invocation, pointer: str) -> str:
+        """Redact the parts of a JSON pointer, each for itself: next to a slash nothing would look like a secret."""
+        parts = (self._refusals.redact(unescape_token(part), call) for part in pointer.split("/"))
+        return "/".join(escape_token(part) for part in parts)
+
+    def validate(self, call: Invocation) -> None:
+        """Run the developer's own value check."""
+        check = call.spec.validate
+        if check is None:
+            return
+        try:
+            check(snapshot(call.permission_input))  # what it does to its argument is not what runs
+        except Exception as error:
+            message = self._refusals.message_of(error, call)
+            self._refusals.refuse(
+                call,
+                ErrorClass.INVALID_ARGUMENTS,
+                message,
+                InvocationStatus.VALIDATION_FAILED,
+                ResultStatus.FAILED,
+            )
+
+    def mutate(
+        self,
+        call: Invocation,
+        target: Target,
+        updated: Any,
+        source: MutationSource,
+        source_ref: str,
+        reason: str,
+    ) -> None:
+        """Replace the permission input, record who did it, and validate it like a model's."""
+        before, after = call.permission_input, to_policy_value(updated)
+        if not isinstance(after, dict) or is_partial(after):
+            self._refusals.mutation_failed(call, "the changed input is no object, or too large")
+        changed = [self._pointer(call, pointer) for pointer in changed_pointers(before, after)]
+        mutation = InputMutation(
+            invocation_id=call.id,
+            source_type=source,
+            source_ref=source_ref or None,
+            from_input_ref=digest(before),
+            to_input_ref=digest(after),
+            changed_fields=changed,
+            reason=reason,
+        )
+        self._mutated(call, mutation)
+        if not self.split(call, after)[1].keys().isdisjoint(after):
+            self._refusals.mutation_failed(call, "an internal-only argument was given")
+        if not call.spec.check.is_valid(after):
+            told = self._told(call, call.spec.check.problems(after))
+            self._refusals.mutation_failed(call, f"the changed input does not fit the schema: {told}")
+        call.permission_input = after
+        call.given = None
+        try:
+            target.rebind(call, before, after)
+        except (TypeError, ValueError) as error:
+            self._refusals.mutation_failed(call, f"the changed input can't be used: {type(error).__name__}")
+        if is_partial(call.permission_input):
+            self._refusals.mutation_failed(call, "the changed input can't be shown to the policy whole")
+        if call.permission_input is not after:  # reading it changed it, or added what it leaves out
+            call.given = (source, after)
+        if call.internal:
+            self._give(call, call.internal)  # a framework's door starts from what it was given
+        self.validate(call)
+
+    def is_new(self, call: Invocation, updated: Any) -> bool:
+        """Tell whether an input is another one than that in force, also than that in force as its author gave it."""
+        return differs(updated, call.permission_input) and (call.given is None or differs(updated, call.given[1]))
+
+    def approved_form(self, call: Invocation) -> dict[str, Any]:
+        """Return the arguments that an approval of this input is bound to: an approver's edit as it was given."""
+        given = call.given
+        return call.permission_input if given is None or given[0] is not MutationSource.PERMISSION_PROMPT else given[1]
+
+    def split(self, call: Invocation, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Part a hook's arguments into those that a model may produce and the internal-only ones."""
+        names = call.spec.declaration.input_contract.internal_only_fields
+        visible = {name: value for name, value in arguments.items() if name not in names}
+        return visible, {name: value for name, value in arguments.items() if name in names}
+
+    def inject(self, call: Invocation, internal: Mapping[str, Any], source_ref: str, reason: str) -> None:
+        """Give the executor internal-only arguments; the model, the policy and the records see their names alone."""
+        new = {name: value for name, value in internal.items() if not _same(call.bound, name, value)}
+        if not new:
+            return
+        pointers = [self._pointer(call, f"/{escape_token(name)}") for name in new]
+        reference = digest(call.permission_input)
+        source = MutationSource.HOOK
+        mutation = InputMutation(
+            invocation_id=call.id,
+            source_type=source,
+            source_ref=source_ref,
+            from_input_ref=reference,
+            to_input_ref=reference,
+            changed_fields=pointers,
+            reason=reason,
+            fields=[
+                {"pointer": pointer, "visibility": SchemaVisibility.INTERNAL.value, "mutation_source": source.value}
+                for pointer in pointers
+            ],
+        )
+        self._mutated(call, mutation)
+        call.internal = {**(call.internal or {}), **new}
+        self._give(call, new)
+
+    def _give(self, call: Invocation, new: Mapping[str, Any]) -> None:
+        parameters = call.spec.parameters
+        if parameters is not None and new.keys() <= parameters.arguments.keys():
+            call.bound = {**call.bound, **new}
+            call.call_args, call.call_kwargs = parameters.unbind(call.bound)
+        elif parameters is None and call.bound is call.call_kwargs:  # what this door runs with are its keywords
+            call.bound = call.call_kwargs = {**call.call_kwargs, **new}
+        else:
+            self._refusals.mutation_failed(call, "this tool takes no such internal argument")
+
+    def _mutated(self, call: Invocation, mutation: InputMutation) -> None:
+        """Record and tell a change, whether it can be used or not; then see whether the contract allows its author."""
+        call.mutations.append(mutation)
+        source = mutation.source_type
+        self._recorder.emit(
+            call,
+            Event.INPUT_MUTATED,
+            {
+                Attr.MUTATION_ID: mutation.mutation_id,
+                Attr.MUTATION_SOURCE: source.value,
+                Attr.MUTATION_SOURCE_REF: mutation.source_ref or "",
+                Attr.MUTATION_CHANGED_FIELDS: mutation.changed_fields[:_MAX_FIELDS],
+                Attr.MUTATION_DIGEST_FROM: mutation.from_input_ref or "",
+                Attr.MUTATION_DIGEST_TO: mutation.to_input_ref or "",
+            },
+        )
+        if call.spec.declaration.input_contract.mutation_policy not in _ALLOWED[source]:
+            self._refusals.mutation_failed(call, f"the tool's contract does not let a {source.value} change its input")
+
+
+_ALLOWED = {
+    MutationSource.HOOK: {"allow", "hooks_only"},
+    MutationSource.PERMISSION_PROMPT: {"allow", "approval_only"},
+    MutationSource.ADAPTER: {"allow"},
+    MutationSource.MIGRATION: {"allow"},
+    MutationSource.RUNTIME: {"allow"},
+}
+"""Which ``mutation_policy`` of an input contract lets whom replace the input."""
+
+
+def differs(a: Any, b: Any) -> bool:
+    """Tell whether two JSON values are different as JSON: to Python ``1`` is ``True``, to a tool it may not be."""
+    return bool(a != b) or digest(a) != digest(b)
+
+
+def is_partial(document: dict[str, Any]) -> bool:
+    """Tell whether something was left out of a JSON document on the way from Python.
+
+    Half a value must never be decided on as if it were the value."""
+    stack = [value for value in document.values() if type(value) is dict or type(value) is list]
+    while stack:
+        value = stack.pop()
+        if type(value) is dict:
+            if "$truncated" in value or "$error" in value:
+                return True
+            stack += [v for v in value.values() if type(v) is dict or type(v) is list]
+        else:
+            stack += [v for v in value if type(v) is dict or type(v) is list]
+    return "$truncated" in document or "$error" in document
+
+
+def _same(bound: dict[str, Any], name: str, value: Any) -> bool:
+    """Tell whether an internal argument has this value already; objects are compared by identity, never asked."""
+    if name not in bound:
+        return False
+    present = bound[name]
+    return present is value or (type(present) is type(value) and type(value) in _ATOMS and bool(present == value))
+
+
+def _accepted_as_python(call: Invocation, pointer: str) -> bool:
+    """A Python caller may pass what the annotation names (a model, a Path), whatever its JSON form looks like."""
+    name = unescape_token(pointer.split("/", 2)[1]) if pointer else ""
+    parameters = call.spec.parameters
+    if parameters is None or name not in call.bound:
+        return False
+    return parameters.accepts(name, call.bound[name])

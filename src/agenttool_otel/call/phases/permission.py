@@ -1,0 +1,336 @@
+"""The permission phase: decide, ask, claim. It fails closed: only an allow, or a claimed approval, gets through."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from agenttool_otel.approvals.types import ApprovalAnswer, ClaimBinding
+from agenttool_otel.call.approval_requests import Questions, bound_places
+from agenttool_otel.call.effects import Call, Services, finish_claim
+from agenttool_otel.call.invocation import Invocation
+from agenttool_otel.call.pending.serialized import stored_context
+from agenttool_otel.call.phases.grants import GrantUse
+from agenttool_otel.call.phases.hooks import HookRunner
+from agenttool_otel.call.phases.inputs import Inputs, differs
+from agenttool_otel.call.phases.refusals import Refusals, fail_closed
+from agenttool_otel.call.recorder import Recorder
+from agenttool_otel.call.target import Target
+from agenttool_otel.context.context import AgentContext
+from agenttool_otel.context.sessions import Session
+from agenttool_otel.errors import ApprovalConflict, ApprovalError
+from agenttool_otel.facts.types import EMPTY_FACTS, FactEnvironment
+from agenttool_otel.names import (
+    SCHEMA_VERSION,
+    ApprovalConflictReason,
+    ApprovalStatus,
+    Attr,
+    Behavior,
+    ErrorClass,
+    Event,
+    FailClosedCause,
+    InvocationStatus,
+    MutationSource,
+    PolicyMode,
+    ResultStatus,
+)
+from agenttool_otel.policy.types import PolicyInput, Verdict, expired
+from agenttool_otel.values.canonical import digest
+
+_MAX_ROUNDS = 5
+"""How often an input may be changed and decided again before the call is denied."""
+
+Phase = Generator[Any, Any, None]
+
+
+class Permission:
+    """Resolves the permission of calls."""
+
+    __slots__ = ("_environment", "_hooks", "_inputs", "_known_tools", "_questions", "_recorder", "_refusals")
+
+    def __init__(
+        self,
+        refusals: Refusals,
+        inputs: Inputs,
+        recorder: Recorder,
+        questions: Questions,
+        environment: Callable[[AgentContext, Session], FactEnvironment],
+        hooks: HookRunner | None,
+        known_tools: Callable[[], Mapping[str, Mapping[str, Any]]],
+    ) -> None:
+        self._refusals = refusals
+        self._inputs = inputs
+        self._recorder = recorder
+        self._questions = questions
+        self._environment = environment
+        self._hooks = hooks
+        self._known_tools = known_tools
+
+    def establish(self, call: Invocation, session: Session) -> None:
+        """Work out the facts of the permission input."""
+        plan = call.spec.facts
+        if plan is None:
+            call.facts = EMPTY_FACTS
+        else:
+            call.facts = plan.establish(call.permission_input, self._environment(call.context, session))
+
+    def resolve(self, call: Invocation, target: Target, session: Session) -> Phase:
+        """Get a decision that lets the call run, or end it."""
+        grant: GrantUse | None = None
+        for _ in range(_MAX_ROUNDS):
+            if self._hooks is not None:
+                yield from self._hooks.before(call, target, session)
+            if grant is not None:
+                grant.forget_if_changed(call)
+            self.establish(call, session)
+            # the call counts in its session from before the decision on, unless it is not let through
+            counters = session.admit(call.spec.tool_id)
+            admitted = False
+            try:
+                document, decider = policy_input(call, session, counters), _services(call).decider
+                verdict: Verdict = yield Call(decider.decide, decider.adecide, (document,))
+                verdict = yield from self._take_verdict(call, target, session, verdict, grant)
+                admitted = yield from self._admits(call, verdict, session, grant)
+            finally:
+                if not admitted:
+                    session.give_back(call.spec.tool_id)
+            if admitted:
+                return
+            verdict = call.verdict or verdict  # the ask that a grant could not answer
+            if verdict.updated_input is not None and self._inputs.is_new(call, verdict.updated_input):
+                author = (MutationSource.RUNTIME, verdict.rule_ref, "policy")
+                if self._hooks is not None:
+                    author = self._hooks.author(call, verdict)
+                self._inputs.mutate(call, target, verdict.updated_input, *author)
+                continue
+            if verdict.behavior is Behavior.ASK:
+                grant = grant or GrantUse(self._recorder)
+                if (yield from grant.find(call, verdict)):
+                    continue
+            yield from self._ask(call, target, verdict, session)
+        self._deny_unsettled(call, session)
+
+    def _take_verdict(
+        self, call: Invocation, target: Target, session: Session, verdict: Verdict, grant: GrantUse | None
+    ) -> Generator[Any, Any, Verdict]:
+        """Bring a verdict into force: joined with what a grant and hooks say, redacted and recorded."""
+        if grant is not None:
+            verdict = grant.apply(verdict)
+        if verdict.behavior is not Behavior.ALLOW:
+            self.suggest(call, verdict)
+        if self._hooks is not None:
+            verdict = yield from self._hooks.decided(call, target, verdict)
+        verdict = self._recorder.cleaned(call, verdict)
+        call.decide(verdict)
+        self._recorder.decided(call, verdict)
+        return verdict
+
+    def _admits(
+        self, call: Invocation, verdict: Verdict, session: Session, grant: GrantUse | None
+    ) -> Generator[Any, Any, bool]:
+        """Tell whether the call may run now; a denial ends it."""
+        changes = verdict.updated_input is not None and self._inputs.is_new(call, verdict.updated_input)
+        if verdict.mode is PolicyMode.SHADOW:
+            return not changes  # by a hook: nothing that hooks say is only observed
+        if verdict.behavior is Behavior.DENY:
+            self._refusals.deny(call, verdict, session)
+        if changes:
+            return False
+        if grant is not None and grant.found:
+            asking = yield from grant.use(call, verdict)
+            if asking is not None:
+                call.decide(asking)
+                self._recorder.decided(call, asking)
+                return False
+        elif call.approval is not None and call.approval["status"] == ApprovalStatus.APPROVED:
+            self._check_roles(call, verdict, session)
+            yield from self._claim(call, verdict, session)
+        elif verdict.behavior is not Behavior.ALLOW or call.resumed:
+            return False
+        if verdict.expires_at is not None:
+            yield from self._check_not_expired(call, verdict, session)
+        return True
+
+    def _deny_unsettled(self, call: Invocation, session: Session) -> None:
+        verdict = fail_closed("the input kept changing between decisions", FailClosedCause.NO_DECISION)
+        call.decide(verdict)
+        self._recorder.decided(call, verdict)
+        self._refusals.deny(call, verdict, session)
+
+    def _check_not_expired(self, call: Invocation, verdict: Verdict, session: Session) -> Phase:
+        """Deny a call whose decision ended meanwhile: while a hook or a claim took its time."""
+        if not expired(verdict):
+            return
+        if call.claim is not None:
+            yield finish_claim(_services(call), call.claim, ResultStatus.DENIED)
+        verdict = fail_closed("the decision expired before the call could run", FailClosedCause.NO_DECISION)
+        call.decide(verdict)
+        self._recorder.decided(call, verdict)
+        self._refusals.deny(call, verdict, session)
+
+    def suggest(self, call: Invocation, verdict: Verdict) -> None:
+        """Add safer calls to a verdict that does not let a shell command run (openboa, "permissions_check")."""
+        if not call.facts["shell"]:
+            return
+        from agenttool_otel.facts.alternatives import shell_alternatives  # only commands need it
+
+        known = self._known_tools()
+        found = [entry for fact in call.facts["shell"] for entry in shell_alternatives(fact, available=known)]
+        verdict.alternatives = (*verdict.alternatives, *found)
+
+    def _ask(self, call: Invocation, target: Target, verdict: Verdict, session: Session) -> Phase:
+        """Ask for an approval; whatever was answered is decided again, so that a deny still wins."""
+        call.enter(InvocationStatus.AWAITING_APPROVAL)
+        session.asked()
+        request = call.request = self._questions.make(call, verdict)
+        if self._hooks is not None:
+            yield from self._hooks.asking(call, request, session)
+        self._recorder.emit(call, Event.APPROVAL_REQUESTED, {Attr.APPROVAL_ID: request.request_id})
+        self._recorder.pending(1)
+        approvals, asked_at = _services(call).approvals, time.perf_counter()
+        try:
+            answer: ApprovalAnswer | None = yield Call(
+                approvals.ask, approvals.aask, (request, call.permission_input, stored_context(call))
+            )
+        except ApprovalError as error:
+            self._recorder.pending(-1)
+            if isinstance(error, ApprovalConflict) and error.reason is ApprovalConflictReason.RATE_LIMITED:
+                session.denied()
+                self._refusals.refuse(
+                    call, ErrorClass.RATE_LIMITED, str(error), InvocationStatus.BLOCKED, ResultStatus.FAILED
+                )
+            self._refusals.refuse(
+                call,
+                ErrorClass.POLICY_BLOCKED,
+                f"the approval request could not be stored: {error}",
+                InvocationStatus.DENIED,
+                ResultStatus.DENIED,
+            )
+        if answer is None:
+            self._refusals.pending(call)
+        self.take(call, target, answer, session, waited=time.perf_counter() - asked_at)
+
+    def take(
+        self, call: Invocation, target: Target, answer: ApprovalAnswer, session: Session, *, waited: float
+    ) -> None:
+        """Take an answer into the call."""
+        status = ApprovalStatus.APPROVED if answer.approved else ApprovalStatus.REJECTED
+        request_id = call.request.request_id if call.request is not None else ""
+        call.approval_status = status.value
+        call.approval = {
+            "request_id": request_id,
+            "status": status.value,
+            "answered_by": answer.answered_by or None,
+            "roles": list(answer.roles),
+            "granted": False,
+        }
+        self._recorder.answered(call, status, waited)
+        if not answer.approved:
+            self._refusals.reject(call, answer, session)
+        if answer.edited_input is not None and differs(answer.edited_input, call.permission_input):
+            self._inputs.mutate(
+                call,
+                target,
+                answer.edited_input,
+                MutationSource.PERMISSION_PROMPT,
+                request_id,
+                "edited by the approver",
+            )
+        call.enter(InvocationStatus.APPROVED)
+
+    def resume(self, call: Invocation, target: Target, session: Session) -> None:
+        """Take the stored answer of a paused call; without a usable one, the call ends or waits on."""
+        ticket = call.ticket
+        if ticket is None:
+            return
+        request = ticket.request
+        call.enter(InvocationStatus.AWAITING_APPROVAL)
+        call.approval_status = request.status.value
+        if request.status is ApprovalStatus.PENDING:
+            self._refusals.pending(call)
+        if request.status is ApprovalStatus.CONSUMED:
+            session.denied()
+            self._refusals.used_already(call, request.outcome)
+        answer = ticket.answer
+        if answer is None or request.status not in (ApprovalStatus.APPROVED, ApprovalStatus.REJECTED):
+            session.denied()
+            self._refusals.unapproved(call, f"the approval request is {request.status.value}")
+        waited = (request.answered_at - request.created_at).total_seconds() if request.answered_at else 0.0
+        self.take(call, target, answer, session, waited=max(0.0, waited))
+
+    def _claim(self, call: Invocation, verdict: Verdict, session: Session) -> Phase:
+        """Take the one right to run what was approved; whoever can't have it does not run."""
+        if call.request is None or call.approval is None:
+            return
+        context = call.context
+        approvals = _services(call).approvals
+        places = bound_places(context, call.facts)
+        binding = ClaimBinding(call.spec.tool_id, context.actor, context.tenant, context.session_id, places)
+        terms = {
+            "args_digest": digest(self._inputs.approved_form(call)),
+            "revision": verdict.revision,
+            "declaration_digest": call.spec.digest,
+        }
+        try:
+            call.claim = yield Call(approvals.claim, approvals.aclaim, (call.request.request_id, binding), terms)
+        except ApprovalError as error:
+            session.denied()
+            if isinstance(error, ApprovalConflict) and error.reason is ApprovalConflictReason.CONSUMED:
+                self._refusals.used_already(call)
+            self._refusals.unapproved(call, f"the approval can't be used: {error}")
+        call.approval_status = ApprovalStatus.CONSUMED.value
+
+    def _check_roles(self, call: Invocation, verdict: Verdict, session: Session) -> None:
+        """End a call that was approved by somebody whose yes the second decision does not take.
+
+        A policy may ask for other people the second time: because the approver changed the arguments, because the
+        policy changed while the call waited, or because it only sees now who answered.
+        """
+        needed = verdict.approver_roles if verdict.behavior is not Behavior.ALLOW else ()
+        if needed and call.approval is not None and set(needed).isdisjoint(call.approval["roles"]):
+            session.denied()
+            roles = self._refusals.redact(", ".join(needed), call)
+            self._refusals.unapproved(call, f"the approval can't be used: it takes one of the roles: {roles}")
+
+
+def _services(call: Invocation) -> Services:
+    if call.services is None:
+        raise RuntimeError("the call was not started by the pipeline")
+    return call.services
+
+
+def policy_input(call: Invocation, session: Session, counters: Mapping[str, int] | None = None) -> PolicyInput:
+    """Build the policy input of a call."""
+    spec, context = call.spec, call.context
+    tool = spec.policy_tool
+    if not spec.safety.static:
+        tool = {**tool, **spec.safety_facts(call.permission_input, call.facts)}
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "time": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "invocation": {
+            "id": call.id,
+            "native_call_id": call.native_call_id,
+            "attempt": len(call.decisions) + 1,
+            "resumed": call.resumed,
+            "preflight": call.preflight,
+        },
+        "tool": tool,  # type: ignore[typeddict-item]
+        "permission_profile": spec.policy_profile,  # type: ignore[typeddict-item]
+        "input": call.permission_input,
+        "facts": call.facts,
+        "actor": context.policy_actor,  # type: ignore[typeddict-item]
+        "session": {
+            "id": context.session_id,
+            "mode": context.mode,
+            "interactive": context.interactive,
+            "roots": list(context.roots),
+            "counters": counters or session.counters(spec.declaration.tool_id),  # type: ignore[typeddict-item]
+            "labels": dict(context.labels),
+        },
+        "approval": call.approval,
+        "hooks": call.hints,
+        "evaluation": context.policy_evaluation,  # type: ignore[typeddict-item]
+    }

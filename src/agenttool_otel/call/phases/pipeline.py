@@ -1,0 +1,254 @@
+"""The phases of the standard's execution pipeline, once, as a generator without I/O of its own.
+
+It yields effects (decide, ask, execute, wait ...) and receives their results; ``drivers`` performs or awaits them. Two
+opposite rules hold side by side: up to the tool's body everything fails closed (``permission``, ``endings``), from the
+body on everything fails silent (``body``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from functools import partial
+from typing import Any
+
+from opentelemetry.trace import Link
+
+from agenttool_otel.approvals.service import Approvals
+from agenttool_otel.call.approval_requests import Questions
+from agenttool_otel.call.delivery import Delivery
+from agenttool_otel.call.drivers import Steps
+from agenttool_otel.call.effects import Attempt, Call, Services
+from agenttool_otel.call.invocation import Invocation
+from agenttool_otel.call.pending.paused import PausedCalls
+from agenttool_otel.call.pending.required import RequiredActions
+from agenttool_otel.call.phases.execute import Body, finish
+from agenttool_otel.call.phases.hooks import HookRunner
+from agenttool_otel.call.phases.inputs import Inputs
+from agenttool_otel.call.phases.permission import Permission, policy_input
+from agenttool_otel.call.phases.refusals import Refusals, Refused
+from agenttool_otel.call.recorder import Recorder
+from agenttool_otel.call.target import Target
+from agenttool_otel.context.context import AgentContext
+from agenttool_otel.context.sessions import Session, SessionBook
+from agenttool_otel.facts.types import FactEnvironment
+from agenttool_otel.hooks import Hooks
+from agenttool_otel.names import (
+    AbortReason,
+    ApprovalStatus,
+    Attr,
+    ErrorClass,
+    Event,
+    InvocationStatus,
+    Lifecycle,
+    Outcome,
+    Ownership,
+    ResultStatus,
+)
+from agenttool_otel.policy.types import Verdict
+from agenttool_otel.results.errors.control_flow import control_flow
+from agenttool_otel.results.errors.mapper import ErrorMapper
+
+_LIFECYCLE_ERRORS = {
+    Lifecycle.DRAFT: ErrorClass.BLOCKED_TOOL,
+    Lifecycle.DISABLED: ErrorClass.BLOCKED_TOOL,
+    Lifecycle.RETIRED: ErrorClass.BLOCKED_TOOL,
+    Lifecycle.REQUIRES_SETUP: ErrorClass.SETUP_REQUIRED,
+    Lifecycle.DEFERRED: ErrorClass.SCHEMA_NOT_LOADED,
+}
+
+
+class Pipeline:
+    """Walks calls through the phases."""
+
+    __slots__ = (
+        "_body",
+        "_inputs",
+        "_permission",
+        "_recorder",
+        "_refusals",
+        "_services",
+        "_sessions",
+        "paused",
+        "required",
+    )
+
+    def __init__(
+        self,
+        *,
+        services: Services,
+        recorder: Recorder,
+        sessions: SessionBook,
+        environment: Callable[[AgentContext, Session], FactEnvironment],
+        questions: Questions,
+        delivery: Delivery,
+        errors: ErrorMapper,
+        clean: Callable[[str], str],
+        known_tools: Callable[[], Mapping[str, Mapping[str, Any]]],
+        hooks: Hooks | None = None,
+        approvals: Approvals | None = None,
+    ) -> None:
+        self._services = services
+        self._recorder = recorder
+        self._sessions = sessions
+        self._refusals = Refusals(recorder, clean)
+        self._inputs = Inputs(self._refusals, recorder)
+        runner = HookRunner(hooks, recorder, self._refusals, self._inputs) if hooks is not None else None
+        self._permission = Permission(
+            self._refusals, self._inputs, recorder, questions, environment, runner, known_tools
+        )
+        self.paused = PausedCalls()
+        self.required = RequiredActions(
+            approvals=approvals, lost=partial(recorder.telemetry.losses.note, "required_action")
+        )
+        self._body = Body(self._refusals, recorder, delivery, errors, runner)
+
+    def run(
+        self, call: Invocation, target: Target, links: tuple[Link, ...] = (), services: Services | None = None
+    ) -> Steps:
+        """Walk one call through all phases.
+
+        Args:
+            call: the call, planned.
+            target: what it runs.
+            links: spans that this call continues.
+            services: who decides and asks, where that is not this pipeline's own.
+
+        Returns:
+            The generator; it returns the invocation, and raises nothing but GeneratorExit thrown into it.
+        """
+        call.services = services or self._services
+        session = self._sessions.of(call.context)
+        self._recorder.begin(call, links)
+        try:
+            try:
+                self._prepare(call, target, session)
+                yield from self._permission.resolve(call, target, session)
+                admitted = True
+            except Refused:
+                admitted = False
+                if call.outcome is Outcome.PENDING:
+                    self.paused.keep(call, target)
+            except Exception as bug:
+                admitted = False
+                if control_flow(bug):
+                    self._refusals.pause(call, bug)
+                else:
+                    self._refusals.bug(call, bug)
+            if admitted and call.spec.ownership == Ownership.CUSTOM:
+                yield from self._hand_over(call)
+            elif admitted:
+                yield from self._body.run(call, target, session)
+        except BaseException as signal:
+            self._refusals.stopped(call, signal)
+        finally:
+            self._recorder.end(call)
+        return call
+
+    def _prepare(self, call: Invocation, target: Target, session: Session) -> None:
+        """Walk the phases before the decision; whatever goes wrong in them is a denial."""
+        recorder = self._recorder
+        if recorder.verbose:
+            recorder.emit(call, Event.INVOCATION_PLANNED, {})
+        self._check_available(call)
+        if recorder.verbose:
+            recorder.emit(call, Event.INVOCATION_SELECTED, {})
+        self._inputs.parse(call, target)
+        if recorder.verbose:
+            recorder.emit(call, Event.INVOCATION_ARGUMENTS_READY, {})
+        if call.context.user_text:
+            session.record_user_text(call.context.user_text)
+        if call.ticket is not None:
+            self._permission.resume(call, target, session)
+
+    def _hand_over(self, call: Invocation) -> Generator[Any, Any, None]:
+        """Let a permitted call of a custom tool wait for its result: a pause, no error."""
+        call.enter(InvocationStatus.NEEDS_INPUT)
+        call.outcome = Outcome.PENDING
+        call.result_status = ResultStatus.PENDING
+        self._recorder.arguments(call)
+        required = self.required
+        try:
+            kept: bool = yield Call(required.keep, required.akeep, (call,))
+        except GeneratorExit:
+            raise
+        except BaseException:
+            # canceled before anybody could know of it, so nobody will ever end it
+            yield from finish(call, ResultStatus.CANCELED)
+            raise
+        if kept:
+            return
+        call.outcome = Outcome.NOT_EXECUTED
+        call.fail(
+            ErrorClass.RATE_LIMITED, "too many calls wait for results", InvocationStatus.BLOCKED, ResultStatus.FAILED
+        )
+        yield from finish(call, ResultStatus.FAILED)
+        self._sessions.of(call.context).give_back(call.spec.tool_id)
+
+    def complete(self, call: Invocation, attempt: Attempt, links: tuple[Link, ...] = ()) -> Steps:
+        """Finish a call that ran elsewhere: post hooks, redaction, persistence and a terminal span.
+
+        Args:
+            call: the call in its second part.
+            attempt: what its executor reports.
+            links: the span of its first part.
+        """
+        call.services = self._services
+        self._recorder.begin(call, links)
+        try:
+            yield from self._body.complete(call, self._sessions.of(call.context), attempt)
+        except BaseException as signal:
+            self._refusals.stopped(call, signal)
+        finally:
+            self._recorder.end(call)
+        return call
+
+    def interrupt(self, call: Invocation, reason: str, links: tuple[Link, ...] = ()) -> Steps:
+        """End a call that waits, as canceled.
+
+        Args:
+            call: the call, taken out of its waiting.
+            reason: why, redacted.
+            links: the span of its first part.
+        """
+        call.services = self._services
+        recorder = self._recorder
+        recorder.begin(call, links)
+        try:
+            call.outcome = Outcome.NOT_EXECUTED
+            call.abort_reason = AbortReason.USER_INTERRUPTION.value
+            recorder.emit(call, Event.CANCEL_REQUESTED, {Attr.ABORT_REASON: call.abort_reason})
+            if call.approval_status == ApprovalStatus.CANCELED:
+                recorder.pending(-1)
+            call.fail(ErrorClass.CANCELED, f"interrupted: {reason}", InvocationStatus.CANCELED, ResultStatus.CANCELED)
+            yield from finish(call, ResultStatus.CANCELED)
+        finally:
+            recorder.end(call)
+        return call
+
+    def preflight(self, call: Invocation, target: Target) -> Steps:
+        """Decide a call that nobody will run: no span, no counter, no ask, no hook."""
+        session = self._sessions.of(call.context)
+        try:
+            self._check_available(call)
+            self._inputs.parse(call, target)
+            self._permission.establish(call, session)
+            document = policy_input(call, session)
+            verdict: Verdict = yield Call(self._services.decider.decide, self._services.decider.adecide, (document,))
+            self._permission.suggest(call, verdict)
+            call.decide(verdict)
+        except Refused:
+            pass
+        except Exception as bug:
+            self._refusals.bug(call, bug)
+        return call
+
+    def _check_available(self, call: Invocation) -> None:
+        call.enter(InvocationStatus.SELECTED)
+        if call.spec.unknown:
+            message = "no tool of that name is on the surface"
+            self._refusals.refuse(call, ErrorClass.UNKNOWN_TOOL, message, InvocationStatus.BLOCKED, ResultStatus.FAILED)
+        lifecycle = call.spec.declaration.lifecycle
+        error_class = _LIFECYCLE_ERRORS.get(lifecycle)
+        if error_class is not None:
+            message = f"the tool is {lifecycle.value}"
+            self._refusals.refuse(call, error_class, message, InvocationStatus.BLOCKED, ResultStatus.FAILED)

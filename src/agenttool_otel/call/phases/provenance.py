@@ -1,0 +1,64 @@
+"""What a tool says other than by returning: the items of a stream and the text of an exception reach a model too.
+
+So the session's ledger has to know their words, or an agent that reads a page in pieces, or in an error, would be told
+what to do by it with nobody seeing where the value came from.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from agenttool_otel.call.invocation import Invocation
+from agenttool_otel.context.sessions import Session
+
+_TAIL_CHARS: Final = 256
+"""Characters of a stream that are read again with its next piece: a word may be cut in two."""
+
+_MAX_ITEMS: Final = 20_000
+_MAX_TEXT_CHARS: Final = 200_000
+_UNREADABLE: Final = object()
+"""The ledger can't read it, and so knows that it does not know everything."""
+
+
+class StreamWords:
+    """Tells a session's ledger the items of one stream; never raises."""
+
+    __slots__ = ("_left", "_session", "_tail", "_tool_id")
+
+    def __init__(self, call: Invocation, session: Session) -> None:
+        self._session = session
+        self._tool_id = call.spec.declaration.tool_id
+        self._left = _MAX_ITEMS
+        self._tail = ""
+
+    def __call__(self, item: Any) -> None:
+        """Take one item."""
+        if self._left <= 0:
+            return
+        self._left -= 1
+        if type(item) is str:
+            whole = self._tail + item[:_TAIL_CHARS]
+            self._tail = (self._tail + item)[-_TAIL_CHARS:] if len(item) < _TAIL_CHARS else item[-_TAIL_CHARS:]
+            item = [item, whole]
+        _tell(self._session, self._tool_id, item if self._left else _UNREADABLE)
+
+
+def record_exception_text(call: Invocation, session: Session, error: BaseException) -> None:
+    """Tell a session's ledger what an exception says; never raises."""
+    tool_id = call.spec.declaration.tool_id
+    try:
+        texts: Any = [
+            str(error)[:_MAX_TEXT_CHARS],
+            *(str(note)[:_MAX_TEXT_CHARS] for note in getattr(error, "__notes__", ())[:16]),
+        ]
+    except BaseException:  # other people's __str__, which may raise anything
+        texts = _UNREADABLE
+    _tell(session, tool_id, texts)
+
+
+def _tell(session: Session, tool_id: str, value: Any) -> None:
+    try:
+        session.record_output(tool_id, value, open_world=True)
+    except BaseException:
+        # what can't be read makes the ledger uncertain rather than sure of nothing
+        session.record_output(tool_id, _UNREADABLE, open_world=True)

@@ -1,0 +1,170 @@
+"""The ways in which a call ends without running: each leaves a typed error, a terminal state and a span."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NoReturn
+
+from agenttool_otel.approvals.types import ApprovalAnswer
+from agenttool_otel.call.invocation import Invocation
+from agenttool_otel.call.recorder import Recorder
+from agenttool_otel.context.sessions import Session
+from agenttool_otel.names import (
+    ApprovalStatus,
+    Attr,
+    Behavior,
+    DecisionSource,
+    ErrorClass,
+    Event,
+    FailClosedCause,
+    InvocationStatus,
+    Outcome,
+    Phase,
+    ReasonType,
+    ResultStatus,
+)
+from agenttool_otel.policy.types import Verdict
+
+
+class Refused(Exception):
+    """Ends the phases before the body; the invocation already says why."""
+
+
+def fail_closed(message: str, cause: FailClosedCause) -> Verdict:
+    """Make the verdict of a decision that could not be had."""
+    return Verdict(
+        Behavior.DENY,
+        source=DecisionSource.ERROR,
+        reason_type=ReasonType.POLICY,
+        message=message,
+        fail_closed=cause,
+    )
+
+
+class Refusals:
+    """Ends calls before their body."""
+
+    __slots__ = ("_clean", "_recorder")
+
+    def __init__(self, recorder: Recorder, clean: Callable[[str], str]) -> None:
+        self._recorder = recorder
+        self._clean = clean
+
+    def refuse(
+        self, call: Invocation, error_class: ErrorClass, message: str, status: InvocationStatus, result: ResultStatus
+    ) -> NoReturn:
+        """End the call."""
+        call.fail(error_class, message, status, result)
+        raise Refused
+
+    def invalid(self, call: Invocation, message: str) -> NoReturn:
+        """End the call because its arguments don't fit the schema."""
+        if self._recorder.verbose:
+            self._recorder.emit(call, Event.INVOCATION_VALIDATION_FAILED, {Attr.PHASE: Phase.PARSE_SCHEMA.value})
+        self.refuse(
+            call,
+            ErrorClass.SCHEMA_VALIDATION_FAILED,
+            message,
+            InvocationStatus.SCHEMA_PARSE_FAILED,
+            ResultStatus.FAILED,
+        )
+
+    def undecidable(self, call: Invocation, message: str) -> NoReturn:
+        """End the call because its arguments can't be put before the policy as they are."""
+        verdict = fail_closed(message, FailClosedCause.INPUT_INVALID)
+        call.decide(verdict)
+        self._recorder.decided(call, verdict)
+        self.refuse(call, ErrorClass.POLICY_BLOCKED, message, InvocationStatus.DENIED, ResultStatus.DENIED)
+
+    def mutation_failed(self, call: Invocation, message: str) -> NoReturn:
+        """End the call because a changed input can't be used."""
+        self.refuse(
+            call,
+            ErrorClass.INPUT_MUTATION_FAILED,
+            message,
+            InvocationStatus.VALIDATION_FAILED,
+            ResultStatus.FAILED,
+        )
+
+    def deny(self, call: Invocation, verdict: Verdict, session: Session) -> NoReturn:
+        """End the call with a denial."""
+        session.denied()
+        result = ResultStatus.DENIED
+        if call.approval is not None and call.approval["status"] == ApprovalStatus.REJECTED:
+            error_class, result = ErrorClass.APPROVAL_REJECTED, ResultStatus.REJECTED
+        elif verdict.fail_closed is not None:
+            error_class = ErrorClass.POLICY_BLOCKED
+        elif verdict.source is DecisionSource.HOOK:
+            error_class = ErrorClass.HOOK_BLOCKED
+        else:
+            error_class = ErrorClass.PERMISSION_DENIED
+        message = verdict.message or "the policy denies this call"
+        self.refuse(call, error_class, message, InvocationStatus.DENIED, result)
+
+    def reject(self, call: Invocation, answer: ApprovalAnswer, session: Session) -> NoReturn:
+        """End the call because somebody said no."""
+        session.denied()
+        said = self.redact(answer.reason, call) if answer.reason else "no reason given"
+        self.unapproved(call, f"approval was rejected: {said}")
+
+    def unapproved(self, call: Invocation, message: str) -> NoReturn:
+        """End the call because it has no approval that can be used."""
+        self.refuse(call, ErrorClass.APPROVAL_REJECTED, message, InvocationStatus.DENIED, ResultStatus.REJECTED)
+
+    def used_already(self, call: Invocation, outcome: ResultStatus | None = None) -> NoReturn:
+        """End the call because its approval was used for an earlier run: nobody rejected anything."""
+        ended = f", and ended as {outcome.value}" if outcome is not None else ""
+        message = f"the approval was used already: the call it covers ran once{ended}"
+        self.refuse(call, ErrorClass.POLICY_BLOCKED, message, InvocationStatus.DENIED, ResultStatus.DENIED)
+
+    def pending(self, call: Invocation) -> NoReturn:
+        """Leave the call waiting for an answer: a pause, no error."""
+        self.pause(call)
+        raise Refused
+
+    def pause(self, call: Invocation, signal: Exception | None = None) -> None:
+        """Mark the call as waiting."""
+        call.exception = signal
+        call.approval_status = ApprovalStatus.PENDING.value
+        call.outcome = Outcome.PENDING
+        call.result_status = ResultStatus.PENDING
+
+    def bug(self, call: Invocation, bug: Exception) -> None:
+        """Turn a failure of this package before the body into a denial, told by its type alone."""
+        verdict = fail_closed(f"internal error: {type(bug).__name__}", FailClosedCause.INTERNAL)
+        call.decide(verdict)
+        self._recorder.decided(call, verdict)
+        self._recorder.telemetry.losses.note("pipeline", bug)
+        call.fail(ErrorClass.POLICY_BLOCKED, verdict.message, InvocationStatus.DENIED, ResultStatus.DENIED)
+
+    def stopped(self, call: Invocation, signal: BaseException) -> None:
+        """End the call because something was thrown into it; an abandoned generator goes on being abandoned."""
+        self.cancel(call, signal)
+        if isinstance(signal, GeneratorExit):
+            raise signal
+        call.exception = signal
+
+    def cancel(self, call: Invocation, signal: BaseException) -> None:
+        """Record that the call was stopped from outside."""
+        call.fail(
+            ErrorClass.CANCELED,
+            "canceled",
+            InvocationStatus.CANCELED,
+            ResultStatus.CANCELED,
+            native_error_ref=type(signal).__name__,
+        )
+
+    def redact(self, text: str, call: Invocation) -> str:
+        """Redact a text that somebody said about a call."""
+        return self._recorder.cleaner(call, self._clean)(text)
+
+    def message_of(self, error: BaseException, call: Invocation) -> str:
+        """Return an exception's redacted message; a ``__str__`` that raises costs the message, nothing else."""
+        try:
+            text = str(error)
+        except BaseException:  # other people's __str__, which may raise anything
+            return type(error).__name__
+        try:
+            return self.redact(text, call) or type(error).__name__
+        except Exception:
+            return type(error).__name__

@@ -1,0 +1,410 @@
+"""What a call says of itself: from an Invocation to span attributes, events and metrics (design section 6).
+
+Everything that an unsampled span would throw away is skipped; metrics are recorded whether the span is sampled or not.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, Final
+
+from opentelemetry.trace import Link
+
+from agenttool_otel.call.argument_secrets import cleaner_of, mask_of, plain
+from agenttool_otel.call.attributes import (
+    decision_attributes,
+    decision_labels,
+    engine_labels,
+    final_attributes,
+    result_labels,
+)
+from agenttool_otel.call.finished import finished_records
+from agenttool_otel.call.invocation import Invocation, RedactionEntry
+from agenttool_otel.hooks.registry import BEFORE
+from agenttool_otel.names import (
+    ApprovalStatus,
+    Attr,
+    Behavior,
+    Event,
+    Exc,
+    GenAI,
+    InvocationStatus,
+    Label,
+    Outcome,
+    ProgressStatus,
+    RedactionState,
+)
+from agenttool_otel.policy.types import Verdict
+from agenttool_otel.records import HookRecord
+from agenttool_otel.redaction import Redactor
+from agenttool_otel.redaction.argument_mask import MIN_CHARS
+from agenttool_otel.telemetry import Telemetry
+from agenttool_otel.values.conversion import to_json_value
+from agenttool_otel.values.inspection import class_name
+from agenttool_otel.values.pointers import overlap
+
+_MAX_MESSAGE = 512
+_MAX_LOOKED: Final = 64
+_WORDS: Final = re.compile(rf"\w{{{MIN_CHARS},}}")
+_TERMINAL_EVENTS = {
+    InvocationStatus.SUCCEEDED: Event.INVOCATION_SUCCEEDED,
+    InvocationStatus.FAILED: Event.INVOCATION_FAILED,
+    InvocationStatus.CANCELED: Event.INVOCATION_CANCELED,
+    InvocationStatus.TIMED_OUT: Event.INVOCATION_TIMED_OUT,
+    InvocationStatus.YIELDED: Event.INVOCATION_YIELDED,
+    InvocationStatus.SCHEMA_PARSE_FAILED: Event.INVOCATION_VALIDATION_FAILED,
+    InvocationStatus.VALIDATION_FAILED: Event.INVOCATION_VALIDATION_FAILED,
+}
+
+
+class Recorder:
+    """Writes the telemetry of calls."""
+
+    __slots__ = (
+        "_capture_event",
+        "_capture_span",
+        "_clean_reason",
+        "_max_chars",
+        "_redactor",
+        "captures",
+        "telemetry",
+        "verbose",
+    )
+
+    def __init__(self, telemetry: Telemetry, redactor: Redactor) -> None:
+        self.telemetry = telemetry
+        self._redactor = redactor
+        capture = telemetry.settings.capture
+        self._capture_span = capture in ("SPAN_ONLY", "SPAN_AND_EVENT")
+        self._capture_event = capture in ("EVENT_ONLY", "SPAN_AND_EVENT")
+        # rules say the same few sentences over and over
+        self._clean_reason = lru_cache(maxsize=2048)(self._cleaned_reason)
+        self.captures = capture != "NO_CONTENT"  # whether redacted content is recorded anywhere
+        self.verbose = telemetry.events.verbose  # whether the event classes that every call has are wanted
+        self._max_chars = telemetry.settings.max_attribute_chars
+
+    def begin(self, call: Invocation, links: tuple[Link, ...] = ()) -> None:
+        """Start the call's span with all that a sampler may look at."""
+        attributes = {**call.spec.start_attributes, **call.context.span_attributes, Attr.INVOCATION_ID: call.id}
+        if call.native_call_id:
+            attributes[GenAI.TOOL_CALL_ID] = call.native_call_id
+        call.span, call.owned = self.telemetry.start(call.spec.span_name, attributes, links=links)
+
+    def emit(self, call: Invocation, name: str, attributes: dict[str, Any]) -> None:
+        """Emit one event of a call; its attributes are primitives without content."""
+        self.telemetry.events.emit(call.span, name, attributes, invocation_id=call.id, tool_id=call.spec.tool_id)
+
+    def decided(self, call: Invocation, verdict: Verdict) -> None:
+        """Record a permission decision as an event; the span's attributes follow at the end."""
+        if self.telemetry.events.wanted(call.span):
+            self.emit(call, Event.PERMISSION_DECIDED, decision_attributes(call, verdict))
+
+    def hook_started(self, call: Invocation, record: HookRecord) -> None:
+        """Tell that a hook begins."""
+        if self.telemetry.events.wanted(call.span):
+            name = Event.HOOK_PRE_STARTED if record.hook_event in BEFORE else Event.HOOK_POST_STARTED
+            self.emit(call, name, {Attr.HOOK_ID: record.hook_id, Attr.HOOK_EVENT: record.hook_event.value})
+
+    def hook_completed(self, call: Invocation, record: HookRecord) -> None:
+        """Tell what a hook did: the kinds of its outputs, and how it failed if it did."""
+        if not self.telemetry.events.wanted(call.span):
+            return
+        attributes: dict[str, Any] = {
+            Attr.HOOK_ID: record.hook_id,
+            Attr.HOOK_EVENT: record.hook_event.value,
+            Attr.HOOK_OUTPUTS: [str(output["kind"]) for output in record.outputs],
+        }
+        failure = getattr(record, "failure", None)
+        if failure is not None:
+            attributes[Attr.HOOK_ERROR] = failure["error_type"]
+        name = Event.HOOK_PRE_COMPLETED if record.hook_event in BEFORE else Event.HOOK_POST_COMPLETED
+        self.emit(call, name, attributes)
+
+    def hook_progress(self, call: Invocation, sequence: int, percent: float | None) -> None:
+        """Tell a step of a hook's own work."""
+        attributes: dict[str, Any] = {
+            Attr.PROGRESS_SEQUENCE: sequence,
+            Attr.PROGRESS_STATUS: ProgressStatus.RUNNING.value,
+        }
+        if percent is not None:
+            attributes[Attr.PROGRESS_PERCENT] = float(percent)
+        self.emit(call, Event.INVOCATION_PROGRESS, attributes)
+
+    def shown(self, value: Any, pointers: tuple[str, ...]) -> Any:
+        """Return a value redacted, for a record that may show content; ``None`` where content is not captured."""
+        if not self.captures:
+            return None
+        try:
+            return self._redactor.redact(to_json_value(value), pointers=pointers, budget_bytes=self._max_chars).value
+        except Exception as error:
+            self.telemetry.losses.note("capture", error)
+            return "[redaction failed]"
+
+    def pending(self, change: int) -> None:
+        """Count an approval request that opened or closed."""
+        self.telemetry.count(self.telemetry.instruments.approvals_pending, change, {})
+
+    def answered(self, call: Invocation, status: ApprovalStatus, waited: float) -> None:
+        """Record the answer to an approval request."""
+        request_id = call.request.request_id if call.request is not None else ""
+        labels = {Attr.APPROVAL_STATUS: status.value}
+        call.approval_wait = waited
+        self.emit(call, Event.APPROVAL_ANSWERED, {**labels, Attr.APPROVAL_ID: request_id, Attr.APPROVAL_WAIT: waited})
+        self.telemetry.measure(self.telemetry.instruments.approval_wait, waited, labels)
+        self.pending(-1)
+
+    def granted(self, call: Invocation, grant_id: str) -> None:
+        """Tell which remembered approval lets a call run."""
+        self.telemetry.attribute(call.span, Attr.APPROVAL_GRANT_ID, grant_id)
+
+    def arguments(self, call: Invocation) -> None:
+        """Capture the arguments, redacted, if content was asked for and somebody keeps it."""
+        if not self.captures or not self.telemetry.events.wanted(call.span):
+            return
+        pointers = call.spec.sensitive
+        if call.verdict is not None and call.verdict.redact_input:
+            pointers = (*pointers, *call.verdict.redact_input)
+        text = self._captured(call, "arguments", call.observable_input, pointers)
+        if self._capture_span:
+            self.telemetry.attribute(call.span, GenAI.TOOL_CALL_ARGUMENTS, text)
+            # the same for every call of the tool, so it is redacted once
+            description = self._clean_reason(call.spec.declaration.description)[: self._max_chars]
+            self.telemetry.attribute(call.span, GenAI.TOOL_DESCRIPTION, description)
+        if self._capture_event:
+            self.emit(call, Event.INVOCATION_STARTED, {GenAI.TOOL_CALL_ARGUMENTS: text})
+
+    def _captured(self, call: Invocation, target: str, value: Any, pointers: tuple[str, ...]) -> str:
+        try:
+            mask = mask_of(call, self._redactor)
+            masked = 0
+            if mask is not None and target != "arguments":
+                data = plain(value)
+                value = mask.value(data)
+                masked = value != data
+            redacted = self._redactor.redact(value, pointers=pointers, budget_bytes=self._max_chars)
+            if masked and mask is not None:
+                redacted = redacted._replace(redactions=(*redacted.redactions, mask.redaction))
+            self.redacted(call, target, redacted.redactions, redacted.state)
+            shown = redacted.value
+            if mask is not None and target == "arguments":
+                shown = mask.value(shown)  # one argument may repeat another
+            if isinstance(shown, str):
+                return shown
+            return json.dumps(shown, ensure_ascii=False, default=lambda _: "[unserializable]")
+        except Exception as error:
+            self.telemetry.losses.note("capture", error)
+            return "[redaction failed]"
+
+    def cleaner(self, call: Invocation, clean: Callable[[str], str]) -> Callable[[str], str]:
+        """Return what cleans a text of this call: from the call's own secrets, then from those that detectors know."""
+        return cleaner_of(call, self._redactor, clean)
+
+    def _cleaned_reason(self, text: str) -> str:
+        try:
+            value = self._redactor.redact_text(text).value
+        except Exception as error:
+            self.telemetry.losses.note("capture", error)
+            return ""  # a broken redactor costs the words, not the decision
+        return value if type(value) is str else ""
+
+    def cleaned(self, call: Invocation, verdict: Verdict) -> Verdict:
+        """Redact the reason of a verdict, which a policy may have made of the arguments."""
+        verdict = self._cleaned_names(verdict)
+        message = verdict.message
+        if not message:
+            return verdict
+        text = self._clean_reason(message)
+        allowed = verdict.behavior is Behavior.ALLOW
+        if not allowed or (self.telemetry.events.wanted(call.span) and _quotes(message, call.permission_input)):
+            mask = mask_of(call, self._redactor)
+            if mask is not None:
+                text = self._clean_reason(mask.text(message))
+        return verdict if text == message else replace(verdict, message=text)
+
+    def _cleaned_names(self, verdict: Verdict) -> Verdict:
+        """Redact what names a verdict's rules and path: a policy may have put an argument there."""
+        refs = tuple(map(self._clean_reason, verdict.rule_refs))
+        ref = self._clean_reason(verdict.rule_ref) if verdict.rule_ref else ""
+        path = self._clean_reason(verdict.blocked_path) if verdict.blocked_path else verdict.blocked_path
+        if (refs, ref, path) == (verdict.rule_refs, verdict.rule_ref, verdict.blocked_path):
+            return verdict
+        return replace(verdict, rule_refs=refs, rule_ref=ref, blocked_path=path)
+
+    def redacted(self, call: Invocation, target: str, redactions: Any, state: RedactionState) -> None:
+        """Remember and tell what was redacted: kinds, pointers and counts, never a value."""
+        if state is not RedactionState.NONE and call.redaction_state is not RedactionState.FAILED:
+            call.redaction_state = state
+        if state is RedactionState.FAILED:
+            self.emit(call, Event.REDACTION_FAILED, {Attr.REDACTION_TARGET: target})
+            self.telemetry.count(self.telemetry.instruments.redaction_failures, 1, {Attr.REDACTION_TARGET: target})
+        if not redactions:
+            return
+        call.redactions.extend(RedactionEntry(target, *redaction) for redaction in redactions)
+        kinds: dict[str, int] = {}
+        for redaction in redactions:
+            kinds[redaction.kind] = kinds.get(redaction.kind, 0) + redaction.count
+        for kind, count in kinds.items():
+            labels = {Label.REDACTION_KIND: kind, Attr.REDACTION_TARGET: target}
+            self.telemetry.count(self.telemetry.instruments.redactions, count, labels)
+        if self.telemetry.events.wanted(call.span):
+            self.emit(
+                call,
+                Event.ARGUMENTS_REDACTED if target == "arguments" else Event.RESULT_REDACTED,
+                {
+                    Attr.REDACTION_TARGET: target,
+                    Attr.REDACTION_KIND: sorted(kinds),
+                    Attr.REDACTION_COUNT: sum(kinds.values()),
+                    Attr.REDACTION_POINTERS: sorted({redaction.pointer for redaction in redactions})[:64],
+                    Attr.REDACTION_RULES: sorted({redaction.rule for redaction in redactions})[:64],
+                },
+            )
+
+    def result(self, call: Invocation) -> None:
+        """Record that a result was created: status, size, and its redacted content where captured."""
+        if not self.telemetry.events.wanted(call.span):
+            return
+        attributes: dict[str, Any] = {Attr.RESULT_STATUS: str(call.result_status)}
+        if call.size is not None:
+            attributes[Attr.RESULT_SIZE_BYTES] = call.size
+        if call.items is not None:
+            attributes[Attr.RESULT_ITEMS] = call.items
+        if self.captures and call.ran:
+            pointers = call.spec.redact_result
+            if call.verdict is not None and call.verdict.redact_result:
+                pointers = (*pointers, *call.verdict.redact_result)
+            # a stream has nothing to show but what a tap kept of it
+            shown = call.model_value if call.items is not None and call.kept is not None else call.delivered
+            text = self._captured(call, "result", shown, pointers)
+            if self._capture_span:
+                self.telemetry.attribute(call.span, GenAI.TOOL_CALL_RESULT, text)
+            if self._capture_event:
+                attributes[GenAI.TOOL_CALL_RESULT] = text
+        self.emit(call, Event.RESULT_CREATED, attributes)
+
+    def persisted(self, call: Invocation, *, failure: str | None = None, store: str = "none") -> None:
+        """Record a persistence decision, and that the store failed if it did."""
+        decision = call.persistence
+        if failure is not None:
+            labels = {Label.STORE: store}
+            self.telemetry.count(self.telemetry.instruments.persistence_failures, 1, labels)
+            self.emit(call, Event.PERSISTENCE_FAILED, {Attr.RESULT_REASON: failure[:_MAX_MESSAGE], **labels})
+        if decision is None or not self.telemetry.events.wanted(call.span):
+            return
+        attributes: dict[str, Any] = {Attr.RESULT_PERSISTENCE: decision.strategy.value}
+        ref = decision.persisted_ref or {}
+        for name, value in (
+            (Attr.RESULT_SIZE_BYTES, decision.original_size_bytes),
+            (Attr.RESULT_PREVIEW_SIZE_BYTES, decision.preview_size_bytes),
+            (Attr.RESULT_REF, ref.get("uri")),
+            (Attr.RESULT_DIGEST, ref.get("digest")),
+            (Attr.RESULT_REASON, decision.reason),
+        ):
+            if value is not None:
+                attributes[name] = value
+        self.emit(call, Event.RESULT_PERSISTED, attributes)
+
+    def exception(self, call: Invocation) -> None:
+        """Record the tool's own exception: its type, and its redacted message only where content is captured."""
+        if call.exception is None or not self.telemetry.events.wanted(call.span):
+            return
+        attributes = {Exc.TYPE: class_name(type(call.exception))}
+        if self.captures and call.error is not None and call.error.message:
+            attributes[Exc.MESSAGE] = call.error.message
+        self.emit(call, Exc.EVENT, attributes)
+
+    def end(self, call: Invocation) -> None:
+        """Write the final facts, end the span and record the metrics of a call in a terminal or pending state."""
+        call.ended_ns = time.time_ns()
+        duration = time.perf_counter() - call.t0
+        telemetry = self.telemetry
+        try:
+            terminal = _TERMINAL_EVENTS.get(call.status) if self.verbose else None
+            if terminal is not None:
+                self.emit(call, terminal, {})
+            recording = telemetry.recording(call.span)
+            if recording or call.owned:
+                attributes = final_attributes(call) if recording else {}
+                if recording and call.verdict is not None and call.verdict.blocked_path:
+                    attributes |= self._blocked(call, call.verdict.blocked_path, call.verdict.redact_input)
+                telemetry.end(call.span, owned=call.owned, attributes=attributes)
+            self._measure(call, duration)
+            if telemetry.events.sinks:
+                telemetry.events.put(finished_records(call))
+        except BaseException as error:
+            telemetry.losses.note("end", error)
+
+    def _blocked(self, call: Invocation, path: str, redact_input: tuple[str, ...]) -> dict[str, Any]:
+        """Name the argument whose place a decision names, and the place where content is captured."""
+        for fact in call.facts["paths"]:
+            readings = (fact["resolved"], fact["lexical"], fact["raw"])
+            if path not in (self._clean_reason(reading) for reading in readings if reading):
+                continue
+            argument = fact["argument"]
+            found = {Attr.PERMISSION_BLOCKED_ARGUMENT: self._clean_reason(argument)}
+            if self._capture_span:
+                redacted = self._redactor.redact(call.permission_input, pointers=(*call.spec.sensitive, *redact_input))
+                if not any(overlap(argument, one.pointer) for one in redacted.redactions):
+                    found[Attr.PERMISSION_BLOCKED_PATH] = path
+            return found
+        return {}
+
+    def _measure(self, call: Invocation, duration: float) -> None:
+        telemetry, spec, verdict = self.telemetry, call.spec, call.verdict
+        instruments = telemetry.instruments
+        labels = spec.metric_attributes
+        agent = call.context.agent
+        if call.error is not None or agent:
+            labels = dict(labels)
+            if call.error is not None:
+                labels[GenAI.ERROR_TYPE] = call.error.error_class.value
+            if agent:
+                labels[GenAI.AGENT_NAME] = agent
+        telemetry.measure(instruments.duration, duration, labels)
+        if verdict is not None:
+            words = (verdict.behavior, call.outcome, verdict.source, verdict.mode, verdict.rule_ref)
+            telemetry.count(instruments.decisions, 1, decision_labels(spec.name, *words))
+            taken = engine_labels(verdict.engine, verdict.cached)
+            telemetry.measure(instruments.decision_duration, verdict.duration, taken)
+            if verdict.fail_closed is not None or verdict.shadow is not None:
+                self._measure_unusual(call, verdict)
+        if call.size is not None and call.outcome is Outcome.EXECUTED:
+            telemetry.measure(instruments.result_size, call.size, result_labels(spec.name, call.result_status))
+
+    def _measure_unusual(self, call: Invocation, verdict: Verdict) -> None:
+        """Count a decision that could not be had, and one that a shadow policy would have made differently."""
+        telemetry = self.telemetry
+        if verdict.fail_closed is not None:
+            cause = {Attr.PERMISSION_FAIL_CLOSED: verdict.fail_closed.value, Attr.POLICY_ENGINE: str(verdict.engine)}
+            telemetry.count(telemetry.instruments.fail_closed, 1, cause)
+        if verdict.shadow is not None and verdict.shadow.behavior is not verdict.behavior:
+            labels = {
+                GenAI.TOOL_NAME: call.spec.name,
+                Attr.PERMISSION_BEHAVIOR: str(verdict.behavior),
+                Attr.PERMISSION_SHADOW_BEHAVIOR: verdict.shadow.behavior.value,
+            }
+            telemetry.count(telemetry.instruments.shadow_differences, 1, labels)
+
+
+def _quotes(message: str, arguments: Mapping[str, Any]) -> bool:
+    """Tell at little cost whether a text may repeat something of the arguments."""
+    stack: list[Any] = list(arguments.values())
+    for _ in range(_MAX_LOOKED):
+        if not stack:
+            return False
+        value = stack.pop()
+        cls = type(value)
+        if cls is str:
+            if len(value) >= MIN_CHARS and (value in message or any(word in message for word in _WORDS.findall(value))):
+                return True
+        elif cls is dict:
+            stack += value.values()
+        elif cls is list:
+            stack += value
+        elif cls in (int, float) and len(str(value)) >= MIN_CHARS and str(value) in message:
+            return True
+    return True

@@ -1,0 +1,140 @@
+"""Continue a paused call: the same invocation id, decided again, run once, exactly as approved."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from opentelemetry.trace import Link, SpanContext, TraceFlags
+
+from agenttool_otel.call.binding import bind_again, bind_json
+from agenttool_otel.call.drivers import Steps, arun, run
+from agenttool_otel.call.envelope import to_result
+from agenttool_otel.call.invocation import Invocation
+from agenttool_otel.call.pending.paused import PausedCall
+from agenttool_otel.call.phases import Target
+from agenttool_otel.call.runtime import Runtime
+from agenttool_otel.context.context import AgentContext, current_context
+from agenttool_otel.errors import UnknownTool
+from agenttool_otel.names import ApprovalStatus, ErrorClass
+from agenttool_otel.records import ToolResult
+
+if TYPE_CHECKING:
+    from agenttool_otel.approvals.types import StoredCall
+
+
+def resume_call(runtime: Runtime, invocation_id: str) -> ToolResult:
+    """Continue a paused call of a tool of this process."""
+    going = _plan(runtime, invocation_id, runtime.approvals.waiting(invocation_id), asynchronous=False)
+    try:
+        run(going.call, going.steps)
+    finally:
+        going.leave(runtime)
+    return to_result(going.call)
+
+
+async def aresume_call(runtime: Runtime, invocation_id: str) -> ToolResult:
+    """The same without blocking the event loop; a plain function runs in a worker thread."""
+    stored = await asyncio.to_thread(runtime.approvals.waiting, invocation_id)
+    going = _plan(runtime, invocation_id, stored, asynchronous=True)
+    try:
+        await arun(going.call, going.steps)
+    finally:
+        going.leave(runtime)
+    if isinstance(going.call.exception, asyncio.CancelledError):
+        raise going.call.exception
+    return to_result(going.call)
+
+
+class _Going(NamedTuple):
+    """A paused call that goes on."""
+
+    call: Invocation  # the call in its second part
+    steps: Steps  # its pipeline
+    paused: PausedCall | None  # what this process remembered of it, taken out of its waiting
+
+    def leave(self, runtime: Runtime) -> None:
+        """Let the call wait on where its approval was not used, so that it can go on later with its own objects."""
+        call = self.call
+        if self.paused is None or call.claim is not None or call.request is None:
+            return
+        if call.request.status is ApprovalStatus.APPROVED:
+            runtime.pipeline.paused.put_back(call.id, self.paused)
+
+
+def _plan(runtime: Runtime, invocation_id: str, stored: StoredCall, *, asynchronous: bool) -> _Going:
+    request = stored.request
+    tool = runtime.find(request.tool_id)
+    if tool is None:
+        raise UnknownTool(
+            f"no tool {request.tool_id} in this process",
+            error_class=ErrorClass.UNKNOWN_TOOL,
+            invocation_id=invocation_id,
+        )
+    call = Invocation(
+        tool.spec,
+        asking_context(stored.context),
+        native_call_id=stored.context.get("native_call_id"),
+        id=invocation_id,
+        resumed=True,
+    )
+    call.request = request
+    call.ticket = stored
+    waiting = runtime.pipeline.paused.look(invocation_id)
+    # what can't be run here is left as it is
+    target = _through_this_door(tool.json_target() if waiting is None else waiting.target, tool.spec.name, asynchronous)
+    paused = runtime.pipeline.paused.take(invocation_id)
+    if paused is not None:
+        _, call.call_args, call.call_kwargs = paused
+    else:
+        target = _through_this_door(tool.json_target(), tool.spec.name, asynchronous)
+        call.call_kwargs = dict(stored.original_arguments)
+    if paused is not None and target.bind is bind_json:  # they have been read already
+        target = replace(target, bind=bind_again)
+    return _Going(call, runtime.pipeline.run(call, target, asking_span(stored.context)), paused)
+
+
+def _through_this_door(target: Target, name: str, asynchronous: bool) -> Target:
+    """Return what a paused call runs when it goes on: there is no consumer of a stream, and maybe no event loop."""
+    if target.streams:
+        target = replace(target, streams=False, collects=True)
+    needs_loop = target.is_async and not target.in_thread
+    if needs_loop and not asynchronous:
+        raise TypeError(f"{name} is asynchronous: use aresume")
+    if needs_loop:
+        return target
+    return replace(target, is_async=asynchronous, in_thread=asynchronous)
+
+
+def asking_context(stored: dict[str, Any]) -> AgentContext:
+    """Rebuild the context of the asking process; nobody sits at the terminal of a resumed call.
+
+    Who resumes under a context of its own speaks for itself: an approval is bound to its actor, tenant and session, and
+    another's is refused when it is claimed. An evaluator's verdict and what the user said are those of the present: a
+    verdict of the time of the question would say nothing of what runs now.
+    """
+    now = current_context()
+    return AgentContext(
+        actor=now.actor or stored.get("actor") or "",
+        tenant=stored.get("tenant") if now.tenant is None else now.tenant,
+        roles=tuple(stored.get("roles") or ()),
+        session_id=stored.get("session_id") if now.session_id is None else now.session_id,
+        agent_name=stored.get("agent_name") or "",
+        mode=stored.get("mode") or "default",
+        roots=tuple(stored.get("roots") or ()),
+        cwd=stored.get("cwd"),
+        user_text=now.user_text,
+        surface=stored.get("surface") if now.surface is None else now.surface,
+        labels=dict(stored.get("labels") or {}),
+        evaluation=now.evaluation,
+    )
+
+
+def asking_span(stored: dict[str, Any]) -> tuple[Link, ...]:
+    """Return the link from a resumed call's span to the asking one."""
+    try:
+        trace_id, span_id = int(stored["trace_id"], 16), int(stored["span_id"], 16)
+    except (KeyError, TypeError, ValueError):
+        return ()
+    return (Link(SpanContext(trace_id, span_id, is_remote=True, trace_flags=TraceFlags(TraceFlags.SAMPLED))),)

@@ -1,0 +1,100 @@
+"""Runtime: what one call needs of its Governor, and the one that is the default.
+
+``Governor`` builds it and adds the verbs that people use; everything below takes the Runtime and knows no Governor.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from agenttool_otel.approvals.service import Approvals
+from agenttool_otel.call.phases.pipeline import Pipeline
+from agenttool_otel.catalog import Registry
+from agenttool_otel.context.context import AgentContext
+from agenttool_otel.context.sessions import SessionBook
+from agenttool_otel.context.settings import Settings
+from agenttool_otel.errors import ConfigurationError
+from agenttool_otel.hooks import Hooks
+from agenttool_otel.policy.decider import Decider
+from agenttool_otel.redaction import Redactor
+from agenttool_otel.results.errors.mapper import ErrorMapper
+from agenttool_otel.results.persistence.keeper import ResultKeeper
+from agenttool_otel.telemetry import Telemetry
+
+DEFAULT_TOOLS: Registry[Any] = Registry()
+"""The tools that the default Governor is in charge of, whichever Governor that is when they are called."""
+
+
+@dataclass(eq=False)
+class Runtime:
+    """One configuration, put together: what every call of its tools is decided, recorded and delivered with."""
+
+    settings: Settings
+    registry: Registry[Any]  # the tools governed with it, as GovernedTool
+    redactor: Redactor
+    telemetry: Telemetry
+    sessions: SessionBook
+    decider: Decider
+    approvals: Approvals
+    results: ResultKeeper
+    errors: ErrorMapper
+    hooks: Hooks | None
+    effective: Callable[[AgentContext], AgentContext]  # fills what a context leaves open with the settings' defaults
+    pipeline: Pipeline = field(init=False)  # made of the others
+
+    @property
+    def tools(self) -> list[Any]:
+        """The tools this Governor is in charge of, as GovernedTool."""
+        tools = list(self.registry)
+        return tools + list(DEFAULT_TOOLS) if self is _default else tools
+
+    def find(self, name: str) -> Any:
+        """Return a tool of this Governor as GovernedTool, or ``None``.
+
+        Args:
+            name: id, name or alias of the tool.
+        """
+        return self.registry.resolve(name) or (DEFAULT_TOOLS.resolve(name) if self is _default else None)
+
+    def clean(self, text: str) -> str:
+        """Redact a text: an exception's message, a hook's, an approver's.
+
+        Args:
+            text: any text.
+        """
+        value = self.redactor.redact_text(text).value
+        return value if isinstance(value, str) else ""
+
+
+_lock = threading.Lock()
+_default: Runtime | None = None
+_build: Callable[[], Runtime] | None = None
+
+
+def build_default_with(build: Callable[[], Runtime]) -> None:
+    """Say how the default Governor is built, so that nothing down here has to know it."""
+    global _build
+    _build = build
+
+
+def default_runtime() -> Runtime:
+    """Return the default Governor as a Runtime, built at first use from the environment."""
+    global _default
+    if _default is None:
+        with _lock:
+            if _default is None:
+                if _build is None:
+                    raise ConfigurationError("the package is not imported as a whole")
+                _default = _build()
+    return _default
+
+
+def replace_default(runtime: Runtime | None) -> Runtime | None:
+    """Put another one in charge and return the one that was; ``None`` means to build anew at next use."""
+    global _default
+    with _lock:
+        old, _default = _default, runtime
+    return old

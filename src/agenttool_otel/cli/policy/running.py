@@ -1,0 +1,107 @@
+"""``agenttool policy push`` and ``status``: a running OPA."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from rich.markup import escape
+
+from agenttool_otel.authoring.checking import check_load
+from agenttool_otel.authoring.running_opa import push as pushed_to
+from agenttool_otel.authoring.running_opa import server_status
+from agenttool_otel.cli.policy.common import (
+    EXIT_CODES,
+    AsJson,
+    Folder,
+    Standalone,
+    console,
+    failures,
+    open_project,
+    print_json,
+    raise_first,
+)
+from agenttool_otel.names import EngineName
+from agenttool_otel.policy.engines.opa_server import OpaServerEngine
+
+_HERE: Final = Path()
+Url = Annotated[str, typer.Option("--url", envvar="AGENTTOOL_OPA_URL", help="Base URL of the OPA.", show_default=False)]
+TokenFile = Annotated[
+    Path | None,
+    typer.Option("--token-file", envvar="AGENTTOOL_OPA_TOKEN_FILE", help="File with its token.", show_default=False),
+]
+CaFile = Annotated[
+    Path | None,
+    typer.Option("--ca-file", envvar="AGENTTOOL_OPA_CA_FILE", help="Certificates to trust.", show_default=False),
+]
+
+
+@contextlib.contextmanager
+def _connected(url: str, token_file: Path | None, ca_file: Path | None) -> Iterator[OpaServerEngine]:
+    engine = OpaServerEngine(url, token_file=token_file, ca_file=ca_file)
+    try:
+        yield engine
+    finally:
+        engine.close()
+
+
+def push(
+    url: Url,
+    folder: Folder = _HERE,
+    with_base: Annotated[
+        bool, typer.Option("--with-base", help="Put the stock bundle in too, for an OPA that has nothing else.")
+    ] = False,
+    token_file: TokenFile = None,
+    ca_file: CaFile = None,
+    standalone: Standalone = None,
+    as_json: AsJson = False,
+) -> None:
+    """Put the policies and data of a project into a running OPA, and take out those of an earlier push.
+
+    Checked first. The data is put before the policies; when OPA refuses a policy, it keeps those of before.
+    """
+    with failures():
+        project = open_project(folder, standalone=standalone)
+        raise_first(check_load(project, EngineName.OPA_SERVER))
+        with _connected(url, token_file, ca_file) as engine:
+            done = pushed_to(engine, project, with_base=with_base)
+    if as_json:
+        print_json({"policies": done.policies, "removed": done.removed, "data": done.data})
+        return
+    console().print(escape(f"{url}: {len(done.policies)} policies, data at {', '.join(done.data) or 'no place'}"))
+    for name in done.removed:
+        console().print(f"[yellow]removed[/yellow] {escape(name)}")
+
+
+def status(
+    url: Url,
+    folder: Annotated[
+        Path | None, typer.Argument(metavar="[DIR]", help="Project to compare with.", show_default=False)
+    ] = None,
+    token_file: TokenFile = None,
+    ca_file: CaFile = None,
+    standalone: Standalone = None,
+    as_json: AsJson = False,
+) -> None:
+    """Tell whether a running OPA is healthy and decides, and whether it holds a project's policies as they are.
+
+    Exits with 1 when one of these is not so.
+    """
+    with failures():
+        project = None if folder is None else open_project(folder, standalone=standalone)
+        with _connected(url, token_file, ca_file) as engine:
+            found = server_status(engine, project)
+    if as_json:
+        print_json(found.to_json_object())
+    else:
+        out = console()
+        out.print(escape(f"{url}: {'healthy' if found.healthy else 'not healthy'}, {len(found.policies)} policies"))
+        revision = f" at revision {found.revision}" if found.revision else ""
+        out.print(escape(f"decides{revision}" if found.decides else f"does not decide: {found.problem}"))
+        for name in found.differs:
+            out.print(f"[yellow]differs[/yellow] {escape(name)}")
+    if not (found.healthy and found.decides) or found.differs:
+        raise typer.Exit(EXIT_CODES["failed"])

@@ -1,0 +1,1 @@
+"""Who calls, with which settings, in which session."""

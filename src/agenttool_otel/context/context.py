@@ -1,0 +1,270 @@
+"""Who is calling, for whom and in which session: the facts of a call that are not in its arguments.
+
+They live in a context variable, so they follow asyncio tasks by themselves; ``carry_context`` takes them (and the
+current span) into a thread pool, which copies no context of its own.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import os
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, ParamSpec, TypeVar
+
+from agenttool_otel.context.settings import Settings
+from agenttool_otel.context.validate import maybe_text, texts, truth
+from agenttool_otel.errors import ConfigurationError
+from agenttool_otel.names import Attr, GenAI
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_MAX_FILLED = 64
+_ACTOR_KINDS = frozenset({"agent", "user", "service"})
+
+
+@dataclass(frozen=True)
+class AgentContext:
+    """The facts that ``agent_context`` sets.
+
+    Attributes:
+        actor: id of who calls, best as ``agent:name``, ``user:name`` or ``service:name``.
+        tenant: tenant that the actor acts for.
+        roles: the actor's roles.
+        session_id: conversation or task; also ``gen_ai.conversation.id``.
+        agent_name: ``gen_ai.agent.name``; derived from an ``agent:`` actor when empty.
+        mode: permission mode of the host, for example ``default`` or ``strict``.
+        interactive: whether somebody can answer an ask now.
+        roots: directories that file tools should stay in.
+        cwd: directory that the tools' relative paths start from; the process's own where not given.
+        user_text: what the user said in this context; provenance knows its tokens as the user's own.
+        surface: id of the tool surface that the call is selected from.
+        labels: short, low-cardinality facts for policies.
+        evaluation: verdict of an evaluator (``status``, ``trend``, ``next_step``).
+    """
+
+    actor: str = ""
+    tenant: str | None = None
+    roles: tuple[str, ...] = ()
+    session_id: str | None = None
+    agent_name: str = ""
+    mode: str = "default"
+    interactive: bool = False
+    roots: tuple[str, ...] = ()
+    cwd: str | None = None
+    user_text: tuple[str, ...] = ()
+    surface: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    evaluation: Mapping[str, Any] | None = None
+
+    @cached_property
+    def actor_kind(self) -> str:
+        """``agent``, ``user``, ``service``, or ``unknown`` when the id does not say."""
+        kind, colon, _ = self.actor.partition(":")
+        return kind if colon and kind in _ACTOR_KINDS else "unknown"
+
+    @cached_property
+    def agent(self) -> str:
+        """The agent's name for ``gen_ai.agent.name``, or an empty string."""
+        if self.agent_name:
+            return self.agent_name
+        kind, colon, name = self.actor.partition(":")
+        return name if colon and kind == "agent" else ""
+
+    @cached_property
+    def session_key(self) -> tuple[str, str, str]:
+        """What tells this session from others; calls without a session id share one by tenant and actor."""
+        return self.tenant or "", self.session_id or "", "" if self.session_id else self.actor
+
+    @cached_property
+    def policy_actor(self) -> dict[str, Any]:
+        """``input.actor`` of a policy query."""
+        return {"id": self.actor, "kind": self.actor_kind, "roles": list(self.roles), "tenant": self.tenant}
+
+    @cached_property
+    def policy_evaluation(self) -> dict[str, Any] | None:
+        """``input.evaluation`` of a policy query: what an evaluator leaves out is not passing, and no next step."""
+        if self.evaluation is None:
+            return None
+        return {"status": "error", "trend": "regressing", "next_step": None, **self.evaluation}
+
+    @cached_property
+    def span_attributes(self) -> dict[str, str]:
+        """What a span says of the context."""
+        pairs = (
+            (GenAI.AGENT_NAME, self.agent),
+            (GenAI.CONVERSATION_ID, self.session_id),
+            (Attr.SESSION_ID, self.session_id),
+            (Attr.ACTOR_ID, self.actor),
+            (Attr.TENANT_ID, self.tenant),
+            (Attr.SURFACE_ID, self.surface),
+        )
+        return {name: value for name, value in pairs if value}
+
+
+_EMPTY = AgentContext()
+_current: contextvars.ContextVar[AgentContext] = contextvars.ContextVar("agenttool_context", default=_EMPTY)
+_native_call: contextvars.ContextVar[str | None] = contextvars.ContextVar("agenttool_native_call", default=None)
+
+
+def current_context() -> AgentContext:
+    """Return the context in force; an empty one where nobody set any."""
+    return _current.get()
+
+
+@contextmanager
+def agent_context(
+    *,
+    actor: str | None = None,
+    tenant: str | None = None,
+    roles: Sequence[str] | None = None,
+    session_id: str | None = None,
+    agent_name: str | None = None,
+    mode: str | None = None,
+    interactive: bool | None = None,
+    roots: Sequence[str | os.PathLike[str]] | None = None,
+    cwd: str | os.PathLike[str] | None = None,
+    user_text: str | Sequence[str] | None = None,
+    surface: str | None = None,
+    labels: Mapping[str, str] | None = None,
+    evaluation: Mapping[str, Any] | None = None,
+) -> Iterator[AgentContext]:
+    """Set the facts of the calls made inside the ``with`` block; what is not given is inherited from outside.
+
+    Args:
+        actor, tenant, session_id, agent_name, mode, surface: texts; see AgentContext, as all arguments.
+        roles: list of role names.
+        interactive: whether an ask can be answered now.
+        roots: list of directories; relative ones are taken from the process's own directory as it is now.
+        cwd: where relative paths start.
+        user_text: the user's words; added to those of the outer context.
+        labels: merged over the outer ones.
+        evaluation: evaluator's verdict.
+
+    Yields:
+        The context in force.
+
+    Raises:
+        ConfigurationError: an argument is of another type; a text for ``roots`` or ``roles`` would be read letter by
+            letter, and ``/`` be a root.
+    """
+    outer = _current.get()
+    _check_texts(actor=actor, tenant=tenant, session_id=session_id, agent_name=agent_name, mode=mode, surface=surface)
+    truth("interactive", interactive)
+    _check_mappings(labels=labels, evaluation=evaluation)
+    said = () if user_text is None else (user_text,) if isinstance(user_text, str) else texts("user_text", user_text)
+    inner = AgentContext(
+        actor=outer.actor if actor is None else actor,
+        tenant=outer.tenant if tenant is None else tenant,
+        roles=outer.roles if roles is None else texts("roles", roles),
+        session_id=outer.session_id if session_id is None else session_id,
+        agent_name=outer.agent_name if agent_name is None else agent_name,
+        mode=outer.mode if mode is None else mode,
+        interactive=outer.interactive if interactive is None else interactive,
+        roots=outer.roots if roots is None else _roots(roots),
+        cwd=outer.cwd if cwd is None else _place("cwd", cwd),
+        user_text=outer.user_text + said,
+        surface=outer.surface if surface is None else surface,
+        labels={**outer.labels, **labels} if labels else outer.labels,
+        evaluation=outer.evaluation if evaluation is None else evaluation,
+    )
+    token = _current.set(inner)
+    try:
+        yield inner
+    finally:
+        _current.reset(token)
+
+
+def _check_texts(**given: Any) -> None:
+    for name, value in given.items():
+        maybe_text(name, value)
+
+
+def _check_mappings(**given: Any) -> None:
+    for name, value in given.items():
+        if value is not None and not isinstance(value, Mapping):
+            raise ConfigurationError(f"{name} has to be a dict, not {type(value).__name__}")
+
+
+def _roots(roots: Any) -> tuple[str, ...]:
+    if isinstance(roots, os.PathLike):
+        raise ConfigurationError(f'roots has to be a list of directories: write roots=["{os.fspath(roots)}"]')
+    if isinstance(roots, (str, bytes, Mapping)) or not isinstance(roots, Iterable):
+        texts("roots", roots)  # refuses it, and says what to write
+    return tuple(os.path.abspath(_place("roots", root)) for root in roots)
+
+
+def _place(name: str, value: Any) -> str:
+    """A directory; an empty text would be the process's own, which nobody meant."""
+    place = os.fspath(value) if isinstance(value, (str, os.PathLike)) else None
+    if not isinstance(place, str) or not place:
+        shown = "an empty text" if place == "" else type(value).__name__
+        raise ConfigurationError(f"{name} has to name a directory, not {shown}")
+    return place
+
+
+@contextmanager
+def native_call(call_id: str | None) -> Iterator[None]:
+    """Tell the next governed call which native call (``tool_call_id``) it answers.
+
+    Args:
+        call_id: the model's or framework's id; becomes ``gen_ai.tool.call.id``.
+    """
+    token = _native_call.set(call_id)
+    try:
+        yield
+    finally:
+        _native_call.reset(token)
+
+
+def current_native_call() -> str | None:
+    """Return the native call id in force."""
+    return _native_call.get()
+
+
+def carry_context(function: Callable[P, R]) -> Callable[P, R]:
+    """Bind a function to the present context, for ``executor.submit`` and other threads.
+
+    Executors don't copy context variables, so a governed call in a worker thread would lose its actor, session and
+    parent span. The returned function may be called many times and from many threads at once.
+
+    Args:
+        function: what the worker will call.
+    """
+    context = contextvars.copy_context()
+
+    def carried(*args: P.args, **kwargs: P.kwargs) -> R:
+        return context.copy().run(function, *args, **kwargs)
+
+    return carried
+
+
+class ContextDefaults:
+    """Fills contexts; the same context gives the same filled one, while it is in use."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._filled: OrderedDict[int, tuple[AgentContext, AgentContext]] = OrderedDict()
+
+    def fill(self, context: AgentContext) -> AgentContext:
+        """Return the context with nothing left open that a setting states."""
+        settings = self._settings
+        if (context.roots or not settings.roots) and (context.actor or not (settings.actor or settings.roles)):
+            return context
+        known = self._filled.get(id(context))
+        if known is not None and known[0] is context:
+            return known[1]
+        filled = replace(
+            context,
+            roots=context.roots or settings.roots,
+            actor=context.actor or settings.actor,
+            roles=context.roles or (() if context.actor else settings.roles),
+        )
+        self._filled[id(context)] = (context, filled)
+        while len(self._filled) > _MAX_FILLED:
+            self._filled.popitem(last=False)
+        return filled

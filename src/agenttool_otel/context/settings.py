@@ -1,0 +1,225 @@
+"""Settings: what code says wins over the environment, which wins over the default. Every variable is documented here.
+
+An unusable value in the environment never weakens anything. Where the default is at least as safe as whatever was meant
+it is used, and the variable is named in a warning. Where it need not be (another engine, a stricter preset), nothing is
+decided: ``Settings.problems`` tells it, and a Governor can't be made of such settings.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Self
+
+from agenttool_otel.context.validate import texts
+from agenttool_otel.errors import ConfigurationError
+from agenttool_otel.names import EngineName, Env, PolicyMode
+from agenttool_otel.telemetry.settings import CaptureMode, EventsMode, SpanMode
+
+_logger = logging.getLogger("agenttool_otel.context.settings")
+
+
+def _words(*allowed: str) -> Callable[[str], str]:
+    known = {_plain(word): word for word in allowed}
+
+    def read(text: str) -> str:
+        word = known.get(_plain(text))
+        if word is None:
+            raise ValueError(f"one of {', '.join(allowed)}")
+        return word
+
+    return read
+
+
+def _plain(text: str) -> str:
+    return text.strip().lower().replace("-", "_")
+
+
+def _mode(text: str) -> PolicyMode:
+    if text not in set(PolicyMode):
+        raise ValueError(f"one of {', '.join(PolicyMode)}")  # to the letter: one of them lets every call run
+    return PolicyMode(text)
+
+
+def _truth(text: str) -> bool:
+    lowered = text.strip().lower()
+    if lowered in {"1", "true", "yes", "on"}:
+        return True
+    if lowered in {"0", "false", "no", "off"}:
+        return False
+    raise ValueError("true or false")
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan  # the error would quote the value, which may be a secret in the wrong place
+
+
+def _positive(text: str) -> float:
+    value = _number(text)
+    if not 0 < value < math.inf:
+        raise ValueError("a positive number")
+    return value
+
+
+def _seconds(text: str) -> float:
+    value = _number(text)
+    if not 0 <= value < math.inf:
+        raise ValueError("a number of seconds, not negative")
+    return value
+
+
+def _count(text: str) -> int:
+    value = _number(text)
+    if not 0 <= value < math.inf or value != int(value):
+        raise ValueError("a whole number, not negative")
+    return int(value)
+
+
+def _paths(text: str) -> tuple[str, ...]:
+    return tuple(os.path.abspath(part) for part in text.split(os.pathsep) if part)
+
+
+def _list(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def _sink(text: str) -> str:
+    if text and not text.startswith(("file:", "http://", "https://")):
+        raise ValueError("file:PATH, or an http or https URL")
+    return text
+
+
+def _setting(default: Any, variable: str, read: Callable[[str], Any] = str, *, guards: bool = False) -> Any:
+    """Describe a setting; ``guards`` where the default may be weaker than what an unusable value was meant to be."""
+    name = variable if variable.startswith("OTEL_") else Env.PREFIX + variable
+    return field(default=default, metadata={"env": name, "read": read, "guards": guards})
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything that can be configured without code.
+
+    Attributes:
+        policy_bundle: directory, ``.tar.gz`` or URL of the bundle (``AGENTTOOL_POLICY_BUNDLE``); the stock bundle
+            where empty.
+        policy_engine: ``embedded`` or ``opa_server`` (``AGENTTOOL_POLICY_ENGINE``).
+        policy_mode: ``enforce`` or ``shadow`` (``AGENTTOOL_POLICY_MODE``).
+        policy_timeout: seconds that one decision may take (``AGENTTOOL_POLICY_TIMEOUT``).
+        policy_cache: decisions that the cache keeps, 0 for no cache (``AGENTTOOL_POLICY_CACHE``).
+        policy_preset: preset of the stock bundle, ``strict``, ``balanced`` or ``observe``
+            (``AGENTTOOL_POLICY_PRESET``).
+        policy_data: JSON or YAML file merged over the bundle's data (``AGENTTOOL_POLICY_DATA``).
+        policy_reload: seconds between looks for a changed bundle, 0 for never (``AGENTTOOL_POLICY_RELOAD``).
+        tools_file: JSON file with facts of tools by name or glob, for instrumented programs (``AGENTTOOL_TOOLS``).
+        opa_url: base URL of an OPA server (``AGENTTOOL_OPA_URL``).
+        opa_token_file: file with OPA's bearer token (``AGENTTOOL_OPA_TOKEN_FILE``).
+        opa_ca_file: CA bundle for OPA (``AGENTTOOL_OPA_CA_FILE``).
+        events: ``span``, ``log`` or ``both`` (``AGENTTOOL_EVENTS``).
+        verbose: also the event classes that every call has (``AGENTTOOL_EVENTS_VERBOSE``).
+        span_mode: ``child`` or ``enrich`` (``AGENTTOOL_SPAN_MODE``).
+        sink: where records go: ``file:PATH`` for JSON lines, or an ``http(s)://`` URL that takes CloudEvents
+            (``AGENTTOOL_SINK``).
+        capture: ``NO_CONTENT``, ``SPAN_ONLY``, ``EVENT_ONLY`` or ``SPAN_AND_EVENT``
+            (``OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT``).
+        redact_pii: redact personal data beside secrets (``AGENTTOOL_REDACT_PII``).
+        roots: directories that file tools should stay in, for calls without a context of their own
+            (``AGENTTOOL_ROOTS``, separated like PATH).
+        actor: actor of calls without a context of their own (``AGENTTOOL_ACTOR``).
+        roles: that actor's roles, comma-separated (``AGENTTOOL_ROLES``).
+        allowed_hosts: hosts that URL lookalikes are compared with (``AGENTTOOL_ALLOWED_HOSTS``, comma-separated).
+        resolve_dns: resolve host names for URL facts (``AGENTTOOL_RESOLVE_DNS``).
+        approvals_url: SQLAlchemy URL of the approval store; in memory where empty (``AGENTTOOL_APPROVALS_URL``).
+        approvals_ttl: seconds that an approval request stays open (``AGENTTOOL_APPROVALS_TTL``).
+        approvals_max_pending: approval requests that may wait for an answer at once, 0 for no limit
+            (``AGENTTOOL_APPROVALS_MAX_PENDING``).
+        approvals_max_pending_per_session: how many of one session may
+            (``AGENTTOOL_APPROVALS_MAX_PENDING_PER_SESSION``).
+        results_dir: directory of persisted results; a private temporary one where empty (``AGENTTOOL_RESULTS_DIR``).
+        max_inline_chars: characters of a result that reach a model inline (``AGENTTOOL_MAX_INLINE_CHARS``).
+        problems: what of the environment can't be used and must not be guessed; never a variable's value.
+    """
+
+    policy_bundle: str = _setting("", "POLICY_BUNDLE")
+    policy_engine: str = _setting(
+        EngineName.EMBEDDED.value,
+        "POLICY_ENGINE",
+        _words(EngineName.EMBEDDED, EngineName.OPA_SERVER),
+        guards=True,
+    )
+    policy_mode: PolicyMode = _setting(PolicyMode.ENFORCE, "POLICY_MODE", _mode)
+    policy_timeout: float = _setting(1.0, "POLICY_TIMEOUT", _positive, guards=True)
+    policy_cache: int = _setting(4096, "POLICY_CACHE", _count)
+    policy_preset: str = _setting("", "POLICY_PRESET", _words("", "strict", "balanced", "observe"), guards=True)
+    policy_data: str = _setting("", "POLICY_DATA")
+    policy_reload: float = _setting(0.0, "POLICY_RELOAD", _seconds)
+    tools_file: str = _setting("", "TOOLS")
+    opa_url: str = _setting("", "OPA_URL")
+    opa_token_file: str = _setting("", "OPA_TOKEN_FILE")
+    opa_ca_file: str = _setting("", "OPA_CA_FILE")
+    events: EventsMode = _setting("span", "EVENTS", _words("span", "log", "both"))
+    verbose: bool = _setting(False, "EVENTS_VERBOSE", _truth)
+    span_mode: SpanMode = _setting("child", "SPAN_MODE", _words("child", "enrich"))
+    sink: str = _setting("", "SINK", _sink)
+    capture: CaptureMode = _setting(
+        "NO_CONTENT", Env.CAPTURE_CONTENT, _words("NO_CONTENT", "SPAN_ONLY", "EVENT_ONLY", "SPAN_AND_EVENT")
+    )
+    redact_pii: bool = _setting(True, "REDACT_PII", _truth)
+    roots: tuple[str, ...] = _setting((), "ROOTS", _paths)
+    actor: str = _setting("", "ACTOR")
+    roles: tuple[str, ...] = _setting((), "ROLES", _list)
+    allowed_hosts: tuple[str, ...] = _setting((), "ALLOWED_HOSTS", _list)
+    resolve_dns: bool = _setting(False, "RESOLVE_DNS", _truth, guards=True)
+    approvals_url: str = _setting("", "APPROVALS_URL")
+    approvals_ttl: float = _setting(86_400.0, "APPROVALS_TTL", _positive, guards=True)
+    approvals_max_pending: int = _setting(10_000, "APPROVALS_MAX_PENDING", _count)
+    approvals_max_pending_per_session: int = _setting(100, "APPROVALS_MAX_PENDING_PER_SESSION", _count)
+    results_dir: str = _setting("", "RESULTS_DIR")
+    max_inline_chars: int = _setting(50_000, "MAX_INLINE_CHARS", _count)
+    problems: tuple[str, ...] = ()
+
+    @classmethod
+    def load(cls, environ: Mapping[str, str] | None = None, **code: Any) -> Self:
+        """Read the environment, then let the given values win.
+
+        Args:
+            environ: variables; the process's own where not given.
+            code: values by setting name.
+
+        Raises:
+            ConfigurationError: a name in ``code`` is no setting, or a text stands where a list belongs.
+        """
+        variables = os.environ if environ is None else environ
+        known = {spec.name: spec for spec in fields(cls) if spec.metadata}
+        unknown = code.keys() - known.keys()
+        if unknown:
+            raise ConfigurationError(f"no such setting: {sorted(unknown)}")
+        values: dict[str, Any] = {}
+        problems: list[str] = []
+        for name, spec in known.items():
+            text = variables.get(spec.metadata["env"])
+            if name in code or text is None:
+                continue
+            try:
+                values[name] = spec.metadata["read"](text)
+            except ValueError as error:
+                if not spec.metadata["guards"]:
+                    _logger.warning("%s is ignored: it has to be %s", spec.metadata["env"], error)
+                elif text.strip():  # an empty variable is how some tools unset one
+                    problems.append(f"{spec.metadata['env']} has to be {error}")
+        for name, value in code.items():
+            if isinstance(known[name].default, tuple) and isinstance(value, (str, bytes)):
+                texts(name, value)  # refuses it: letter by letter, "/" would be a root
+            values[name] = tuple(value) if isinstance(value, list) else str(value) if isinstance(value, Path) else value
+        return cls(**values, problems=tuple(problems))
+
+    @classmethod
+    def variables(cls) -> dict[str, str]:
+        """Return the environment variable of each setting by the setting's name."""
+        return {spec.name: spec.metadata["env"] for spec in fields(cls) if spec.metadata}

@@ -1,0 +1,197 @@
+"""What the other arguments of a call do to its command: a command is only proven where every text beside it is known.
+
+Words that are given beside a command (``args``, ``flags``, ``options``) are read as part of it. Any other text is
+accounted for when it is a command, path, SQL or URL by declaration, format or name, when it is declared inert
+(``inert_args``), or when it is one of a closed set of words. Numbers and booleans carry no text. What is guessed from a
+value alone accounts for nothing: a guess is no proof.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from agenttool_otel.facts.argument_names import snake
+from agenttool_otel.facts.collect import Collector
+from agenttool_otel.facts.types import ShellFact
+from agenttool_otel.values.pointers import escape_token, unescape_token
+
+_Tokens = tuple[str, ...]
+_TEXTLESS: Final = frozenset({"integer", "number", "boolean", "null"})
+_MAX_SCHEMA_DEPTH: Final = 6
+
+
+_COMMAND_WORDS: Final = frozenset(
+    {
+        "args", "argv", "arguments", "params", "parameters", "flags", "options", "opts", "switches", "operands",
+        "extra_args", "extra_arguments", "command_args", "cmd_args", "cli_args",
+    }
+)  # fmt: skip
+"""Names of arguments whose texts are appended to a command that stands beside them."""
+
+
+def words_of_command(siblings: Mapping[str, Any], command: str) -> list[str]:
+    """Return the names of the arguments beside a command that are appended to it."""
+    return [name for name in siblings if name != command and snake(str(name)) in _COMMAND_WORDS]
+
+
+def join_words(pointer: str, arguments: Mapping[str, Any], collector: Collector) -> None:
+    """Read a command and the words that are given beside it as one, both as an argument list and as shell text."""
+    *parents, key = pointer_tokens(pointer) or ("",)
+    siblings: Any = arguments
+    for token in parents:
+        if isinstance(siblings, Mapping):
+            siblings = siblings.get(token)
+        else:
+            siblings = siblings[int(token)] if isinstance(siblings, (list, tuple)) and token.isdecimal() else None
+    command = siblings.get(key) if isinstance(siblings, Mapping) else None
+    if not isinstance(command, str):
+        return
+    given = [name for name in words_of_command(siblings, key) if siblings[name]]
+    if len(given) != 1:
+        return  # in which order several are appended is not known: they stay unread
+    words = [siblings[given[0]]] if isinstance(siblings[given[0]], str) else siblings[given[0]]
+    if not isinstance(words, (list, tuple)) or not all(isinstance(word, (str, int, float)) for word in words):
+        return
+    texts = [str(word) for word in words]
+    beside = "/".join((*(escape_token(token) for token in ("", *parents)), escape_token(given[0])))
+    collector.replace_command(pointer, f"{command} {shlex.join(texts)}")
+    collector.replace_command(beside, f"{command} {' '.join(texts)}")
+
+
+def pointer_tokens(name: str) -> tuple[str, ...]:
+    """Return keys and list positions of a name, a dotted name or a JSON pointer; ``*`` stands for each element."""
+    if name.startswith("/"):
+        return tuple(part.replace("~1", "/").replace("~0", "~") for part in name[1:].split("/"))
+    return tuple(part for part in name.replace("[]", ".*").replace("[", ".").replace("]", "").split(".") if part)
+
+
+class TextAccounting:
+    """The arguments of one tool whose texts are accounted for; made once, at decoration."""
+
+    def __init__(
+        self, schema: Mapping[str, Any], followed: Sequence[tuple[str, str, bool]], inert: Sequence[str]
+    ) -> None:
+        self._schema = schema
+        self._commands = [_tokens(pointer) for pointer, kind, _ in followed if kind == "command"]
+        self._known = [_tokens(pointer) for pointer, _, _ in followed] + [pointer_tokens(name) for name in inert]
+        listed = dict(_listed_arguments(schema, schema, (), 0))
+        self._names = set(listed)
+        self._closed = {tokens: words for tokens, words in listed.items() if words is not None}
+
+    def unread_arguments(self) -> list[str]:
+        """Return the arguments beside a command that may carry a text which nothing accounts for."""
+        if not self._commands:
+            return []
+        properties = self._schema.get("properties")
+        properties = properties if isinstance(properties, Mapping) else {}
+        words = {name for tokens in self._commands for name in words_of_command(properties, tokens[-1])}
+        return [
+            name
+            for name, node in properties.items()
+            if name not in words
+            and (name,) not in self._closed
+            and (name, "*") not in self._closed
+            and not any(known[0] in (name, "*") for known in self._known if known)
+            and _may_carry_text(node, self._schema, 0)
+        ]
+
+    def withhold_proof(self, arguments: Mapping[str, Any], commands: Sequence[ShellFact]) -> None:
+        """Let no command count as proven where a text beside it is not accounted for."""
+        if not commands or not self._has_unread(arguments, commands):
+            return
+        for fact in commands:
+            fact["parsed"], fact["unparsed"] = False, "other_arguments"
+            fact["read_only"] = False
+            fact["writes"] = fact["executes"] = fact["network"] = True
+
+    def _has_unread(self, arguments: Mapping[str, Any], commands: Sequence[ShellFact]) -> bool:
+        # words that are given beside a command are read as part of it: its fact names them
+        known = [*self._known, *(_tokens(fact["argument"]) for fact in commands if fact["argument"])]
+        stack: list[tuple[_Tokens, Any]] = [((), arguments)]
+        while stack:
+            tokens, value = stack.pop()
+            if value is None or isinstance(value, (bool, int, float)) or value == "":
+                continue
+            if tokens and any(_covers(pattern, tokens) for pattern in known):
+                continue
+            if isinstance(value, Mapping):
+                children = [((*tokens, str(key)), child) for key, child in value.items()]
+                if tokens and not all(self._is_listed(place, known) for place, _ in children):
+                    return True  # a key that no schema lists is a text, too
+                stack += children
+            elif isinstance(value, (list, tuple)):
+                stack += [((*tokens, str(index)), child) for index, child in enumerate(value)]
+            elif not (isinstance(value, str) and any(value in w for p, w in self._closed.items() if _is(p, tokens))):
+                return True
+        return False
+
+    def _is_listed(self, place: _Tokens, known: Sequence[_Tokens]) -> bool:
+        return any(_is(name, place) for name in self._names) or any(_covers(pattern, place) for pattern in known)
+
+
+def _tokens(pointer: str) -> _Tokens:
+    return tuple(unescape_token(token) for token in pointer.split("/")[1:])
+
+
+def _covers(pattern: _Tokens, tokens: _Tokens) -> bool:
+    """Tell whether a place is what a pattern names or below it; positions in a list need not be named."""
+    if not pattern or not tokens:
+        return not pattern
+    if pattern[0] in ("*", tokens[0]) and _covers(pattern[1:], tokens[1:]):
+        return True
+    return tokens[0].isdecimal() and _covers(pattern, tokens[1:])
+
+
+def _is(pattern: _Tokens, tokens: _Tokens) -> bool:
+    return len(pattern) == len(tokens) and all(p in ("*", t) for p, t in zip(pattern, tokens, strict=True))
+
+
+def _forms(node: Any, schema: Mapping[str, Any], depth: int) -> list[Mapping[str, Any]]:
+    """Return the forms that a schema node allows; an unreadable one is ``{}``, which allows anything."""
+    if not isinstance(node, Mapping) or depth > _MAX_SCHEMA_DEPTH:
+        return [{}]
+    reference = node.get("$ref")
+    if isinstance(reference, str):
+        found: Any = schema
+        for token in _tokens(reference.removeprefix("#")):
+            found = found.get(token) if isinstance(found, Mapping) else None
+        return _forms(found, schema, depth + 1)
+    for keyword in ("anyOf", "oneOf"):
+        if isinstance(node.get(keyword), list):
+            return [form for branch in node[keyword] for form in _forms(branch, schema, depth + 1)]
+    if isinstance(node.get("allOf"), list) and len(node["allOf"]) == 1:
+        return _forms(node["allOf"][0], schema, depth + 1)
+    return [node]
+
+
+def _may_carry_text(node: Any, schema: Mapping[str, Any], depth: int) -> bool:
+    for form in _forms(node, schema, depth):
+        kinds = form.get("type")
+        kinds = {kinds} if isinstance(kinds, str) else set(kinds or ())
+        if kinds == {"array"} and "items" in form and "prefixItems" not in form and depth < _MAX_SCHEMA_DEPTH:
+            if _may_carry_text(form["items"], schema, depth + 1):
+                return True
+        elif not ("enum" in form or "const" in form or (kinds and kinds <= _TEXTLESS)):
+            return True
+    return False
+
+
+def _listed_arguments(
+    node: Any, schema: Mapping[str, Any], tokens: _Tokens, depth: int
+) -> Iterator[tuple[_Tokens, frozenset[str] | None]]:
+    """Find the arguments that a schema lists, each with its words where it may have these alone."""
+    forms = [form for form in _forms(node, schema, depth) if form.get("type") not in _TEXTLESS]
+    if forms and all("enum" in form or "const" in form for form in forms):
+        words = [word for form in forms for word in (form.get("enum") or [form.get("const")])]
+        yield tokens, frozenset(word for word in words if isinstance(word, str))
+        return
+    yield tokens, None
+    if len(forms) != 1 or depth > _MAX_SCHEMA_DEPTH:
+        return
+    properties = forms[0].get("properties")
+    for name, child in properties.items() if isinstance(properties, Mapping) else ():
+        yield from _listed_arguments(child, schema, (*tokens, name), depth + 1)
+    if "items" in forms[0] and "prefixItems" not in forms[0]:
+        yield from _listed_arguments(forms[0]["items"], schema, (*tokens, "*"), depth + 1)

@@ -1,0 +1,275 @@
+"""What a command does that is not proven to only read: its category, and the places that it touches.
+
+The tables (``data/actions.toml``) know the operands of common programs. Of a program, option or word that they do not
+know it is said that not all places are known.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from dataclasses import dataclass, field
+from functools import cache
+
+from agenttool_otel.facts.shell import programs
+from agenttool_otel.facts.shell.effects import Refused, Touch, Verdict, is_harmless_variable, unwrapped
+from agenttool_otel.facts.shell.options import long_option, short_option
+from agenttool_otel.facts.shell.tables import Spec, load_table, spec_of
+from agenttool_otel.facts.shell.words import Word
+
+_ALL_FILES = re.compile(r"(?:.*/)?(?:\*|\.\*|\.\[!\.\]\*|\.\?\?\*)\Z")
+_PRIVILEGED = frozenset({"sudo", "doas", "pkexec", "runuser", "su", "chroot", "unshare"})
+_FIND_ACTIONS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
+_FIND_TESTS = frozenset({"-name", "-iname", "-path", "-ipath", "-wholename"})
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """How one program's operands name places."""
+
+    spec: Spec
+    category: str
+    operation: str
+    first: str | None = None
+    last: str | None = None
+    into: bool = False
+    tree: frozenset[str] = frozenset()
+    changes: dict[str, str] = field(default_factory=dict)
+    places: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Actions:
+    """The whole table."""
+
+    rows: dict[str, Action]
+    categories: dict[str, str]  # program -> category
+    words: dict[str, dict[str, str]]  # program -> first word -> category
+
+
+@cache
+def actions() -> Actions:
+    """Loads the table, once."""
+    raw = load_table("actions.toml")
+    categories, words = raw.pop("categories"), raw.pop("words")
+    return Actions(
+        rows={
+            name: Action(
+                spec=spec_of(row),
+                category=row["category"],
+                operation=row["operation"],
+                first=row.get("first"),
+                last=row.get("last"),
+                into=row.get("into", False),
+                tree=frozenset(row.get("tree", ())),
+                changes=row.get("changes", {}),
+                places=row.get("places", {}),
+            )
+            for name, row in raw.items()
+        },
+        categories={name: category for category, names in categories.items() for name in names},
+        words={
+            program: {word: category for category, names in groups.items() for word in names}
+            for program, groups in words.items()
+        },
+    )
+
+
+def describe(words: list[Word], assignments: list[str], verdict: Verdict) -> None:
+    """Adds category and places of a command that is not proven to only read."""
+    texts = [word.text for word in words]
+    outer = posixpath.basename(texts[0]) if texts else ""
+    skipped = len(texts) - len(unwrapped(texts))
+    words = words[skipped:]
+    if not words:
+        verdict.complete = False
+        return
+    name = posixpath.basename(words[0].text)
+    row = actions().rows.get(name)
+    if name == "find":
+        _find(words, verdict)
+    elif row is not None and (name != "sed" or _edits_in_place(words)):
+        _by_row(row, name, words[1:], verdict)
+    else:
+        verdict.category = _category(name, words)
+        verdict.complete = verdict.category == "vcs_local"
+        if verdict.category == "vcs_local":
+            _git_places(words[1:], verdict)
+        if verdict.category == "runner":
+            _script_place(words[1:], verdict)
+    if skipped and outer in ("xargs", "parallel"):
+        verdict.complete = False  # what stands in its input is added to the words
+    if skipped and outer in _PRIVILEGED:
+        verdict.category = "privileged"
+    elif not all(map(is_harmless_variable, assignments)):
+        verdict.category, verdict.complete = "runner", False  # PATH, LD_PRELOAD, PAGER and the like name what is run
+
+
+def _category(name: str, words: list[Word]) -> str:
+    table = actions()
+    family = "python" if re.fullmatch(r"python[0-9.]*|pypy3?", name) else name
+    choices = table.words.get(family)
+    if choices is not None:
+        texts = [word.text for word in words[1:]]
+        if family == "python":
+            module = next((texts[i + 1] for i, text in enumerate(texts[:-1]) if text == "-m" and i < 4), "")
+            return choices.get(module.partition(".")[0], choices.get(module, "runner"))
+        if family == "git" and texts[:1] == ["--no-pager"]:
+            texts = texts[1:]
+        word = texts[0] if texts else ""
+        return _history(texts) or choices.get(word, "unknown") if family == "git" else choices.get(word, "unknown")
+    if "/" in words[0].text and not words[0].text.startswith(("/bin/", "/usr/bin/")):
+        return "runner"  # whatever lies there
+    return table.categories.get(name, "unknown")
+
+
+def _history(texts: list[str]) -> str:
+    """The category of a git command whose options reach further than its sub-command."""
+    if any(text.startswith(("--amend", "--force", "--exec", "--upload-pack")) or text == "-f" for text in texts[1:]):
+        return "vcs_history"
+    if texts[:1] == ["branch"] and any(text in ("-D", "-d", "-M", "-m", "--delete", "-u") for text in texts):
+        return "vcs_history"
+    if texts[:1] in (["stash"], ["tag"], ["reflog"]) and any(t in ("drop", "clear", "-d", "expire") for t in texts):
+        return "vcs_history"
+    return "vcs_config" if texts[:1] == ["worktree"] or "--edit-description" in texts else ""
+
+
+def _git_places(words: list[Word], verdict: Verdict) -> None:
+    verdict.touches.append(Touch(".", "append"))
+    texts = [word.text for word in words]
+    for index, word in enumerate(words):
+        # What a word of git is, a revision or a file, only git knows; both readings are judged.
+        if index and not word.text.startswith("-") and (texts[0] in ("mv", "init") or "/" in word.text):
+            verdict.touches.append(Touch(word.text, "overwrite", glob=word.glob))
+
+
+def _script_place(words: list[Word], verdict: Verdict) -> None:
+    for word in words:
+        if word.text in ("-c", "-e", "-m", "-"):
+            return
+        if not word.text.startswith("-"):
+            if not word.substitution:
+                verdict.touches.append(Touch(word.text, "execute", glob=word.glob))
+            return
+
+
+def _edits_in_place(words: list[Word]) -> bool:
+    return any(re.match(r"-[nErsuz]*i|--in-place", word.text) for word in words[1:])
+
+
+def _by_row(row: Action, name: str, arguments: list[Word], verdict: Verdict) -> None:
+    verdict.category = row.category
+    try:
+        options, operands = read_options(row.spec, arguments)
+    except Refused:
+        verdict.complete = False
+        dashed = [word.text for word in arguments if word.text.startswith("-")]
+        options = [(name, None) for text in dashed for name in ([text[2:]] if text.startswith("--") else text[1:])]
+        operands = [word for word in arguments if not word.text.startswith("-")]
+    names = {option for option, _ in options}
+    tree = bool(names & row.tree)
+    operation = next((row.changes[option] for option in names if option in row.changes), row.operation)
+    if operation == "delete" and tree:
+        operation = "delete_tree"
+        verdict.category = "tree_deleter"
+    placed = [
+        Touch(value.text, row.places[option]) for option, value in options if option in row.places and value is not None
+    ]
+    verdict.touches.extend(placed)
+    if any(word.substitution for word in operands):
+        verdict.complete = False
+    if name == "sed":
+        operands = _sed_operands(options, operands, verdict)
+    elif row.first == "":
+        operands = operands[1:]
+    target = operands[-1] if row.last is not None and len(operands) > 1 and not placed else None
+    for word in operands[:-1] if target is not None else operands:
+        _touch_operand(word, operation, tree, verdict)
+    if target is not None:
+        _touch_target(row, target, operands[:-1], tree, verdict)
+    elif row.into:
+        folder = placed[0].word if placed else "."
+        verdict.touches.extend(Touch(_below(folder, word), "overwrite", glob=word.glob) for word in operands)
+
+
+def _touch_operand(word: Word, operation: str, tree: bool, verdict: Verdict) -> None:
+    verdict.touches.append(Touch(word.text, operation, glob=word.glob, recursive=tree and operation == "read"))
+    if operation == "delete_tree" and word.glob and _ALL_FILES.match(word.text):
+        # All that a directory holds is the directory.
+        verdict.touches.append(Touch(posixpath.dirname(word.text) or ".", operation))
+
+
+def _touch_target(row: Action, target: Word, sources: list[Word], tree: bool, verdict: Verdict) -> None:
+    verdict.touches.append(Touch(target.text, row.last or "overwrite", glob=target.glob))
+    verdict.complete = verdict.complete and not target.glob
+    if not row.into:
+        return
+    for word in sources:
+        # A whole directory's content lands beside what is there, under names that the line does not tell.
+        if tree and (word.glob or posixpath.basename(word.text) in ("", ".", "..")):
+            verdict.complete = False
+        verdict.touches.append(Touch(_below(target.text, word), row.last or "overwrite", glob=word.glob, below=True))
+
+
+def _below(folder: str, word: Word) -> str:
+    return posixpath.join(folder, posixpath.basename(word.text.rstrip("/")) or ".")
+
+
+def _sed_operands(options: list[tuple[str, Word | None]], operands: list[Word], verdict: Verdict) -> list[Word]:
+    scripts = [value for option, value in options if option in ("e", "expression") and value is not None]
+    if not scripts:
+        scripts, operands = operands[:1], operands[1:]
+    if not scripts or any(word.glob or word.substitution or programs.sed_edit(word.text) for word in scripts):
+        verdict.complete = False
+    return operands
+
+
+def read_options(spec: Spec, arguments: list[Word]) -> tuple[list[tuple[str, Word | None]], list[Word]]:
+    """Reads a command's words as its table says; raises Refused at what the table does not know."""
+    options: list[tuple[str, Word | None]] = []
+    operands: list[Word] = []
+    index, ended = 0, False
+    while index < len(arguments):
+        word = arguments[index]
+        index += 1
+        if ended or not word.text.startswith("-") or word.text == "-":
+            if word.glob_first and not ended:
+                raise Refused("unquoted glob that may become an option")
+            operands.append(word)
+            continue
+        if word.text == "--":
+            ended = True
+            continue
+        following = arguments[index] if index < len(arguments) else None
+        if word.text.startswith("--"):
+            option, value, used = long_option(spec, word.text, following)
+        else:
+            letters: set[str] = set()
+            option, value, used = short_option(spec, word.text, following, letters)
+            options.extend((letter, None) for letter in letters)
+        index += used
+        options.append((option, value))
+    return options, operands
+
+
+def _find(words: list[Word], verdict: Verdict) -> None:
+    texts = [word.text for word in words]
+    end = next((i for i, text in enumerate(texts[1:], start=1) if text.startswith("-") or text in "!("), len(texts))
+    starts = texts[1:end] or ["."]
+    names = [texts[i + 1] for i, text in enumerate(texts[:-1]) if text in _FIND_TESTS]
+    verdict.complete = False
+    verdict.touches.extend(Touch(start, "list") for start in starts)
+    deletes = "-delete" in texts
+    for index, text in enumerate(texts):
+        if text in _FIND_ACTIONS:
+            inner = Verdict()
+            describe(words[index + 1 :], [], inner)
+            verdict.category = inner.category
+            deletes = deletes or inner.category in ("deleter", "tree_deleter")
+    if not deletes:
+        return
+    verdict.category = "tree_deleter"
+    if not names:
+        verdict.touches.extend(Touch(start, "delete_tree") for start in starts)
+    for start in starts:
+        verdict.touches.extend(Touch(f"{start}/{name.lstrip('/')}", "delete") for name in names)

@@ -1,0 +1,336 @@
+"""One shell command argument, as a fact."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import replace
+
+from agenttool_otel.facts.shell.actions import describe
+from agenttool_otel.facts.shell.classify import FOUND, base_name, classify
+from agenttool_otel.facts.shell.devices import MAX_DIRECTORIES, START, entered
+from agenttool_otel.facts.shell.directories import Directories, Where, start_of
+from agenttool_otel.facts.shell.downloads import Step, fetches, runs_download, steps_of
+from agenttool_otel.facts.shell.effects import (
+    Touch,
+    Verdict,
+    effects_of,
+    is_harmless_variable,
+    redirect_writes,
+    script_of,
+)
+from agenttool_otel.facts.shell.git import unsafe_repository
+from agenttool_otel.facts.shell.grammar import Found, disagreement, survey
+from agenttool_otel.facts.shell.guard import MAX_LENGTH, Simple, read, read_uncommented
+from agenttool_otel.facts.shell.places import Places
+from agenttool_otel.facts.shell.programs import find_words
+from agenttool_otel.facts.shell.secrets import names_secret, surface_words
+from agenttool_otel.facts.shell.words import Unproven, Word
+from agenttool_otel.facts.types import FactEnvironment, ShellCommand, ShellFact
+
+_MAX_NESTED = 4
+_MAX_ARGV = 256
+_MAX_SCRIPTS = 8
+_FILTERS = frozenset({"head", "tail", "sort", "uniq", "grep", "egrep", "fgrep"})
+_LISTS_FILES = re.compile(r"-[A-Za-z]*[lL]|--files-with(?:out)?-match")
+# Names where a command may stand, for text that no parser reads: only ever used to warn.
+_NAMES = re.compile(r"(?:^|[\n;&|({`]|\b(?:do|then|else|sudo|xargs)\b)\s{0,20}([A-Za-z0-9_./+-]{1,80})")
+_WORDS = re.compile(r"[^\s'\"`;|&<>(){}$=]{2,200}")
+_SCANNED_CHARS = 65536
+_WINDOWS = re.compile(r"(?i)\$env:|%[A-Za-z_]{3,40}%|(?:^|[\s\"'=])[A-Za-z]:\\|\\\\[A-Za-z0-9_.-]+\\|\|\s*%\s*\{")
+_VARIABLE = re.compile(r"\$(?:\{(PWD|HOME)\}|(PWD|HOME)(?![A-Za-z0-9_]))")
+
+
+def shell_fact(
+    command: object, *, argument: str, env: FactEnvironment | None = None, inferred: bool = False
+) -> ShellFact:
+    """Says what a shell command means. Never raises, bounded work on any input."""
+    try:
+        if isinstance(command, str):
+            text = command
+        elif isinstance(command, Sequence) and not isinstance(command, (bytes, bytearray, memoryview)):
+            if len(command) > _MAX_ARGV or not all(isinstance(word, str) for word in command):
+                return _unreadable("", argument, inferred, "not_text")
+            if not command:
+                return _unreadable("", argument, inferred, "empty")
+            text = shlex.join(command)
+        else:
+            return _unreadable("", argument, inferred, "not_text")
+        reading = _Reading(argument, inferred, env or FactEnvironment())
+        return reading.fact(text, 0, START, start_of(reading.env))
+    except Exception:  # a parser's bug must read as "not proven", never as an error in a tool call
+        return _unreadable("", argument, inferred, "internal")
+
+
+class _Reading:
+    """The reading of one argument, with the scripts that it runs."""
+
+    def __init__(self, argument: str, inferred: bool, env: FactEnvironment) -> None:
+        self.env = env
+        self._argument = argument
+        self._inferred = inferred
+        self._places = Places(argument, env)
+
+    def fact(self, text: str, depth: int, directories: tuple[str, ...], where: Where) -> ShellFact:
+        """Reads a line, or a script within one."""
+        try:
+            commands = read(text)
+        except Unproven as unproven:
+            return self._unproven(text, unproven.construct, depth, where)
+        if _WINDOWS.search(text):
+            return self._unproven(text, "windows", depth, where)
+        difference = disagreement(text, commands)
+        if difference:
+            return self._unproven(text, difference, depth, where)
+        fact = _empty(self._argument, self._inferred)
+        fact["parsed"] = fact["complete"] = True
+        fact["runs_download"] = fetches(text) and runs_download(steps_of(commands))
+        proven, foreign = True, False
+        shell = Directories(where, self.env)
+        pipeline: list[tuple[Simple, Verdict]] = []
+        for command in commands:
+            here = shell.enter(command)
+            verdict = classify(command, directories)
+            self._resolve_found(command, verdict, pipeline)
+            pipeline = [*pipeline, (command, verdict)] if command.joint == "|" else [(command, verdict)]
+            if verdict.read_only and verdict.repository and (reason := unsafe_repository(here)):
+                verdict.read_only, verdict.category, verdict.reason = False, "vcs_local", f"git in a {reason}"
+            row = self._row(command, verdict, here)
+            _merge(fact, verdict)
+            foreign = foreign or verdict.foreign
+            fact["commands"].append(row)
+            if verdict.script is not None:
+                self._merge_script(fact, row, verdict, depth, directories, here)
+            shell.changed(command)
+            fact["complete"] = fact["complete"] and row["complete"]
+            proven = proven and row["read_only"]
+            if verdict.read_only and command.words and command.words[0].text == "cd":
+                target = next((w.text for w in command.words[1:] if not w.text.startswith("-")), "")
+                directories = entered(directories, target)
+                if len(directories) > MAX_DIRECTORIES:
+                    return self._unproven(text, "too_many_directories", depth, where)
+        if proven and not self._comments_are_harmless(text, depth, directories, where):
+            return self._unproven(text, "comment", depth, where)
+        if foreign:
+            fact["parsed"], fact["unparsed"], proven = False, "windows", False
+            for row in fact["commands"]:
+                row["read_only"] = False
+        fact["read_only"] = proven
+        fact["writes"] = not proven
+        fact["sensitive_read"] = fact["sensitive_read"] or self._places.secret
+        return fact
+
+    def _resolve_found(self, command: Simple, verdict: Verdict, pipeline: list[tuple[Simple, Verdict]]) -> None:
+        """Puts the trees that the pipeline lists in the place of the files that xargs gets from it."""
+        if not any(touch.word == FOUND for touch in verdict.touches):
+            return
+        touches: list[Touch] = []
+        for touch in verdict.touches:
+            if touch.word != FOUND:
+                touches.append(touch)
+                continue
+            sources = listed_by(pipeline) if command.joint == "|" else None
+            if sources is None:
+                verdict.complete = False
+                continue
+            touches += [
+                replace(touch, word=source.word, glob=source.glob, recursive=True, names=source.names)
+                for source in sources
+            ]
+        verdict.touches = touches
+
+    def _row(self, command: Simple, verdict: Verdict, here: Where) -> ShellCommand:
+        words: list[Word] = command.words
+        places, complete = self._places.of(verdict.touches, here)
+        return {
+            "name": base_name(words[0].text) if words else "",
+            "argv": [word.text for word in words],
+            "assignments": list(command.assignments),
+            "redirects": [
+                {
+                    "operator": redirect.fd + redirect.operator,
+                    "target": redirect.target.text,
+                    "writes": redirect_writes(redirect.operator, redirect.target.text),
+                }
+                for redirect in command.redirects
+            ],
+            "category": verdict.category,
+            "directory": here.paths[0] if here.known and len(here.paths) == 1 else None,
+            "places": places,
+            "complete": complete and verdict.complete,
+            "read_only": verdict.read_only,
+            "reason": verdict.reason,
+        }
+
+    def _merge_script(
+        self,
+        fact: ShellFact,
+        row: ShellCommand | None,
+        verdict: Verdict,
+        depth: int,
+        directories: tuple[str, ...],
+        where: Where,
+    ) -> None:
+        """Reads a nested script into the same fact."""
+        if depth >= _MAX_NESTED or verdict.script is None:
+            fact["executes"] = fact["network"] = True
+            fact["complete"] = False
+            if row is not None:
+                row["read_only"] = False
+            return
+        nested = self.fact(verdict.script, depth + 1, directories, where)
+        fact["commands"].extend(nested["commands"])
+        for member in ("sensitive_read", "network", "executes", "destructive", "runs_download"):
+            fact[member] = fact[member] or nested[member]
+        fact["complete"] = fact["complete"] and nested["complete"]
+        if not nested["parsed"]:
+            fact["parsed"], fact["unparsed"] = False, nested["unparsed"]
+        if row is None:
+            return
+        row["complete"] = row["complete"] and nested["complete"]
+        if verdict.read_only and not nested["read_only"]:
+            row["read_only"], row["category"] = False, "runner"
+            row["reason"] = "runs a script that is not proven to only read"
+            effects_of(row["argv"], verdict)
+            _merge(fact, verdict)
+
+    def _comments_are_harmless(self, text: str, depth: int, directories: tuple[str, ...], where: Where) -> bool:
+        """Whether the line only reads where ``#`` begins no comment, as in an interactive zsh: ``ls # ; touch x``."""
+        try:
+            commands = read_uncommented(text)
+        except Unproven:
+            return False
+        for command in commands:
+            if command.words and command.words[0].text.startswith("#"):
+                # No such program; but its redirections are made.
+                if any(redirect_writes(redirect.operator, redirect.target.text) for redirect in command.redirects):
+                    return False
+                continue
+            verdict = classify(command, directories)
+            if not verdict.read_only or verdict.repository:
+                return False
+            if verdict.script is not None and not self.fact(verdict.script, depth + 1, directories, where)["read_only"]:
+                return False
+        return True
+
+    def _unproven(self, text: str, construct: str, depth: int, where: Where) -> ShellFact:
+        """The facts of a line that could not be read as a whole: what a tolerant reading finds, never less."""
+        fact = _unreadable(text, self._argument, self._inferred, construct)
+        if construct in ("empty", "too_long"):
+            return fact
+        found, _complete = survey(text)
+        fact["runs_download"] = runs_download(
+            [Step(item.words, [t for op, t in item.redirects if ">" in op], item.input, item.text) for item in found]
+        )
+        shell = Directories(where, self.env)
+        scripts: list[Verdict] = []
+        for item in found:
+            command = self._simple(item, where)
+            here = shell.enter(command)
+            verdict = self._seen(item, command, construct)
+            shell.changed(command)
+            if verdict.script is not None:
+                scripts.append(verdict)
+            _merge(fact, verdict)
+            if item.words or item.assignments or item.redirects:
+                row = self._row(command, verdict, here)
+                row["name"] = item.words[0] if item.words else ""
+                row["complete"] = False
+                fact["commands"].append(row)
+        for verdict in scripts[:_MAX_SCRIPTS]:
+            if depth < _MAX_NESTED and verdict.script != text:
+                self._merge_script(fact, None, verdict, depth, START, where)
+        fact["parsed"], fact["unparsed"], fact["complete"] = False, construct, False
+        return fact
+
+    def _simple(self, item: Found, where: Where) -> Simple:
+        """A command of a tolerant reading, with the directories put in for their variables."""
+        home = self.env.home if self.env.home is not None else os.path.expanduser("~")
+        known = {"PWD": where.paths[0] if where.paths else "$PWD", "HOME": home}
+
+        def word(raw: str, literal: bool) -> Word:
+            text = raw if literal else _VARIABLE.sub(lambda match: known[match[1] or match[2]], raw.replace('"', ""))
+            return Word(text, 0, 0, quoted=not literal, glob=any(char in text for char in "*?["))
+
+        words = [word(raw, literal) for raw, literal in zip(item.words, item.literal, strict=True)]
+        return Simple(words=words, assignments=item.assignments, joint=";")
+
+    def _seen(self, item: Found, command: Simple, construct: str) -> Verdict:
+        verdict = Verdict(reason=f"the line holds {construct}")
+        effects_of(item.words, verdict)
+        if command.words:
+            describe(command.words, command.assignments, verdict)
+        for operator, target in item.redirects:
+            if redirect_writes(operator, target):
+                verdict.destructive = verdict.destructive or operator in (">", ">|", "&>")
+                verdict.touches.append(Touch(target, "append" if operator in (">>", "&>>") else "overwrite"))
+            verdict.network = verdict.network or target.startswith(("/dev/tcp/", "/dev/udp/"))
+        # A word that still holds something to expand names no place that is known.
+        verdict.touches = [touch for touch in verdict.touches if not set("$`") & set(touch.word)]
+        verdict.executes = verdict.executes or not all(map(is_harmless_variable, item.assignments))
+        verdict.script = script_of(item.words)
+        return verdict
+
+
+def listed_by(pipeline: Sequence[tuple[Simple, Verdict]]) -> list[Touch] | None:
+    """The trees whose file names a pipeline prints, or ``None`` where it may print anything."""
+    for command, verdict in reversed(pipeline):
+        words = [word.text for word in command.words]
+        name = base_name(words[0]) if words else ""
+        if not verdict.read_only:
+            return None
+        if name in _FILTERS and not any(touch.operation == "read" for touch in verdict.touches):
+            continue
+        if name == "find" and "-printf" not in words and "-exec" not in words:
+            names = find_words(command.words[1:]).file_names
+            return [replace(touch, names=names) for touch in verdict.touches if touch.operation == "list"]
+        if name in ("grep", "egrep", "fgrep") and any(_LISTS_FILES.match(word) for word in words[1:]):
+            return [touch for touch in verdict.touches if touch.operation == "read"]
+        if name == "find" and "-printf" not in words and any(map(_LISTS_FILES.match, words[words.index("-exec") :])):
+            return [touch for touch in verdict.touches if touch.operation == "read"]
+        if name == "git" and (words[1:2] == ["ls-files"] or "--name-only" in words):
+            return [Touch(".", "read")]
+        return None
+    return None
+
+
+def _unreadable(text: str, argument: str, inferred: bool, construct: str) -> ShellFact:
+    """The facts of text that is not read: everything may be, and names that look dangerous are reported."""
+    fact = _empty(argument, inferred)
+    fact["unparsed"] = construct
+    fact["writes"] = fact["executes"] = fact["network"] = True
+    head = text[:_SCANNED_CHARS]
+    for match in _NAMES.finditer(head):
+        verdict = Verdict()
+        effects_of([match[1]], verdict)
+        fact["destructive"] = fact["destructive"] or verdict.destructive
+    words = dict.fromkeys([*_WORDS.findall(head[:MAX_LENGTH]), *surface_words(head[:MAX_LENGTH])])
+    fact["sensitive_read"] = any(names_secret(word) for word in words)
+    return fact
+
+
+def _empty(argument: str, inferred: bool) -> ShellFact:
+    return {
+        "argument": argument,
+        "parsed": False,
+        "unparsed": None,
+        "read_only": False,
+        "sensitive_read": False,
+        "writes": True,
+        "network": False,
+        "executes": False,
+        "destructive": False,
+        "runs_download": False,
+        "complete": False,
+        "commands": [],
+        "inferred": inferred,
+    }
+
+
+def _merge(fact: ShellFact, verdict: Verdict) -> None:
+    fact["sensitive_read"] = fact["sensitive_read"] or verdict.sensitive
+    fact["network"] = fact["network"] or verdict.network
+    fact["executes"] = fact["executes"] or verdict.executes
+    fact["destructive"] = fact["destructive"] or verdict.destructive

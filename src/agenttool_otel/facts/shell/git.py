@@ -1,0 +1,98 @@
+"""Whether a repository's own configuration leaves git's reading commands what they are: commands that only read.
+
+A repository can name programs that git runs even for ``status`` and ``diff``: a file system monitor, pagers, diff and
+text converters, filters, signature checks, hooks. So the configuration may hold nothing but keys that are known to run
+nothing. The user's own configuration is taken as given: no call inside the roots can change it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from agenttool_otel.facts.shell.directories import Where
+
+_MAX_CONFIG_BYTES = 65536
+_SECTION = re.compile(r'\[\s*([A-Za-z0-9.-]+)(?:\s+"(?:[^"\\]|\\.)*")?\s*\]')
+_HARMLESS_KEYS = {
+    "core": {
+        "repositoryformatversion", "filemode", "bare", "logallrefupdates", "ignorecase", "precomposeunicode",
+        "symlinks", "autocrlf", "eol", "safecrlf", "quotepath", "abbrev", "compression", "longpaths", "untrackedcache",
+    },
+    "remote": {"url", "fetch", "pushurl", "tagopt", "prune"},
+    "branch": {"remote", "merge", "rebase", "description", "vscode-merge-base"},
+    "user": {"name", "email"},
+    "submodule": {"active"},
+    "color": {"ui"},
+    "pull": {"rebase", "ff"},
+    "push": {"default", "autosetupremote"},
+    "init": {"defaultbranch"},
+    "advice": {"detachedhead"},
+    "gc": {"auto"},
+    "diff": {"algorithm", "renames", "colormoved"},
+}  # fmt: skip
+_CREDENTIAL_IN_URL = re.compile(r"://[^/@\s]+@")
+
+
+def unsafe_repository(where: Where) -> str:
+    """Why git may do more than read in the repository of these directories, or ``""``."""
+    if not where.known:
+        return "repository that is not known"
+    if any(name in os.environ for name in ("GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE")):
+        return "repository that the environment names"
+    for directory in where.paths:
+        found = _repository(Path(directory))
+        if found is None:
+            continue
+        reason = _judge(found)
+        if reason:
+            return reason
+    return ""
+
+
+def _repository(directory: Path) -> Path | None:
+    """The repository that git finds from a directory: ``.git`` there or above, or a bare one."""
+    for place in (directory, *directory.parents):
+        if os.path.lexists(place / ".git"):
+            return place / ".git"
+        if (place / "HEAD").exists() and (place / "objects").exists():
+            return place
+    return None
+
+
+def _judge(repository: Path) -> str:
+    if not repository.is_dir():
+        return "repository that lies elsewhere"  # a worktree's or submodule's file
+    if (repository / "modules").exists() or (repository / "config.worktree").exists():
+        return "repository with submodules or worktrees"
+    if (repository / "hooks" / "post-index-change").exists():
+        return "repository with a hook"
+    try:
+        with (repository / "config").open("rb") as file:
+            content = file.read(_MAX_CONFIG_BYTES + 1)
+    except FileNotFoundError:
+        return ""
+    except OSError:
+        return "configuration that can't be read"
+    return _judge_config(content) if len(content) <= _MAX_CONFIG_BYTES else "configuration that is too long"
+
+
+def _judge_config(content: bytes) -> str:
+    section = ""
+    for raw in content.decode("utf-8", "replace").splitlines():
+        line = raw.strip()
+        if not line or line[0] in "#;":
+            continue
+        if line[0] == "[":
+            match = _SECTION.fullmatch(line)
+            if match is None:
+                return "configuration that is not plain"
+            section = match[1].lower()
+            continue
+        key, _, value = line.partition("=")
+        if line.endswith("\\") or key.strip().lower() not in _HARMLESS_KEYS.get(section, ()):
+            return f"configuration with {section[:40]}.{key.strip()[:40]}"
+        if section == "remote" and (_CREDENTIAL_IN_URL.search(value) or "::" in value):
+            return "address with a credential or a helper"
+    return ""

@@ -1,0 +1,86 @@
+"""The tools that a Governor brings along, for a model to call: reading large results, and asking what it may do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from agenttool_otel.context.context import current_context
+from agenttool_otel.errors import PersistenceError
+from agenttool_otel.govern.typing import Governed
+from agenttool_otel.names import ToolKind
+from agenttool_otel.preflight.posture import PERMISSION_TOOLS, permission_functions
+from agenttool_otel.results.persistence.read_result import make_read_result
+from agenttool_otel.results.stores.types import PayloadStore
+
+if TYPE_CHECKING:
+    from agenttool_otel.govern.governor import Governor
+
+
+OwnTool: TypeAlias = Governed[..., dict[str, Any]]
+"""A governed function that returns a JSON object."""
+
+READ_RESULT_ID: Final = "agenttool.results.read_result"
+"""Tool id of the tool that pages through persisted results."""
+
+
+def read_result_of(governor: Governor, max_page: int) -> OwnTool:
+    """Make the governed tool ``read_result`` of a Governor.
+
+    Args:
+        governor: the Governor; its store is read, and whoever calls is known by its contexts.
+        max_page: most bytes of a page.
+    """
+
+    def store() -> PayloadStore:
+        found = governor.results.store
+        if found is None:
+            raise PersistenceError("no store is configured")
+        return found
+
+    def identity() -> dict[str, str]:
+        context = governor.effective(current_context())
+        return {"tenant": context.tenant or "", "session_id": context.session_id or ""}
+
+    function = make_read_result(store, identity, max_page=max_page, deadline_s=governor.results.deadline_s)
+    governed = governor.govern(
+        function,
+        tool_id=READ_RESULT_ID,
+        namespace="agenttool.results",
+        name="read_result",
+        search_hint="page through a large tool result",
+        read_only=True,
+        destructive=False,
+        open_world=True,  # what it shows may have come from anywhere, and provenance has to know
+        concurrency_safe=True,
+        risk_level="low",
+    )
+    governed.tool.spec.exempt = True
+    return governed
+
+
+def permission_tools_of(governor: Governor) -> tuple[OwnTool, OwnTool]:
+    """Make the governed tools ``permissions_check`` and ``permissions_describe`` of a Governor.
+
+    Args:
+        governor: the Governor; the tools spend none of its sessions' budgets.
+    """
+    check, posture = (
+        governor.govern(
+            function,
+            tool_id=tool_id,
+            namespace="agenttool.permissions",
+            tool_kind=ToolKind.POLICY_CHECK.value,
+            search_hint="may I call this tool",
+            read_only=True,
+            destructive=False,
+            open_world=False,
+            concurrency_safe=True,
+            risk_level="low",
+            access_kinds=[],
+            write_effects=[],
+        )
+        for tool_id, function in zip(PERMISSION_TOOLS, permission_functions(governor), strict=True)
+    )
+    check.tool.spec.facts = None  # the arguments of a call that is only planned touch nothing
+    governor.sessions.exempt.update(PERMISSION_TOOLS)
+    return check, posture

@@ -1,0 +1,260 @@
+"""``govern``: put a callable, or a framework's tool object, under governance with one line and no rewrite.
+
+Everything that can be resolved is resolved here, at decoration; then there are four plain branches: function,
+coroutine function, generator, asynchronous generator.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, cast, overload
+
+import wrapt
+from opentelemetry import context as otel_context
+
+from agenttool_otel.call.binding import bind_python, rebind_python
+from agenttool_otel.call.drivers import arun, deliver, run
+from agenttool_otel.call.invocation import Invocation
+from agenttool_otel.call.phases import Target
+from agenttool_otel.call.runtime import Runtime, build_default_with, default_runtime
+from agenttool_otel.call.streams import astream, stream
+from agenttool_otel.call.tool import GovernedTool, shape_of
+from agenttool_otel.catalog import GovernOptions, declare_function
+from agenttool_otel.context.context import current_context, current_native_call
+from agenttool_otel.errors import ConfigurationError, InstanceMissing
+from agenttool_otel.govern.typing import Governed, GovernsNext
+from agenttool_otel.values.inspection import mro_names
+
+if TYPE_CHECKING:
+    from agenttool_otel.govern.governor import Governor
+
+
+def _default_governor() -> Runtime:
+    from agenttool_otel.govern.governor import from_environment
+
+    return from_environment()
+
+
+build_default_with(_default_governor)  # a program may decorate without ever importing a Governor
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+
+_OBJECT_DOORS: tuple[tuple[str, str], ...] = (
+    ("langchain_core.tools.base.BaseTool", "agenttool_otel.integrations.langchain.govern:govern_tool"),
+)
+"""Framework tool classes by qualified name, and the function that governs their objects; both imported lazily."""
+
+
+class BoundGovernedFunction(wrapt.BoundFunctionWrapper):  # type: ignore[type-arg]
+    """A governed method bound to its instance."""
+
+    @property
+    def tool(self) -> GovernedTool:
+        """The governed tool, bound to the instance."""
+        return cast(GovernedTool, self._self_parent.tool.of(self._self_instance, self.__wrapped__))
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return self
+
+
+class GovernedFunction(wrapt.FunctionWrapper):  # type: ignore[type-arg]
+    """A callable under governance: looks like the original to every inspection, and copies like it.
+
+    It pickles like it too, unless a Governor was given for it: a pickle holds none, so that one would not come back.
+    """
+
+    __bound_function_wrapper__ = BoundGovernedFunction
+
+    def __init__(self, wrapped: Any, wrapper: Any, tool: GovernedTool, options: GovernOptions) -> None:
+        super().__init__(wrapped, wrapper)
+        self._self_tool = tool
+        self._self_options = options
+
+    @property
+    def tool(self) -> GovernedTool:
+        """The governed tool: ``invoke``, ``ainvoke``, ``check`` and the records."""
+        return self._self_tool
+
+    def __copy__(self) -> GovernedFunction:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> GovernedFunction:
+        return self
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        wrapped = self.__wrapped__
+        name = getattr(wrapped, "__qualname__", None)
+        if name and _found(getattr(wrapped, "__module__", None), name) is self:
+            return name  # pickled by reference, like any function of a module
+        refuse_pickle(self._self_tool)
+        return _govern_again, (wrapped, dict(self._self_options))
+
+    def __reduce__(self) -> Any:
+        return self.__reduce_ex__(2)
+
+
+def refuse_pickle(tool: GovernedTool) -> None:
+    """Refuse to pickle a tool of one certain Governor: it would come back under the default one of where it is loaded.
+
+    Args:
+        tool: the tool.
+
+    Raises:
+        ConfigurationError: a Governor was given when the tool was governed.
+    """
+    if tool._governor is not None:
+        raise ConfigurationError(
+            f"{tool.spec.name} is governed by a Governor of its own, which can't be pickled: pickle the plain tool and "
+            "govern it again where it is loaded, or govern it with agenttool_otel.govern and configure a default there"
+        )
+
+
+def _found(module: str | None, qualname: str) -> Any:
+    import sys
+
+    found: Any = sys.modules.get(module or "")
+    for part in qualname.split("."):
+        found = getattr(found, part, None)
+    return found
+
+
+def _govern_again(wrapped: Any, options: GovernOptions) -> Any:
+    return govern(wrapped, **options)
+
+
+@overload
+def govern(target: Callable[P, R], /, **options: Unpack[GovernOptions]) -> Governed[P, R]: ...
+
+
+@overload
+def govern(target: T, /, **options: Unpack[GovernOptions]) -> T: ...
+
+
+@overload
+def govern(**options: Unpack[GovernOptions]) -> GovernsNext: ...
+
+
+def govern(target: Any = None, /, **options: Unpack[GovernOptions]) -> Any:
+    """Put a tool under governance: each call is decided by policy and leaves one invocation span.
+
+    Works on functions, coroutine functions, generators, asynchronous generators, methods, class and static methods,
+    ``functools.partial`` objects, callable objects and LangChain tools; bare (``@govern``), with facts
+    (``@govern(read_only=True)``) and as a call (``govern(tool)``). Signature, hints, docstring and schema inference of
+    what is governed stay as they are.
+
+    Args:
+        target: the tool.
+        options: facts of the tool, by the standard's names; see GovernOptions.
+
+    Returns:
+        The governed tool, of the same kind; functions gain ``.tool``. Without a target, a decorator.
+
+    Raises:
+        ConfigurationError: the target or a fact can't be used.
+    """
+    return govern_with(None, target, options)
+
+
+def govern_with(governor: Governor | None, target: Any, options: GovernOptions) -> Any:
+    """Govern a target with a given Governor, or with the default one.
+
+    Args:
+        governor: the Governor; ``None`` for whichever is the default when a call is made.
+        target: the tool; ``None`` to get a decorator.
+        options: facts of the tool.
+    """
+    if target is None:
+        return lambda function: govern_with(governor, function, options)
+    if isinstance(target, (GovernedFunction, BoundGovernedFunction)):
+        if options:
+            raise ConfigurationError("this tool is governed already; state its facts in one place")
+        return target
+    door = _object_door(target)
+    if door is not None:
+        return door(target, governor, options)
+    if inspect.isclass(target) or not (callable(target) or isinstance(target, (classmethod, staticmethod))):
+        raise ConfigurationError(f"govern takes a callable or a framework's tool, not {type(target).__name__}")
+    return _govern_callable(governor, target, options)
+
+
+def _object_door(target: Any) -> Callable[..., Any] | None:
+    names = mro_names(type(target))
+    for class_name, path in _OBJECT_DOORS:
+        if class_name in names:
+            module, _, function = path.partition(":")
+            return cast(Callable[..., Any], getattr(importlib.import_module(module), function))
+    return None
+
+
+def _govern_callable(governor: Governor | None, target: Any, options: GovernOptions) -> GovernedFunction:
+    function = target.__func__ if isinstance(target, (classmethod, staticmethod)) else target
+    is_async, streams = shape_of(target)
+    has_self = _has_self(target, function)
+    spec = declare_function(function, options, drop_first=has_self, is_async=is_async, streams=streams)
+    tool = GovernedTool(spec, function, governor=governor, is_async=is_async, streams=streams)
+
+    def plan(
+        wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Invocation, Runtime, Any]:
+        in_charge = governor if governor is not None else default_runtime()
+        if has_self and instance is None and not inspect.ismethod(wrapped):
+            # called as the plain function that it is in the class's dictionary: the instance is an argument
+            if not args:
+                raise InstanceMissing(f"{spec.name} is a method: it can't run without its instance")
+            wrapped, args = partial(wrapped, args[0]), args[1:]
+        call = Invocation(spec, in_charge.effective(current_context()), native_call_id=current_native_call())
+        call.call_args, call.call_kwargs = args, kwargs
+        return call, in_charge, wrapped
+
+    wrapper: Any
+    if streams and is_async:
+
+        def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+            call, in_charge, wrapped = plan(wrapped, instance, args, kwargs)
+            steps = in_charge.pipeline.run(call, Target(wrapped, bind_python, rebind_python, True, True))
+            return astream(call, steps, otel_context.get_current())
+
+    elif streams:
+
+        def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+            call, in_charge, wrapped = plan(wrapped, instance, args, kwargs)
+            steps = in_charge.pipeline.run(call, Target(wrapped, bind_python, rebind_python, streams=True))
+            return stream(call, steps, otel_context.get_current())
+
+    elif is_async:
+
+        async def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+            call, in_charge, wrapped = plan(wrapped, instance, args, kwargs)
+            steps = in_charge.pipeline.run(call, Target(wrapped, bind_python, rebind_python, is_async=True))
+            return deliver(await arun(call, steps))
+
+    else:
+
+        def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+            call, in_charge, wrapped = plan(wrapped, instance, args, kwargs)
+            steps = in_charge.pipeline.run(call, Target(wrapped, bind_python, rebind_python))
+            return deliver(run(call, steps))
+
+    tool.register()
+    return GovernedFunction(target, wrapper, tool, options)
+
+
+def _has_self(target: Any, function: Any) -> bool:
+    """Tell whether the first parameter is an instance or class: of a class method, or of a function in a class body."""
+    if isinstance(target, classmethod):
+        return True
+    if isinstance(target, staticmethod) or inspect.ismethod(function) or not inspect.isfunction(function):
+        return False
+    owner = function.__qualname__.rpartition(".")[0]
+    if not owner or owner.endswith("<locals>"):
+        return False
+    first = next(iter(inspect.signature(function).parameters), "")
+    return first in {"self", "cls"}

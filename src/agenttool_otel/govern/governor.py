@@ -1,0 +1,518 @@
+"""Governor: one configuration, wired together once, and the default one that module-level ``govern`` uses."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, cast, overload
+
+from opentelemetry.trace import INVALID_SPAN
+
+from agenttool_otel.approvals.approvers import Callback, build_approver
+from agenttool_otel.approvals.service import Approvals
+from agenttool_otel.approvals.types import Approver, AsyncApprover
+from agenttool_otel.call.approval_requests import Questions
+from agenttool_otel.call.complete import NOTHING, acomplete_call, ainterrupt_call, complete_call, interrupt_call
+from agenttool_otel.call.delivery import Delivery
+from agenttool_otel.call.pending.required_action import RequiredAction
+from agenttool_otel.call.phases import Pipeline
+from agenttool_otel.call.recorder import Recorder
+from agenttool_otel.call.resume import aresume_call, resume_call
+from agenttool_otel.call.runtime import Runtime, build_default_with, default_runtime, replace_default
+from agenttool_otel.catalog import GovernOptions, Registry
+from agenttool_otel.context.context import AgentContext, ContextDefaults
+from agenttool_otel.context.sessions import Session, SessionBook
+from agenttool_otel.context.settings import Settings
+from agenttool_otel.errors import ConfigurationError, PolicyError, PolicyLoadError
+from agenttool_otel.facts.types import FactEnvironment
+from agenttool_otel.govern.builtin_tools import OwnTool, permission_tools_of, read_result_of
+from agenttool_otel.govern.typing import Governed, GovernsNext
+from agenttool_otel.hooks import Hooks
+from agenttool_otel.names import Attr, EngineName, Event, Label
+from agenttool_otel.policy.bundles.bundle import default_bundle_path
+from agenttool_otel.policy.bundles.source import ReloadResult
+from agenttool_otel.policy.cache import DecisionCache
+from agenttool_otel.policy.decider import Decider
+from agenttool_otel.policy.engines.refusing import RefusingEngine
+from agenttool_otel.policy.open import Policy, open_engines
+from agenttool_otel.policy.types import PolicyEngine
+from agenttool_otel.preflight.posture import Posture, describe
+from agenttool_otel.preflight.posture_files import write_posture
+from agenttool_otel.records import ToolResult
+from agenttool_otel.redaction import RedactionSettings, Redactor
+from agenttool_otel.results.errors.mapper import ErrorMapper, MappingTarget
+from agenttool_otel.results.persistence.keeper import ResultKeeper
+from agenttool_otel.results.persistence.read_result import MAX_PAGE
+from agenttool_otel.results.stores.local import LocalBackend
+from agenttool_otel.results.stores.store import ResultStore
+from agenttool_otel.results.transform import Transform
+from agenttool_otel.telemetry import Telemetry, TelemetrySettings
+from agenttool_otel.telemetry.sinks import open_sinks
+
+if TYPE_CHECKING:  # SQLAlchemy is imported when a store is opened
+    from agenttool_otel.approvals.store.store import ApprovalStore
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+
+
+class Governor(Runtime):
+    """One configuration of policy, redaction, results, approvals, hooks and telemetry.
+
+    Args:
+        policy: the bundle's path, a loaded Bundle, an engine, or a chain of engines; what the settings say (normally
+            the stock bundle in the embedded engine) where not given.
+        policy_data: data merged over the bundle's, from the root; for example
+            ``{"agenttool": {"settings": {"preset": "strict"}}}``.
+        extension: path of a bundle with rules of your own, joined to the stock bundle.
+        settings: settings; read from the environment where not given.
+        approver: who is asked in place: an approver, or a function of the request (see ``CallbackApprover``).
+        approvals: the approval store or its URL.
+        results: keeps large results; a local directory where not given.
+        redactor: the redactor.
+        telemetry: telemetry settings; made of ``settings`` where not given.
+        hooks: the hook registry.
+        errors: what your own exceptions are to the standard, by class or qualified name; see ``ErrorMapper.register``.
+        shadow_engines: at most one engine whose decisions are recorded beside the real ones.
+        shadow_packages: rule packages whose denials and asks are recorded and not acted on; instead of a shadow engine.
+        options: further settings by name (see Settings); they win over the environment.
+
+    Raises:
+        PolicyLoadError: the policy can't be used.
+        ConfigurationError: a setting can't be used.
+    """
+
+    def __init__(
+        self,
+        policy: Policy | None = None,
+        *,
+        policy_data: Mapping[str, Any] | None = None,
+        extension: str | Path | None = None,
+        settings: Settings | None = None,
+        approver: Approver | AsyncApprover | Callback | None = None,
+        approvals: ApprovalStore | str | None = None,
+        results: ResultKeeper | None = None,
+        redactor: Redactor | None = None,
+        telemetry: TelemetrySettings | None = None,
+        hooks: Hooks | None = None,
+        errors: Mapping[type[BaseException] | str, MappingTarget] | None = None,
+        shadow_engines: Sequence[PolicyEngine] = (),
+        shadow_packages: Sequence[str] = (),
+        **options: Any,
+    ) -> None:
+        settings = settings if settings is not None and not options else Settings.load(**options)
+        redactor = redactor or Redactor(RedactionSettings(pii=settings.redact_pii))
+        self._cache = DecisionCache(settings.policy_cache) if settings.policy_cache else None
+        engines, self._source = open_engines(
+            settings, policy, data=policy_data, extension=extension, on_reload=self._reloaded, stated=options
+        )
+        decider = Decider(
+            engines,
+            mode=settings.policy_mode,
+            timeout=settings.policy_timeout,
+            cache=self._cache,
+            shadow_engines=shadow_engines,
+            shadow_packages=shadow_packages,
+        )
+        results = results or ResultKeeper(self._open_results, max_inline_chars=settings.max_inline_chars)
+        configured = bool(approvals or settings.approvals_url)
+        super().__init__(
+            settings=settings,
+            registry=Registry(),
+            redactor=redactor,
+            telemetry=Telemetry(telemetry or telemetry_settings(settings)),
+            sessions=SessionBook(),
+            decider=decider,
+            approvals=Approvals(
+                build_approver(approver), self._store_opener(approvals, settings), configured=configured
+            ),
+            results=results,
+            errors=ErrorMapper(redact=self.clean),
+            hooks=hooks,
+            effective=ContextDefaults(settings).fill,
+        )
+        for exception, error in (errors or {}).items():
+            self.errors.register(exception, error)
+        self.pipeline = self._pipeline()
+        self._private_results: weakref.finalize[[str, int], Governor] | None = None
+        if self._cache is not None:
+            self.telemetry.instruments.observe_cache(self, partial(_lookups, self._cache))
+        self._read_result: OwnTool | None = None
+        self._permission_tools: tuple[OwnTool, OwnTool] | None = None
+
+    def _pipeline(self) -> Pipeline:
+        return Pipeline(
+            services=self,
+            recorder=Recorder(self.telemetry, self.redactor),
+            sessions=self.sessions,
+            environment=partial(fact_environment, self.settings, _protected_places(self.settings)),
+            questions=Questions(self.redactor, self.settings.approvals_ttl),
+            delivery=Delivery(self.redactor, self.results, Transform(self.clean, self._clean_value)),
+            errors=self.errors,
+            hooks=self.hooks,
+            clean=self.clean,
+            known_tools=self._known_tools,
+            approvals=self.approvals,
+        )
+
+    # --- governing ---------------------------------------------------------------------------------------------------
+
+    @overload
+    def govern(self, target: Callable[P, R], /, **options: Unpack[GovernOptions]) -> Governed[P, R]: ...
+
+    @overload
+    def govern(self, target: T, /, **options: Unpack[GovernOptions]) -> T: ...
+
+    @overload
+    def govern(self, **options: Unpack[GovernOptions]) -> GovernsNext: ...
+
+    # mypy does not see that the third form gives no target, as it does for the function of the same forms
+    def govern(self, target: Any = None, /, **options: Unpack[GovernOptions]) -> Any:  # type: ignore[misc]
+        """Put a tool under this Governor; see ``agenttool_otel.govern``.
+
+        Args:
+            target: the tool.
+            options: facts of the tool.
+        """
+        from agenttool_otel.govern.decorators import govern_with
+
+        return govern_with(self, target, options)
+
+    def read_result_tool(self, *, max_page: int = MAX_PAGE) -> OwnTool:
+        """Return the governed tool ``read_result``, with which an agent pages through what was too large to show.
+
+        It is decided like every other call; its own output is never persisted again, and a payload is shown to the
+        tenant and session that it belongs to alone. Give it to an agent beside the other tools.
+
+        Args:
+            max_page: most bytes of a page.
+
+        Returns:
+            The governed function ``read_result(reference, offset=0, limit=8192)``; the same one each time.
+        """
+        if self._read_result is None:
+            self._read_result = read_result_of(self, max_page)
+        return self._read_result
+
+    def resume(self, invocation_id: str) -> ToolResult:
+        """Continue a paused call; see ``agenttool_otel.call.resume``.
+
+        Args:
+            invocation_id: the invocation.
+        """
+        return resume_call(self, invocation_id)
+
+    async def aresume(self, invocation_id: str) -> ToolResult:
+        """The same without blocking the event loop.
+
+        Args:
+            invocation_id: the invocation.
+        """
+        return await aresume_call(self, invocation_id)
+
+    def complete(
+        self, invocation_id: str, result: Any = NOTHING, *, error: Exception | str | None = None
+    ) -> ToolResult:
+        """Take the result of a custom tool's call, which was permitted here and ran elsewhere.
+
+        With an approval store that outlives the process it may have been permitted by any process that shares the
+        store; this one then has to know the tool, declared as it was there.
+
+        Args:
+            invocation_id: the invocation, from ``ResultRequired`` or the envelope's ``requires_action``.
+            result: what the tool returned.
+            error: what went wrong, instead of a result.
+
+        Returns:
+            The terminal envelope.
+
+        Raises:
+            InvocationNotFound: no call of that id waits for a result.
+            InvocationConflict: it was completed or interrupted already.
+            ResultInvalid: the result does not fit the tool's output schema; the call waits on.
+            UnknownTool: another process permitted it, and this one has no tool of that id; the call waits on.
+            ToolChanged: another process permitted it, and its tool is declared otherwise here; the call waits on.
+            ApprovalStoreError: the store keeps the call and can't say who is first; the call waits on.
+            TypeError: neither a result nor an error was given, or both.
+        """
+        return complete_call(self, invocation_id, result, error)
+
+    async def acomplete(
+        self, invocation_id: str, result: Any = NOTHING, *, error: Exception | str | None = None
+    ) -> ToolResult:
+        """The same without blocking the event loop.
+
+        Args:
+            invocation_id: the invocation.
+            result: what the tool returned.
+            error: what went wrong, instead of a result.
+        """
+        return await acomplete_call(self, invocation_id, result, error)
+
+    def interrupt(self, invocation_id: str, reason: str) -> ToolResult:
+        """Clear a call that waits for an approval or for a result, and record why.
+
+        Args:
+            invocation_id: the invocation.
+            reason: why; redacted before it is stored or shown.
+
+        Returns:
+            The terminal envelope: canceled.
+
+        Raises:
+            InvocationNotFound: no call of that id waits.
+            InvocationConflict: it was completed or interrupted already.
+            ApprovalConflict: its approval was rejected, used, or ended otherwise already.
+            ApprovalStoreError: the store failed; the call waits on.
+        """
+        return interrupt_call(self, invocation_id, reason)
+
+    async def ainterrupt(self, invocation_id: str, reason: str) -> ToolResult:
+        """The same without blocking the event loop.
+
+        Args:
+            invocation_id: the invocation.
+            reason: why.
+        """
+        return await ainterrupt_call(self, invocation_id, reason)
+
+    @property
+    def required_actions(self) -> Sequence[RequiredAction]:
+        """The calls of custom tools that wait for a result, oldest first: of this process, and of all that share its
+        approval store, if it has one that outlives the process. While the store can't be read, only this process's."""
+        return self.pipeline.required.list()
+
+    async def arequired_actions(self) -> Sequence[RequiredAction]:
+        """As ``required_actions``, without blocking the event loop."""
+        return await asyncio.to_thread(self.pipeline.required.list)
+
+    # --- preflight ---------------------------------------------------------------------------------------------------
+
+    def describe(self) -> Posture:
+        """Describe the permission posture of the context in force: what waits, what is always asked about or blocked.
+
+        Every tool is put before the policy with plain arguments; nothing is run, asked or counted.
+        """
+        return describe(self)
+
+    def write_posture(self, folder: str | Path) -> list[Path]:
+        """Write the posture for agents that read files; see ``agenttool_otel.preflight.posture_files.write_posture``.
+
+        Args:
+            folder: where ``permission-posture.json``, ``permission-posture.md`` and ``managed-tools.json`` go.
+
+        Returns:
+            The files.
+
+        Raises:
+            OSError: a file can't be written.
+        """
+        return write_posture(self, folder)
+
+    def permission_tools(self) -> tuple[OwnTool, OwnTool]:
+        """Return the governed tools ``permissions_check`` and ``permissions_describe``, for a model to call.
+
+        They are decided and recorded like every call, but spend no budget: asking what one may do must not be dear.
+
+        Returns:
+            The governed functions ``permissions_check(tool, arguments=None)`` and ``permissions_describe()``; the same
+            ones each time.
+        """
+        if self._permission_tools is None:
+            self._permission_tools = permission_tools_of(self)
+        return self._permission_tools
+
+    # --- what the pipeline asks for ----------------------------------------------------------------------------------
+
+    def _known_tools(self) -> dict[str, dict[str, Any]]:
+        return {
+            tool.spec.name: {
+                "name": tool.spec.name,
+                "kind": tool.spec.declaration.tool_kind,
+                "access_kinds": tool.spec.permission.access_kinds,
+                "argument_names": list(tool.spec.check.schema.get("properties", {})),
+            }
+            for tool in self.tools
+        }
+
+    def _clean_value(self, value: Any, pointer: str) -> Any:
+        del pointer
+        return self.redactor.redact(value).value
+
+    def close(self) -> None:
+        """Release engines, stores and connections; sinks write what waits, a private directory of results goes."""
+        if self._source is not None:
+            self._source.close()
+        self.decider.close()
+        self.approvals.close()
+        self.telemetry.flush()
+        if self._private_results is not None:
+            self._private_results()
+
+    def _reloaded(self, result: ReloadResult) -> None:
+        """Tell in telemetry that a new bundle came into use, or was refused."""
+        done = "succeeded" if result.status == "activated" else "failed"
+        telemetry = self.telemetry
+        telemetry.count(telemetry.instruments.policy_reloads, 1, {Label.RELOAD_RESULT: done})
+        attributes = {Label.RELOAD_RESULT: done, Attr.POLICY_REVISION: result.revision}
+        telemetry.events.emit(INVALID_SPAN, Event.POLICY_RELOADED, attributes)
+
+    # --- opening -----------------------------------------------------------------------------------------------------
+
+    def _open_results(self) -> ResultStore:
+        place = self.settings.results_dir
+        if not place:
+            place = tempfile.mkdtemp(prefix="agenttool-results-")
+            # nobody but this Governor can resolve its references, so nothing of it is kept after it, also where
+            # nobody closes it; a forked child must not remove what is its parent's
+            self._private_results = weakref.finalize(self, _remove_private, place, os.getpid())
+        return ResultStore(LocalBackend(place))
+
+    def _store_opener(self, approvals: ApprovalStore | str | None, settings: Settings) -> Callable[[], ApprovalStore]:
+        if approvals is not None and not isinstance(approvals, (str, Path)):
+            return lambda: approvals
+        url = approvals or settings.approvals_url or "sqlite://"
+
+        def opened() -> ApprovalStore:
+            from agenttool_otel.approvals.store.store import ApprovalStore  # SQLAlchemy is slow to import
+
+            store = ApprovalStore(
+                url,
+                default_ttl=timedelta(seconds=settings.approvals_ttl),
+                max_pending=settings.approvals_max_pending,
+                max_pending_per_session=settings.approvals_max_pending_per_session,
+            )
+            store.recover()  # what a crash left behind is asked again, never run by itself
+            return store
+
+        return opened
+
+
+def fact_environment(
+    settings: Settings, protected: tuple[tuple[str, str], ...], context: AgentContext, session: Session
+) -> FactEnvironment:
+    """Return what facts of a call depend on beside its arguments."""
+    return FactEnvironment(
+        roots=context.roots,
+        cwd=context.cwd,
+        protected=protected,
+        allowed_hosts=settings.allowed_hosts,
+        resolve_dns=settings.resolve_dns,
+        ledger=session.ledger,
+    )
+
+
+def _protected_places(settings: Settings) -> tuple[tuple[str, str], ...]:
+    """Return the places that no tool may touch, with their class: the policy's own and the store of approvals."""
+    places = [(settings.policy_bundle or str(default_bundle_path()), "policy"), (settings.policy_data, "policy")]
+    places.append((settings.tools_file, "policy"))
+    if settings.approvals_url.startswith("sqlite:///"):
+        places.append((settings.approvals_url.removeprefix("sqlite:///"), "approval"))
+    return tuple((str(Path(place).absolute()), kind) for place, kind in places if place and "://" not in place)
+
+
+def _remove_private(place: str, owner: int) -> None:
+    if os.getpid() == owner:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _lookups(cache: DecisionCache) -> list[tuple[int, dict[str, str]]]:
+    stats = cache.stats()
+    counts = (("hit", stats.hits), ("miss", stats.misses), ("bypass", stats.uncacheable))
+    return [(count, {Label.CACHE_RESULT: result}) for result, count in counts]
+
+
+def telemetry_settings(settings: Settings) -> TelemetrySettings:
+    """Make telemetry settings of the general ones, with the global providers.
+
+    Args:
+        settings: the settings.
+    """
+    return TelemetrySettings(
+        capture=settings.capture,
+        events=settings.events,
+        verbose=settings.verbose,
+        span_mode=settings.span_mode,
+        sinks=open_sinks(settings.sink),
+    )
+
+
+def from_environment() -> Governor:
+    """Build the default Governor; where its policy or settings can't be used, one that refuses every call."""
+    try:
+        return Governor()
+    except (PolicyError, ConfigurationError) as error:
+        refusal = error if isinstance(error, PolicyError) else PolicyLoadError(str(error))
+        # of settings that can't be used the ones about policy are left out: nothing is decided by them
+        usable = replace(Settings.load(), problems=(), policy_engine=EngineName.EMBEDDED.value)
+        return Governor(policy=RefusingEngine(refusal), settings=usable)
+
+
+build_default_with(from_environment)
+
+
+def default_governor() -> Governor:
+    """Return the default Governor, built at first use from the environment.
+
+    A policy that can't be loaded does not make tools run unguarded, nor does it break the program at import: the
+    Governor refuses every call, with a span that says why, until ``configure`` is given a policy that works.
+    """
+    return cast(Governor, default_runtime())
+
+
+def configure(governor: Governor | None = None, /, **options: Any) -> Governor:
+    """Replace the default Governor; tools that were governed without one of their own follow at their next call.
+
+    Args:
+        governor: the new default; built from ``options`` (see Governor) where not given.
+        options: arguments of Governor.
+
+    Returns:
+        The default Governor.
+
+    Raises:
+        PolicyLoadError: the policy can't be used; the old default stays.
+        ConfigurationError: an option can't be used.
+    """
+    fresh = governor if governor is not None else Governor(**options)
+    old = replace_default(fresh)
+    if isinstance(old, Governor) and old is not fresh:
+        old.close()
+    return fresh
+
+
+def resume(invocation_id: str) -> ToolResult:
+    """Continue a paused call of the default Governor: the same invocation, decided again, run once, as approved.
+
+    Args:
+        invocation_id: the invocation, from ``ApprovalRequired.invocation_id``.
+
+    Returns:
+        The envelope of the run, of the rejection, or ``pending`` while nobody has answered.
+
+    Raises:
+        ApprovalNotFound: no call of that id waits.
+        UnknownTool: this process has no tool of that id.
+    """
+    return default_governor().resume(invocation_id)
+
+
+async def aresume(invocation_id: str) -> ToolResult:
+    """The same without blocking the event loop.
+
+    Args:
+        invocation_id: the invocation.
+
+    Returns:
+        The envelope, as ``resume``.
+    """
+    return await default_governor().aresume(invocation_id)

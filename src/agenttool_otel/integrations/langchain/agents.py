@@ -1,0 +1,199 @@
+"""Governance for whole agents: a ``create_agent`` middleware, and a wrapper for LangGraph's ToolNode.
+
+Both see every tool call of the agent, also of tools that were never decorated, and answer a denial with a
+``ToolMessage(status="error")``, so that the model learns why and the run goes on. A tool that is governed itself is
+passed through: one call, one decision, one span.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from langchain.agents.middleware import AgentMiddleware
+from langchain_core.messages import ToolMessage
+from langchain_core.tools import BaseTool
+from langgraph.prebuilt.tool_node import ToolCallRequest
+from langgraph.types import Command
+
+from agenttool_otel.call.invocation import Invocation
+from agenttool_otel.call.tool import GovernedTool
+from agenttool_otel.catalog import GovernOptions, ToolSource, declare
+from agenttool_otel.integrations.facts import Trusts, facts_in_metadata, options_for
+from agenttool_otel.integrations.langchain.arguments import Reader, json_object, use_reading
+from agenttool_otel.integrations.langchain.calls import LangChainAdapter
+from agenttool_otel.integrations.langchain.govern import declare_langchain, is_governed
+from agenttool_otel.integrations.langchain.results import content_of, deliver_answer
+from agenttool_otel.values.snapshot import snapshot
+
+if TYPE_CHECKING:
+    from agenttool_otel.govern.governor import Governor
+
+
+Answer = ToolMessage | Command[Any]
+
+
+class _Known(NamedTuple):
+    """What a guard made of a tool object with a schema."""
+
+    tool: Any
+    schema: Any
+    handle: GovernedTool
+    reader: Reader | None
+
+
+class ToolNodeGuard:
+    """Governs the calls of a ToolNode: ``ToolNode(tools, wrap_tool_call=guard, awrap_tool_call=guard.acall)``.
+
+    Args:
+        governor: the Governor; ``None`` for the default one.
+        facts: facts of tools by name or glob, as the keywords of ``govern``.
+        trust_metadata: tells of a tool whether what its metadata states counts where ``facts`` say nothing; no tool's
+            does where not given. A remote tool's metadata is its server's word.
+    """
+
+    def __init__(
+        self,
+        governor: Governor | None = None,
+        facts: Mapping[str, GovernOptions] | None = None,
+        *,
+        trust_metadata: Trusts | None = None,
+    ) -> None:
+        self._governor = governor
+        self._facts = dict(facts or {})
+        self._trusts = trust_metadata
+        self._handles: dict[str, _Known] = {}
+
+    def __call__(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Answer]) -> Answer:
+        """Decide one call and run it if it may run.
+
+        Args:
+            request: the call.
+            handler: runs it.
+        """
+        if request.tool is not None and is_governed(request.tool):
+            return handler(request)
+        return cast(Answer, GuardedCall(self._known(request), request).run(handler))
+
+    async def acall(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Answer]]) -> Answer:
+        """The asynchronous form.
+
+        Args:
+            request: the call.
+            handler: runs it.
+        """
+        if request.tool is not None and is_governed(request.tool):
+            return await handler(request)
+        return cast(Answer, await GuardedCall(self._known(request), request).arun(handler))
+
+    def _known(self, request: ToolCallRequest) -> _Known:
+        name = request.tool_call["name"]
+        schema = request.tool.args_schema if isinstance(request.tool, BaseTool) else None
+        known = self._handles.get(name)
+        if known is not None and known.tool is request.tool and known.schema is schema:
+            return known
+        reader = None
+        options = options_for(self._facts, name)
+        if isinstance(request.tool, BaseTool):
+            if self._trusts is not None and self._trusts(request.tool):
+                options = cast(GovernOptions, {**facts_in_metadata(request.tool), **options})
+            spec = declare_langchain(request.tool, options)
+            reader = Reader(request.tool)
+        else:
+            source = ToolSource(
+                name=name, namespace="langchain", description=f"unknown tool {name}", schema={"type": "object"}
+            )
+            spec = declare(options, source)
+            spec.unknown = True  # refused here, whatever the handler would say to it
+        handle = GovernedTool(spec, _unreachable, governor=self._governor, is_async=False, streams=False)
+        known = self._handles[name] = _Known(request.tool, schema, handle, reader)
+        return known
+
+
+class GuardedCall(LangChainAdapter):
+    """One call that an agent's guard decides, before LangChain has looked at its arguments."""
+
+    def __init__(self, known: _Known, request: ToolCallRequest) -> None:
+        super().__init__(known.handle, request.tool_call.get("id") or "")
+        self._known, self._request = known, request
+        self.call.call_args = (request,)
+
+    def bind(self, call: Invocation) -> None:
+        """Take what the model sent, and what the tool will read in it."""
+        arguments = snapshot(self._request.tool_call["args"])
+        call.model_input = json_object(arguments)
+        if call.spec.check.is_valid(call.model_input):  # the pipeline says what is wrong otherwise
+            call.observable_input = self._give(arguments)
+            call.validated = True
+
+    def rebind(self, call: Invocation, before: dict[str, Any], after: dict[str, Any]) -> None:
+        """Put changed arguments into the request, and decide on what the tool reads in them."""
+        shown = dict(self._give(snapshot(after)))
+        for name in call.spec.declaration.input_contract.internal_only_fields:
+            shown.pop(name, None)
+        use_reading(call, after, shown)
+
+    def unwrap(self, value: Any) -> Any:
+        """Return the content of a message."""
+        return content_of(value)
+
+    def deliver(self, response: str | None) -> Any:
+        """Return what the agent gets."""
+        return deliver_answer(self.call, self.runtime, response)
+
+    def _give(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Let the call run with arguments of its own, and return what the tool makes of them."""
+        shown = arguments
+        if self._known.reader is not None:
+            shown, arguments = self._known.reader.read(arguments, self.call.native_call_id)
+        changed = cast(Any, {**self._request.tool_call, "args": arguments})
+        self.call.call_args = (self._request.override(tool_call=changed),)
+        return shown
+
+
+class AgentToolMiddleware(AgentMiddleware):
+    """Governs every tool call of a ``create_agent`` agent: ``create_agent(..., middleware=[AgentToolMiddleware()])``.
+
+    Put it last: a middleware after it gets the request when it is decided, and can run something else. (A tool that is
+    governed itself is decided where it runs, whatever middleware came before.)
+
+    Args:
+        governor: the Governor; ``None`` for the default one.
+        facts: facts of tools by name or glob, as the keywords of ``govern``.
+        trust_metadata: tells of a tool whether what its metadata states counts where ``facts`` say nothing; no tool's
+            does where not given. A remote tool's metadata is its server's word.
+    """
+
+    def __init__(
+        self,
+        governor: Governor | None = None,
+        facts: Mapping[str, GovernOptions] | None = None,
+        *,
+        trust_metadata: Trusts | None = None,
+    ) -> None:
+        super().__init__()
+        self._guard = ToolNodeGuard(governor, facts, trust_metadata=trust_metadata)
+
+    def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Answer]) -> Answer:
+        """Decide one call and run it if it may run.
+
+        Args:
+            request: the call.
+            handler: runs it.
+        """
+        return self._guard(request, handler)
+
+    async def awrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Answer]]
+    ) -> Answer:
+        """The asynchronous form.
+
+        Args:
+            request: the call.
+            handler: runs it.
+        """
+        return await self._guard.acall(request, handler)
+
+
+def _unreachable(*args: Any, **kwargs: Any) -> Any:
+    raise RuntimeError("this handle stands for a tool of an agent; call the agent")

@@ -1,0 +1,211 @@
+"""One call of a governed LangChain tool: what LangChain's outer methods know of it, its arguments, and its run."""
+
+from __future__ import annotations
+
+import contextvars
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.callbacks import BaseCallbackManager
+from langchain_core.callbacks.manager import BaseRunManager
+from langchain_core.runnables.config import var_child_runnable_config
+from langchain_core.tools import BaseTool, StructuredTool, Tool
+
+from agenttool_otel.call.invocation import Invocation
+from agenttool_otel.call.phases import Target
+from agenttool_otel.call.tool import GovernedTool
+from agenttool_otel.integrations.adapter import Adapter
+from agenttool_otel.integrations.langchain.arguments import injected_names, json_object, use_reading
+from agenttool_otel.integrations.langchain.results import content_of, deliver
+from agenttool_otel.values.conversion import to_json_value
+from agenttool_otel.values.snapshot import snapshot
+
+
+@dataclass(slots=True)
+class Entry:
+    """What ``run`` knows and ``_run`` does not."""
+
+    tool: BaseTool  # the tool object that was called
+    call_id: str | None  # id of the model's tool call
+    raw: Any  # the input before LangChain's validation
+    config: Any  # the RunnableConfig of the call
+    reached: bool = False  # whether ``_run`` was
+
+
+_entry: contextvars.ContextVar[Entry | None] = contextvars.ContextVar("agenttool_langchain_entry", default=None)
+
+
+@contextmanager
+def entered(handle: GovernedTool, tool: BaseTool, raw: Any, known: Mapping[str, Any]) -> Iterator[None]:
+    """Note what ``_run`` can't see, and leave a span even when LangChain refuses the arguments before it."""
+    entry = Entry(tool, known.get("tool_call_id"), raw, known.get("config"))
+    token = _entry.set(entry)
+    try:
+        yield
+    finally:
+        _entry.reset(token)
+        if not entry.reached:
+            InvalidCall(handle, entry).run(_unreachable)
+
+
+class LangChainAdapter(Adapter):
+    """A call that LangChain makes; inside a LangGraph run with a checkpointer an ask pauses the graph."""
+
+    def perform(self, target: Target) -> str | None:
+        """Run the call; return the text that a person gave in place of its result."""
+        if not _in_graph():
+            return super().perform(target)
+        from agenttool_otel.integrations.langgraph.interrupts import run_call
+
+        return run_call(self.call, target, self.runtime)
+
+    async def aperform(self, target: Target) -> str | None:
+        """The same without blocking the event loop."""
+        if not _in_graph():
+            return await super().aperform(target)
+        from agenttool_otel.integrations.langgraph.interrupts import arun_call
+
+        return await arun_call(self.call, target, self.runtime)
+
+
+def _in_graph() -> bool:
+    config = var_child_runnable_config.get()
+    return config is not None and "__pregel_scratchpad" in (config.get("configurable") or ())
+
+
+class ToolCall(LangChainAdapter):
+    """One call of a tool's ``_run`` or ``_arun``, which LangChain has validated already.
+
+    Everything that reaches the tool is decided on, except LangChain's own objects (told by what they are, never by a
+    name, which a model may choose as well) and what the tool's author marked as injected.
+    """
+
+    def __init__(
+        self,
+        handle: GovernedTool,
+        tool: BaseTool,
+        body: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> None:
+        entry = _entry.get()
+        if entry is not None and entry.tool is not tool:
+            entry = None  # another tool's, whose body calls this one's directly
+        super().__init__(handle, entry.call_id if entry is not None else None)
+        self._spec, self._tool, self._body = handle.spec, tool, body
+        self._args, self._kwargs = args, kwargs
+        self.call.call_args, self.call.call_kwargs = args, kwargs
+        # a tool whose ``_arun`` calls its ``_run`` gives it what it likes, not what the model sent
+        self._raw = entry.raw if entry is not None and not entry.reached else None
+        self._injected = injected_names(tool)
+        self._hidden = {
+            name for name, value in kwargs.items() if name in self._injected or self._is_plumbing(name, value, entry)
+        }
+        if entry is not None:
+            entry.reached = True
+
+    def unwrap(self, value: Any) -> Any:
+        """Return the content of a message, and of a content-and-artifact pair."""
+        paired = self._tool.response_format == "content_and_artifact" and isinstance(value, tuple) and len(value) == 2
+        return content_of(value[0] if paired else value)
+
+    def deliver(self, response: str | None) -> Any:
+        """Return what LangChain makes the tool's answer of."""
+        return deliver(self.call, self._tool, self.runtime, response)
+
+    def _is_plumbing(self, name: str, value: Any, entry: Entry | None) -> bool:
+        """Tell LangChain's own object from an argument of the same name."""
+        if isinstance(value, (BaseRunManager, BaseCallbackManager)):
+            return True
+        if entry is None or value is not entry.config:
+            return False
+        return value is not None or not (isinstance(self._raw, dict) and name in self._raw)
+
+    def bind(self, call: Invocation) -> None:
+        """Take what the model sent and what LangChain made of it; what runs is a copy of that."""
+        by_name = {name: snapshot(value) for name, value in self._kwargs.items() if name not in self._hidden}
+        by_position = tuple(snapshot(value) for value in self._args)
+        names = self._names()
+        if len(names) < len(by_position) or not by_name.keys().isdisjoint(names[: len(by_position)]):
+            raise ValueError("positional arguments that have no name")
+        call.call_args = by_position
+        call.bound = call.call_kwargs = {**self._kwargs, **by_name}
+        read = json_object({**by_name, **dict(zip(names, by_position, strict=False))})
+        sent = read
+        if isinstance(self._raw, dict):
+            sent = json_object({name: value for name, value in self._raw.items() if name not in self._injected})
+        call.model_input = sent
+        if isinstance(self._tool.args_schema, dict):
+            # LangChain does not look into a JSON schema: the pipeline refuses what does not fit
+            for shown in (sent, read):
+                if not self._spec.check.is_valid(shown):
+                    call.model_input = shown
+                    return
+        call.observable_input = read
+        call.validated = True  # LangChain has just done it, with injection and coercion that a schema can't express
+
+    def rebind(self, call: Invocation, before: dict[str, Any], after: dict[str, Any]) -> None:
+        """Put changed arguments into the call as LangChain reads them, and decide on that reading."""
+        kept = {name: value for name, value in self._kwargs.items() if name in self._hidden}
+        injected = {name: value for name, value in kept.items() if name in self._injected}
+        parsed: dict[str, Any] = dict(after)
+        if not isinstance(self._raw, str):  # LangChain checks a text and hands it on as it is
+            made = self._tool._parse_input({**injected, **snapshot(after)}, call.native_call_id)
+            parsed = {name: value for name, value in dict(made).items() if name not in self._injected}  # type: ignore[arg-type]
+        shown = json_object(parsed)
+        for name in self._spec.declaration.input_contract.internal_only_fields:
+            shown.pop(name, None)
+        if self._args:
+            call.call_args = self._positional(parsed)
+            parsed = {}
+        call.bound = call.call_kwargs = {**parsed, **kept}
+        use_reading(call, after, shown)
+
+    def _positional(self, parsed: dict[str, Any]) -> tuple[Any, ...]:
+        names = self._names()[: len(self._args)]
+        if parsed.keys() != set(names):
+            raise ValueError("this tool takes its arguments by position, each of them")
+        return tuple(parsed[name] for name in names)
+
+    def _names(self) -> list[str]:
+        """Return the names of positional arguments: those of the function that gets them, else the schema's."""
+        properties = list(self._spec.check.schema.get("properties", {}))
+        if not self._args or isinstance(self._tool, Tool):
+            return properties
+        function: Any = self._body
+        if isinstance(self._tool, StructuredTool):
+            function = self._tool.coroutine if inspect.iscoroutinefunction(self._body) else self._tool.func
+        try:
+            parameters = inspect.signature(function).parameters.values()
+        except (TypeError, ValueError):
+            return properties
+        kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        return [parameter.name for parameter in parameters if parameter.kind in kinds] or properties
+
+
+class InvalidCall(Adapter):
+    """A call whose arguments LangChain refused before it came to a decision: it leaves a span."""
+
+    def __init__(self, handle: GovernedTool, entry: Entry) -> None:
+        super().__init__(handle, entry.call_id)
+        self._raw = entry.raw
+
+    def bind(self, call: Invocation) -> None:
+        """Show what was refused."""
+        raw = to_json_value(self._raw)
+        call.model_input = raw if isinstance(raw, dict) else {}
+        raise ValueError("LangChain's own validation refused the arguments")
+
+    def rebind(self, call: Invocation, before: dict[str, Any], after: dict[str, Any]) -> None:
+        """Refuse: there is nothing to change."""
+        raise ValueError("nothing to change")
+
+    def deliver(self, response: str | None) -> None:
+        """Deliver nothing: LangChain raises its own error."""
+
+
+def _unreachable(*args: Any, **kwargs: Any) -> Any:
+    raise RuntimeError("arguments were refused before the decision")

@@ -1,0 +1,1 @@
+"""Approvals inside LangGraph runs."""

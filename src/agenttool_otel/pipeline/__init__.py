@@ -1,6 +1,0 @@
-"""The standard's execution pipeline, once, as a generator without I/O of its own (design section 3)."""
-
-from agenttool_otel.pipeline.pipeline import Pipeline
-from agenttool_otel.pipeline.target import Target
-
-__all__ = ["Pipeline", "Target"]

@@ -1,0 +1,1 @@
+"""Bundles: reading, checking, overlaying, signing."""

@@ -1,0 +1,232 @@
+"""A bundle in memory: Rego modules, one data document and a manifest, as OPA defines them, and immutable.
+
+What counts is what OPA loads from a bundle (docs "Bundles", "Bundle File Format"): ``*.rego``, ``data.json`` and
+``data.yaml`` whose directory is their place in ``data``, and ``.manifest``. ``_test.rego`` files are kept apart: they
+are for testing and never take part in a decision.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from types import MappingProxyType
+from typing import Any, Final
+
+from agenttool_otel.errors import PolicyLoadError
+from agenttool_otel.names import FailClosedCause
+from agenttool_otel.policy.jsonio import loads_unique
+
+MANIFEST: Final = ".manifest"
+"""Name of the manifest at the top of a bundle."""
+
+SIGNATURES: Final = ".signatures.json"
+"""Name of the signatures file at the top of a bundle."""
+
+TEST_SUFFIX: Final = "_test.rego"
+"""End of the names of files that only ``policy test`` reads."""
+
+MAX_BUNDLE_BYTES: Final = 64 * 1024 * 1024
+"""Most bytes that all files of a bundle may take together, unpacked."""
+
+MAX_BUNDLE_FILES: Final = 10_000
+"""Most files of a bundle."""
+
+_MAX_DATA_DEPTH: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """Policies and data of one revision; nothing in it changes after it was made.
+
+    Attributes:
+        modules: Rego text by its path in the bundle, without tests.
+        tests: Rego text of ``_test.rego`` files.
+        data_json: the data document as JSON text.
+        revision: the manifest's revision, or the digest's first 16 digits where it states none.
+        roots: paths below ``data`` that the bundle owns; an empty string means all.
+        manifest: the manifest as written.
+        digest: SHA-256 over modules, data and manifest, as hexadecimal digits. Two bundles with the same digest decide
+            alike, whatever their revision says.
+        origin: where it came from, for messages.
+        verified: a signature over all its files was checked.
+    """
+
+    modules: Mapping[str, str]
+    data_json: str
+    revision: str
+    digest: str
+    roots: tuple[str, ...] = ("",)
+    manifest: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    tests: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    origin: str = ""
+    verified: bool = False
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """A fresh copy of the data document."""
+        document: dict[str, Any] = json.loads(self.data_json)
+        return document
+
+
+def default_bundle_path() -> Path:
+    """Return the directory of the stock bundle: inside the installed package, else the repository's ``policies/``.
+
+    Raises:
+        PolicyLoadError: it is in neither place.
+    """
+    package = Path(__file__).resolve().parents[2]
+    for candidate in (package / "_policies", package.parent.parent / "policies"):
+        if candidate.is_dir():
+            return candidate
+    raise PolicyLoadError("the stock policy bundle is missing from this installation")
+
+
+def _parse_data(path: str, content: bytes) -> Any:
+    try:
+        text = content.decode("utf-8")
+        if path.endswith((".yaml", ".yml")):
+            return _parse_yaml(path, text)
+        return loads_unique(text)
+    except RecursionError:
+        raise PolicyLoadError(f"{path}: nested too deeply") from None
+    except json.JSONDecodeError as error:
+        raise PolicyLoadError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
+    except ValueError as error:
+        raise PolicyLoadError(f"{path}: not usable as data: {error}") from None
+
+
+def _parse_yaml(path: str, text: str) -> Any:
+    try:
+        import yaml
+    except ImportError:
+        raise PolicyLoadError(f"{path}: reading YAML data needs the package PyYAML; or use data.json") from None
+    try:
+        value = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f":{mark.line + 1}" if mark is not None else ""
+        raise PolicyLoadError(f"{path}{line}: not YAML: {getattr(error, 'problem', 'syntax error')}") from None
+    # only what JSON can say: dates and other YAML types have no meaning in Rego
+    return json.loads(json.dumps(value, allow_nan=False))
+
+
+def _merge(target: dict[str, Any], source: dict[str, Any], path: str, place: str = "") -> None:
+    """Merge iteratively; two files that define the same place differently are a broken bundle."""
+    pending = [(target, source, place)]
+    while pending:
+        into, new, where = pending.pop()
+        for key, value in new.items():
+            here = f"{where}/{key}"
+            if key not in into:
+                into[key] = value
+            elif isinstance(into[key], dict) and isinstance(value, dict):
+                pending.append((into[key], value, here))
+            else:
+                raise PolicyLoadError(f"{path}: data{here} is defined twice")
+
+
+def _parse_manifest(content: bytes | None) -> dict[str, Any]:
+    if content is None:
+        return {}
+    manifest = _parse_data(MANIFEST, content)
+    if not isinstance(manifest, dict):
+        raise PolicyLoadError(f"{MANIFEST}: not an object")
+    if not isinstance(manifest.get("revision", ""), str):
+        raise PolicyLoadError(f"{MANIFEST}: revision is not a string")
+    roots = manifest.get("roots")
+    if roots is not None and (not isinstance(roots, list) or any(not isinstance(root, str) for root in roots)):
+        raise PolicyLoadError(f"{MANIFEST}: roots is not a list of strings")
+    if manifest.get("rego_version", 1) != 1 or manifest.get("file_rego_versions"):
+        raise PolicyLoadError(f"{MANIFEST}: only Rego v1 is supported")
+    if manifest.get("wasm"):
+        raise PolicyLoadError(f"{MANIFEST}: WASM modules in a bundle are not supported")
+    return manifest
+
+
+def in_roots(path: str, roots: tuple[str, ...]) -> bool:
+    """Tell whether a slash-separated path below ``data`` lies under one of the roots, or a root under it."""
+    return any(root == "" or path == root or path.startswith(f"{root}/") for root in roots)
+
+
+def _check_data_roots(data: dict[str, Any], roots: tuple[str, ...]) -> None:
+    if "" in roots:
+        return
+    pending: list[tuple[str, Any]] = list(data.items())
+    while pending:
+        path, value = pending.pop()
+        if in_roots(path, roots):
+            continue
+        if isinstance(value, dict) and value and any(root.startswith(f"{path}/") for root in roots):
+            pending.extend((f"{path}/{key}", child) for key, child in value.items())
+            continue
+        raise PolicyLoadError(f"data/{path} lies outside the manifest's roots")
+
+
+def bundle_from_files(files: Mapping[str, bytes], *, origin: str, verified: bool = False) -> Bundle:
+    """Make a bundle of the files of a directory or archive.
+
+    Args:
+        files: content by normalised relative path with forward slashes.
+        origin: where they came from, for messages.
+        verified: their signature was checked.
+
+    Raises:
+        PolicyLoadError: no policy, too large, not text, bad data, bad manifest, or something outside the roots.
+    """
+    if len(files) > MAX_BUNDLE_FILES:
+        raise PolicyLoadError(f"{origin}: more than {MAX_BUNDLE_FILES} files")
+    if sum(map(len, files.values())) > MAX_BUNDLE_BYTES:
+        raise PolicyLoadError(f"{origin}: more than {MAX_BUNDLE_BYTES} bytes")
+    manifest = _parse_manifest(files.get(MANIFEST))
+    roots = tuple(root.strip("/") for root in manifest.get("roots", [""]))
+    modules: dict[str, str] = {}
+    tests: dict[str, str] = {}
+    data: dict[str, Any] = {}
+    for path in sorted(files):
+        name = PurePosixPath(path).name
+        if name.endswith(".rego"):
+            try:
+                text = files[path].decode("utf-8")
+            except UnicodeDecodeError as error:
+                raise PolicyLoadError(f"{path}: not UTF-8 at byte {error.start}") from None
+            (tests if name.endswith(TEST_SUFFIX) else modules)[path] = text
+        elif name in ("data.json", "data.yaml", "data.yml"):
+            value = _parse_data(path, files[path])
+            for part in reversed(PurePosixPath(path).parent.parts):
+                value = {part: value}
+            if not isinstance(value, dict):
+                raise PolicyLoadError(f"{path}: the top of the data document is not an object")
+            _merge(data, value, path)
+    if not modules:
+        raise PolicyLoadError(f"{origin}: no Rego policy in it", cause=FailClosedCause.BUNDLE_MISSING)
+    _check_data_roots(data, roots)
+    try:
+        data_json = json.dumps(data, ensure_ascii=True, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    except (RecursionError, ValueError):
+        raise PolicyLoadError(f"{origin}: the data can't be written as JSON") from None
+    digest = _digest(modules, data_json, manifest)
+    return Bundle(
+        modules=MappingProxyType(modules),
+        data_json=data_json,
+        revision=manifest.get("revision") or digest[:16],
+        digest=digest,
+        roots=roots,
+        manifest=MappingProxyType(manifest),
+        tests=MappingProxyType(tests),
+        origin=origin,
+        verified=verified,
+    )
+
+
+def _digest(modules: Mapping[str, str], data_json: str, manifest: Mapping[str, Any]) -> str:
+    state = hashlib.sha256()
+    parts = [part for path in sorted(modules) for part in (path, modules[path])]
+    for part in (*parts, data_json, json.dumps(manifest, sort_keys=True)):
+        encoded = part.encode("utf-8", "surrogatepass")
+        # each part with its length, so that no two different bundles join to the same bytes
+        state.update(len(encoded).to_bytes(8, "big"))
+        state.update(encoded)
+    return state.hexdigest()

@@ -1,0 +1,208 @@
+"""Signed bundles, verified as OPA does it (OPA docs, "Bundles", "Signing").
+
+``.signatures.json`` holds one JSON Web Token whose payload lists every file with its hash. JSON and YAML files are
+hashed in a canonical form, others as bytes. The algorithm comes from the configured key, never from the token, so a
+token can't choose a weaker one.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import Any, Final
+
+from agenttool_otel.errors import ConfigurationError, PolicyLoadError
+from agenttool_otel.policy.bundles.bundle import SIGNATURES
+
+_HMAC: Final = {"HS256": "sha256", "HS384": "sha384", "HS512": "sha512"}
+_HASHES: Final = {"SHA-224", "SHA-256", "SHA-384", "SHA-512"}
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationKey:
+    """One key."""
+
+    key: str = field(repr=False)  # PEM text of the public key, or the secret for HS algorithms
+    algorithm: str = "RS256"  # HS256, HS384, HS512, RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384 or ES512
+    scope: str = ""  # scope that the token has to state, if not empty
+
+
+@dataclass(frozen=True, slots=True)
+class BundleVerification:
+    """How a bundle's signature is checked."""
+
+    keys: Mapping[str, VerificationKey]  # keys by id
+    key_id: str = ""  # id of the key to use whatever the token says; empty: the token's own ``keyid`` or ``kid``
+    scope: str = ""  # scope that the token has to state, if not empty
+    # files that need not be signed, as exact paths or patterns of ``PurePosixPath.match``
+    exclude_files: tuple[str, ...] = ()
+
+
+def _unbase64(text: str) -> bytes:
+    try:
+        return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError):
+        raise PolicyLoadError(f"{SIGNATURES}: the token is not base64url") from None
+
+
+class _Number(str):
+    """A number as it is spelt, because the canonical form keeps the spelling."""
+
+    __slots__ = ()
+
+
+def _go_string(text: str) -> str:
+    # Go's encoder writes these two line separators escaped even where HTML escaping is off
+    return json.dumps(text, ensure_ascii=False).replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def _canonical(value: Any) -> str:
+    if isinstance(value, _Number):
+        return str(value)
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{_go_string(key)}:{_canonical(value[key])}" for key in sorted(value)) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(_canonical, value)) + "]"
+    if isinstance(value, str):
+        return _go_string(value)
+    return json.dumps(value)
+
+
+def _structured(path: str, content: bytes) -> Any:
+    try:
+        if path.endswith((".yaml", ".yml")):
+            import yaml
+
+            return yaml.safe_load(content)
+        return json.loads(content, parse_float=_Number, parse_int=_Number)
+    except ImportError:
+        raise PolicyLoadError(f"{path}: verifying YAML data needs the package PyYAML") from None
+    except Exception as error:
+        raise PolicyLoadError(f"{path}: can't be hashed ({type(error).__name__})") from None
+
+
+def file_hash(path: str, content: bytes, algorithm: str = "SHA-256") -> str:
+    """Return the hash of a bundle file as a signature lists it."""
+    if algorithm not in _HASHES:
+        raise PolicyLoadError(f"{SIGNATURES}: {path} is hashed with the unsupported algorithm {algorithm[:20]!r}")
+    name = PurePosixPath(path).name
+    if name.endswith((".json", ".yaml", ".yml")) or name == ".manifest":
+        try:
+            content = _canonical(_structured(path, content)).encode("utf-8")
+        except RecursionError:
+            raise PolicyLoadError(f"{path}: nested too deeply") from None
+    return hashlib.new(algorithm.replace("-", "").lower(), content).hexdigest()
+
+
+def _verify_token(key: VerificationKey, signed: bytes, signature: bytes) -> bool:
+    if key.algorithm in _HMAC:
+        return hmac.compare_digest(hmac.digest(key.key.encode("utf-8"), signed, _HMAC[key.algorithm]), signature)
+    try:
+        from cryptography.exceptions import InvalidSignature
+        from cryptography.hazmat.primitives import hashes, serialization
+        from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa, utils
+    except ImportError:
+        raise PolicyLoadError("verifying a bundle signed with a key pair needs the package cryptography") from None
+    digest = {"256": hashes.SHA256(), "384": hashes.SHA384(), "512": hashes.SHA512()}.get(key.algorithm[2:])
+    family = key.algorithm[:2]
+    if digest is None or family not in ("RS", "PS", "ES"):
+        raise ConfigurationError(f"unsupported signature algorithm {key.algorithm!r}")
+    try:
+        if key.key.lstrip().startswith("-----BEGIN CERTIFICATE"):
+            from cryptography import x509
+
+            public: Any = x509.load_pem_x509_certificate(key.key.encode("utf-8")).public_key()
+        else:
+            public = serialization.load_pem_public_key(key.key.encode("utf-8"))
+    except ValueError:
+        raise ConfigurationError("the bundle verification key is not a PEM public key") from None
+    try:
+        if family == "ES" and isinstance(public, ec.EllipticCurvePublicKey):
+            half = (public.curve.key_size + 7) // 8
+            if len(signature) != 2 * half:
+                return False
+            numbers = (int.from_bytes(signature[:half], "big"), int.from_bytes(signature[half:], "big"))
+            public.verify(utils.encode_dss_signature(*numbers), signed, ec.ECDSA(digest))
+        elif family in ("RS", "PS") and isinstance(public, rsa.RSAPublicKey):
+            scheme: Any = padding.PKCS1v15() if family == "RS" else padding.PSS(padding.MGF1(digest), padding.PSS.AUTO)
+            public.verify(signature, signed, scheme, digest)
+        else:
+            raise ConfigurationError(f"the bundle verification key does not fit {key.algorithm}")
+    except InvalidSignature:
+        return False
+    return True
+
+
+def _json_part(text: str, what: str) -> dict[str, Any]:
+    try:
+        value = json.loads(_unbase64(text))
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise PolicyLoadError(f"{SIGNATURES}: the token's {what} is not a JSON object")
+    return value
+
+
+def _payload(content: bytes, verification: BundleVerification) -> dict[str, Any]:
+    try:
+        tokens = json.loads(content)["signatures"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        tokens = None
+    if not isinstance(tokens, list) or len(tokens) != 1 or not isinstance(tokens[0], str):
+        raise PolicyLoadError(f"{SIGNATURES}: exactly one signature is expected")
+    parts = tokens[0].split(".")
+    if len(parts) != 3:
+        raise PolicyLoadError(f"{SIGNATURES}: the signature is no compact token")
+    header, payload = _json_part(parts[0], "header"), _json_part(parts[1], "payload")
+    key_id = verification.key_id or header.get("kid") or payload.get("keyid") or ""
+    key = verification.keys.get(key_id) if isinstance(key_id, str) else None
+    if key is None:
+        raise PolicyLoadError(f"{SIGNATURES}: no key is configured for this signature")
+    if header.get("alg") != key.algorithm:
+        raise PolicyLoadError(f"{SIGNATURES}: the token's algorithm is not the key's ({key.algorithm})")
+    if not _verify_token(key, f"{parts[0]}.{parts[1]}".encode("ascii", "replace"), _unbase64(parts[2])):
+        raise PolicyLoadError(f"{SIGNATURES}: the signature is wrong")
+    scope = verification.scope or key.scope
+    if scope and payload.get("scope") != scope:
+        raise PolicyLoadError(f"{SIGNATURES}: the signature is for another scope")
+    return payload
+
+
+def verify_signatures(files: Mapping[str, bytes], verification: BundleVerification | None, *, origin: str) -> bool:
+    """Check a bundle's signature over all its files."""
+    content = files.get(SIGNATURES)
+    if verification is None:
+        if content is not None:
+            raise PolicyLoadError(f"{origin}: the bundle is signed, but no verification key is configured")
+        return False
+    if content is None:
+        raise PolicyLoadError(f"{origin}: a verification key is configured, but the bundle is not signed")
+    listed = _payload(content, verification).get("files")
+    if not isinstance(listed, list):
+        raise PolicyLoadError(f"{SIGNATURES}: the payload lists no files")
+    remaining = {
+        path
+        for path in files
+        if path != SIGNATURES
+        and not any(path == pattern or PurePosixPath(path).match(pattern) for pattern in verification.exclude_files)
+    }
+    for entry in listed:
+        if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
+            raise PolicyLoadError(f"{SIGNATURES}: an entry of the payload has no name")
+        name = entry["name"].lstrip("/")
+        if name not in files:
+            raise PolicyLoadError(f"{SIGNATURES}: {name} is listed, but not in the bundle")
+        expected = entry.get("hash")
+        actual = file_hash(name, files[name], str(entry.get("algorithm") or "SHA-256"))
+        if not isinstance(expected, str) or not hmac.compare_digest(actual, expected.lower()):
+            raise PolicyLoadError(f"{SIGNATURES}: {name} was changed after it was signed")
+        remaining.discard(name)
+    if remaining:
+        raise PolicyLoadError(f"{SIGNATURES}: {min(remaining)} is not covered by the signature")
+    return True

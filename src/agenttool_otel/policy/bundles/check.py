@@ -1,0 +1,107 @@
+"""What is checked before a bundle may decide anything: it is complete, finite, and within what the engine can do.
+
+An engine that lacks a builtin leaves the rule undefined or fails at the first call that reaches it; a recursive rule
+overflows the native stack. Both are refused here, by rule, file and line (notes/policy.md 4: "check it at load, and
+refuse a policy whose builtins the engine lacks").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agenttool_otel.errors import PolicyLoadError, PolicyUnsupported
+from agenttool_otel.policy.bundles.bounds import check_bounds
+from agenttool_otel.policy.bundles.bundle import Bundle, in_roots
+from agenttool_otel.policy.bundles.rego import Path, Program, Rule, parse_program
+from agenttool_otel.policy.engines.builtins import REFUSED_BUILTINS
+
+
+def entry_path(entry_point: str) -> Path:
+    """Split the full name of a rule."""
+    first, *rest = entry_point.split(".")
+    if first != "data" or not rest or not all(part.isidentifier() and part.isascii() for part in rest):
+        raise PolicyLoadError("an entry point is named data. and then identifiers")
+    return tuple(rest)
+
+
+def load_program(bundle: Bundle) -> Program:
+    """Parse a bundle's modules and check that they lie under its roots and don't collide with its data."""
+    program = parse_program(bundle.modules)
+    data = bundle.data
+    for module in program.modules:
+        if not in_roots("/".join(module.package), bundle.roots):
+            raise PolicyLoadError(
+                f"{module.file}:{module.line}: package {'.'.join(module.package)} lies outside the manifest's roots"
+            )
+        for rule in module.rules:
+            value = data
+            for part in rule.path:
+                if not isinstance(value, dict) or part not in value:
+                    break
+                value = value[part]
+            else:
+                raise PolicyLoadError(f"{rule.file}:{rule.line}: {rule.name} is both a rule and data")
+    return program
+
+
+def check_program(program: Program, *, builtins: Iterable[str], entry_points: Iterable[str], engine: str) -> None:
+    """Check the modules of a bundle."""
+    known = frozenset(builtins)
+    defined = {rule.path for rule in program.rules}
+    for rule in program.rules:
+        check_bounds(rule)
+        for call in rule.calls:
+            if call.name not in known:
+                why = (
+                    "which is refused on purpose: a decision depends on its input and its bundle alone"
+                    if call.name in REFUSED_BUILTINS
+                    else f"which {engine} does not have or does not answer as OPA does"
+                )
+                raise PolicyUnsupported(f"{rule.file}:{call.line}: {rule.name} uses {call.name}, {why}")
+        for path, line in rule.functions:
+            if path not in defined:
+                raise PolicyLoadError(f"{rule.file}:{line}: the function data.{'.'.join(path)} is not defined")
+    _check_recursion(program)
+    for entry_point in entry_points:
+        path = entry_path(entry_point)
+        if path not in defined:
+            raise PolicyLoadError(f"the entry point {entry_point} is not defined in the bundle")
+
+
+def _check_recursion(program: Program) -> None:
+    """Refuse cycles. Iterative, because a bundle may be long chains of rules."""
+    groups: dict[Path, list[Rule]] = {}
+    for rule in program.rules:
+        groups.setdefault(rule.path, []).append(rule)
+    edges = {path: _targets(rules, groups) for path, rules in groups.items()}
+    state: dict[Path, int] = {}
+    for start in edges:
+        if start in state:
+            continue
+        state[start] = 1
+        stack = [(start, iter(edges[start]))]
+        while stack:
+            path, targets = stack[-1]
+            for target in targets:
+                if state.get(target) == 1:
+                    rule = groups[target][0]
+                    raise PolicyLoadError(f"{rule.file}:{rule.line}: {rule.name} is recursive")
+                if target not in state:
+                    state[target] = 1
+                    stack.append((target, iter(edges[target])))
+                    break
+            else:
+                state[path] = 2
+                stack.pop()
+
+
+def _targets(rules: list[Rule], groups: dict[Path, list[Rule]]) -> list[Path]:
+    wanted = {
+        reference.path
+        for rule in rules
+        for reference in rule.references
+        # a local variable of the same name hides the rule
+        if reference.base == "data" and not (reference.path and reference.path[-1] in rule.shadows)
+    }
+    wanted.update(path for rule in rules for path, _ in rule.functions)
+    return [path for path in groups if any(path[: len(target)] == target[: len(path)] for target in wanted)]

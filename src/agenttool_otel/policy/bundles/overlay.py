@@ -1,0 +1,77 @@
+"""A bundle with somebody's own data and rules on top; the result is a bundle of its own, with its own revision."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+from agenttool_otel.errors import PolicyLoadError
+from agenttool_otel.policy.bundles.bundle import Bundle, in_roots
+from agenttool_otel.policy.bundles.rego import parse_program
+
+
+def overlay(bundle: Bundle, *, data: Mapping[str, Any] | None = None, extension: Bundle | None = None) -> Bundle:
+    """Return a bundle with an extension's modules and data added, and then data merged over all of it.
+
+    An extension adds packages; it can't replace a file of the base. Data of the extension and of ``data`` win over the
+    base, member by member; that is how ``data.agenttool.settings`` overrides the stock defaults."""
+    if data is None and extension is None:
+        return bundle
+    modules, tests = dict(bundle.modules), dict(bundle.tests)
+    document = bundle.data
+    roots = bundle.roots
+    if extension is not None:
+        clash = modules.keys() & extension.modules.keys()
+        if clash:
+            raise PolicyLoadError(f"{extension.origin}: replaces {sorted(clash)[0]} of the base bundle")
+        _check_roots(extension)
+        modules.update(extension.modules)
+        tests.update(extension.tests)
+        document = merged(document, extension.data)
+        roots = ("",)
+    if data is not None:
+        document = merged(document, data)
+        roots = ("",)
+    try:
+        text = json.dumps(document, ensure_ascii=True, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        raise PolicyLoadError("the policy data can't be written as JSON") from None
+    state = hashlib.sha256(bundle.digest.encode())
+    for part in (extension.digest if extension is not None else "", text):
+        state.update(len(part).to_bytes(8, "big") + part.encode())
+    digest = state.hexdigest()
+    return replace(
+        bundle,
+        modules=MappingProxyType(modules),
+        tests=MappingProxyType(tests),
+        data_json=text,
+        roots=roots,
+        revision=f"{bundle.revision}+{digest[:12]}",
+        digest=digest,
+    )
+
+
+def _check_roots(extension: Bundle) -> None:
+    """Refuse rules that lie outside the roots which the extension's own manifest states, as OPA does."""
+    if extension.roots == ("",):
+        return
+    for module in parse_program(extension.modules).modules:
+        if not in_roots("/".join(module.package), extension.roots):
+            package = ".".join(("data", *module.package))
+            raise PolicyLoadError(f"{module.file}:{module.line}: {package} lies outside the manifest's roots")
+
+
+def merged(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a document with another laid over it, member by member; neither is changed."""
+    whole = dict(base)
+    for name, value in over.items():
+        present = whole.get(name)
+        if isinstance(present, dict) and isinstance(value, Mapping):
+            whole[name] = merged(present, value)
+        else:
+            whole[name] = value
+    return whole

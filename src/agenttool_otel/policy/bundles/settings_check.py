@@ -1,0 +1,192 @@
+"""Checks ``data.agenttool.settings`` before a policy is used: a misspelt setting would silently not hold.
+
+Rego can't notice it: ``alway_ask`` is merged over the defaults like any other member, and no rule reads it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
+from typing import Any, Final
+
+from agenttool_otel.context.validate import did_you_mean
+from agenttool_otel.errors import PolicyLoadError
+from agenttool_otel.policy.bundles.bundle import Bundle
+from agenttool_otel.policy.bundles.settings_schema import RULE, RULE_GLOB, rule_names, settings_schema
+
+_PLACE: Final = "data.agenttool.settings"
+_TYPES: Final[Mapping[str, Any]] = {
+    "object": Mapping,
+    "array": (list, tuple),
+    "string": str,
+    "boolean": bool,
+    "number": (int, float),
+    "null": type(None),
+}
+
+
+def check_settings(bundle: Bundle) -> Bundle:
+    """Return a bundle whose settings are those that its rules read."""
+    problems = settings_problems(bundle)
+    if problems:
+        raise PolicyLoadError("; ".join(problems[:5]))
+    return bundle
+
+
+def settings_problems(bundle: Bundle) -> list[str]:
+    """Say what is wrong with a bundle's settings."""
+    ours = bundle.data.get("agenttool")
+    defaults = ours.get("defaults") if isinstance(ours, Mapping) else None
+    if not isinstance(ours, Mapping) or not isinstance(defaults, Mapping) or "presets" not in defaults:
+        return []
+    problems = list(_misplaced(bundle, ours, defaults))
+    settings = ours.get("settings")
+    if settings is None:
+        return problems
+    if not isinstance(settings, Mapping):
+        return [*problems, f"{_PLACE} has to be an object"]
+    walk = _Walk(rule_names(bundle.modules))
+    problems += walk.problems(settings, walk.schema, _PLACE)
+    problems += _presets(settings, defaults)
+    return problems
+
+
+def _misplaced(bundle: Bundle, ours: Mapping[str, Any], defaults: Mapping[str, Any]) -> Iterator[str]:
+    members = {*defaults, "settings"}
+    for name in bundle.data:
+        if name == "agenttool" or _read(bundle, f"data.{name}"):
+            continue
+        if name in members:
+            where = "data.agenttool" if name == "settings" else _PLACE
+            yield f"data.{name} is read by no rule: it belongs into {where}.{name}"
+        elif did_you_mean(name, ["agenttool"], cutoff=0.8):
+            yield f"data.{name} is read by no rule{did_you_mean(name, ['agenttool'])}"
+    packages = {match for text in bundle.modules.values() for match in _PACKAGE.findall(text)}
+    known = {*packages, "defaults", "settings", "custom"}
+    for name in ours:
+        if name in known or _read(bundle, f"data.agenttool.{name}"):
+            continue
+        told = f": it belongs into {_PLACE}.{name}" if name in members else did_you_mean(name, known)
+        yield f"data.agenttool.{name} is read by no rule{told}"
+
+
+_PACKAGE: Final = re.compile(r"^package\s+agenttool\.(\w+)", re.MULTILINE)
+
+
+def _read(bundle: Bundle, path: str) -> bool:
+    pattern = re.compile(rf"\b{re.escape(path)}\b")
+    return any(pattern.search(text) for text in bundle.modules.values())
+
+
+def _presets(settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> Iterator[str]:
+    own = settings.get("presets")
+    presets = {**defaults["presets"], **(own if isinstance(own, Mapping) else {})}
+    known = sorted(name for name, preset in presets.items() if preset is not None)
+    told = f"it is one of {', '.join(known)}"
+    preset = settings.get("preset", defaults.get("preset"))
+    if isinstance(preset, str) and preset not in known:
+        yield f"{_PLACE}.preset can't be {preset!r}{did_you_mean(preset, known)}; {told}"
+    modes = settings.get("modes")
+    for mode, name in modes.items() if isinstance(modes, Mapping) else ():
+        if isinstance(name, str) and name not in known:
+            yield f"{_PLACE}.modes.{mode} can't be {name!r}{did_you_mean(name, known)}; {told}"
+
+
+class _Walk:
+    """Follows a value and its schema; knows the few words of JSON Schema that ``settings_schema`` uses."""
+
+    def __init__(self, rules: frozenset[str]) -> None:
+        self.rules = rules
+        self.schema = settings_schema(rules)
+
+    def problems(self, value: Any, schema: Mapping[str, Any], place: str) -> Iterator[str]:
+        """Say what does not fit."""
+        reference = schema.get("$ref")
+        if reference == RULE:
+            yield from self._rule(value, place)
+        elif reference == RULE_GLOB:
+            yield from self._glob(value, place)
+        elif reference is not None:
+            yield from self.problems(value, self.schema["$defs"][reference.rpartition("/")[2]], place)
+        elif "anyOf" in schema:
+            # the branch of the value's own type says best what is wrong
+            branch = next((entry for entry in schema["anyOf"] if _fits(value, entry)), None)
+            if branch is None:
+                yield f"{place} has to be a text or an object, not {_kind(value)}"
+            else:
+                yield from self.problems(value, branch, place)
+        elif "enum" in schema:
+            if value not in schema["enum"] or isinstance(value, bool):
+                words = [word for word in schema["enum"] if word is not None]
+                shown = repr(value) if isinstance(value, str) else _kind(value)
+                yield f"{place} can't be {shown}{did_you_mean(value, words)}; it is one of {', '.join(words)}"
+        elif not _fits(value, schema):
+            yield f"{place} has to be {_NAMES[_kinds(schema)[0]]}, not {_kind(value)}"
+        elif isinstance(value, Mapping):
+            yield from self._members(value, schema, place)
+        elif isinstance(value, (list, tuple)):
+            for number, entry in enumerate(value):
+                yield from self.problems(entry, schema.get("items", {}), f"{place}[{number}]")
+
+    def _members(self, value: Mapping[str, Any], schema: Mapping[str, Any], place: str) -> Iterator[str]:
+        known = schema.get("properties", {})
+        others = schema.get("additionalProperties", True)
+        for name in schema.get("required", ()):
+            if name not in value:
+                yield f"{place} lacks {name}"
+        for name, entry in value.items():
+            inner = f"{place}.{name}" if re.fullmatch(r"\w+", name) else f"{place}[{name!r}]"
+            if "propertyNames" in schema:
+                yield from self.problems(name, schema["propertyNames"], inner)
+            if name in known:
+                yield from self.problems(entry, known[name], inner)
+            elif others is False:
+                told = did_you_mean(name, known) or f"; it is one of {', '.join(sorted(known))}"
+                yield f"{inner}: there is no such setting{told}"
+            elif isinstance(others, Mapping):
+                yield from self.problems(entry, others, inner)
+
+    def _rule(self, name: Any, place: str) -> Iterator[str]:
+        if not isinstance(name, str):
+            yield f"{place} has to be the name of a rule, not {_kind(name)}"
+        elif name not in self.rules and name.startswith("agenttool.") and not name.startswith("agenttool.custom."):
+            yield f"{place}: there is no rule {name!r}{did_you_mean(name, self.rules)}"
+        elif name not in self.rules and not name.startswith("agenttool."):
+            near = did_you_mean(name, self.rules, cutoff=0.9)
+            if near:  # a rule of one's own may put its name together, so an unknown name alone is no error
+                yield f"{place}: there is no rule {name!r}{near}"
+
+    def _glob(self, pattern: Any, place: str) -> Iterator[str]:
+        if not isinstance(pattern, str):
+            yield f"{place} has to be a glob of rules, not {_kind(pattern)}"
+        elif pattern.startswith("agenttool.rules.") and not any(fnmatchcase(rule, pattern) for rule in self.rules):
+            yield f"{place}: {pattern!r} is the name of no rule{did_you_mean(pattern, self.rules)}"
+
+
+def _fits(value: Any, schema: Mapping[str, Any]) -> bool:
+    kinds = _kinds(schema)
+    for kind in kinds:
+        if isinstance(value, _TYPES[kind]) and (kind == "boolean" or not isinstance(value, bool)):
+            return True
+    return not kinds
+
+
+def _kinds(schema: Mapping[str, Any]) -> tuple[str, ...]:
+    kinds = schema.get("type", ())
+    return (kinds,) if isinstance(kinds, str) else tuple(kinds)
+
+
+_NAMES: Final = {
+    "object": "an object",
+    "array": "a list",
+    "string": "a text",
+    "boolean": "true or false",
+    "number": "a number",
+}
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true or false"
+    return next((_NAMES[kind] for kind in _NAMES if isinstance(value, _TYPES[kind])), "null")

@@ -1,0 +1,181 @@
+"""EmbeddedEngine: Rego inside this process, the default engine.
+
+An evaluation holds the interpreter lock and can't be interrupted from outside. An answer that took more CPU time than
+its deadline allows is thrown away and counts as a timeout; time in which the machine was busy with something else does
+not count. Who must bound a policy that they don't trust uses ``IsolatedEngine`` or ``OpaServerEngine``.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+from agenttool_otel.errors import PolicyTimeout, PolicyUnavailable
+from agenttool_otel.names import EngineName, EntryPoint
+from agenttool_otel.policy.bundles.bundle import Bundle
+from agenttool_otel.policy.bundles.load import load_bundle
+from agenttool_otel.policy.bundles.reads import ReadSet
+from agenttool_otel.policy.bundles.source import BundleSource
+from agenttool_otel.policy.engines.builtins import EMBEDDED_BUILTINS
+from agenttool_otel.policy.engines.evaluation import CompiledBundle, compile_bundle, evaluate
+from agenttool_otel.policy.jsonio import MAX_INPUT_BYTES, encode_document
+from agenttool_otel.policy.shadow import without_packages
+from agenttool_otel.policy.types import EngineAnswer, EngineCapabilities, PolicyInput
+
+_CAPABILITIES: Final = EngineCapabilities(builtins=EMBEDDED_BUILTINS, coverage=True, counts_cpu_time=True)
+
+
+class EmbeddedEngine:
+    """Evaluates a bundle in this process.
+
+    Args:
+        source: a bundle, the path or URL of one, or a BundleSource, which the engine then follows.
+        entry_points: rules that the bundle has to define; others of it can be queried too.
+        max_input_bytes: largest encoded input that is evaluated.
+        shadowed: rule packages of the bundle that block nothing; see ``shadow.py``.
+        fast: use the compiled form where it is shown to give the same answers.
+
+    Raises:
+        PolicyLoadError: the bundle is missing, empty, broken or lacks an entry point.
+        PolicyUnsupported: it uses a builtin that the engine lacks.
+    """
+
+    def __init__(
+        self,
+        source: Bundle | BundleSource | str | Path,
+        *,
+        entry_points: Iterable[str] = (EntryPoint.DECISION,),
+        max_input_bytes: int = MAX_INPUT_BYTES,
+        shadowed: Sequence[str] = (),
+        fast: bool = True,
+    ) -> None:
+        self._fast = fast
+        if isinstance(source, BundleSource):
+            self._source = source.bundle
+        else:
+            self._source = source if isinstance(source, Bundle) else load_bundle(source)
+        self._max_input_bytes = max_input_bytes
+        self._entry_points = tuple(entry_points)
+        self._closed = False
+        self._shadowed = tuple(shadowed)
+        self._derived: list[weakref.ref[EmbeddedEngine]] = []
+        self._compiled = self._compile(self._source)
+        if isinstance(source, BundleSource):
+            source.attach(self)
+            if source.bundle is not self._source:
+                self.swap(source.bundle)
+
+    @property
+    def name(self) -> str:
+        """``embedded``."""
+        return EngineName.EMBEDDED
+
+    @property
+    def revision(self) -> str:
+        """Revision of the bundle in use."""
+        return self._compiled.bundle.revision
+
+    @property
+    def bundle(self) -> Bundle:
+        """The bundle in use."""
+        return self._source
+
+    @property
+    def interpreted_because(self) -> str:
+        """Why the compiled form is not used; empty when it is."""
+        return self._compiled.compiled.reason
+
+    @property
+    def capabilities(self) -> EngineCapabilities:
+        """Builtins that give OPA's answers; coverage by rule."""
+        return _CAPABILITIES
+
+    def reads(self, entry_point: str, mode: str = "") -> tuple[int, ReadSet] | None:
+        """Return which parts of the input an entry point can read, with the generation of the compiled bundle.
+
+        Args:
+            entry_point: full name of a rule.
+            mode: the session's mode.
+
+        Returns:
+            ``None`` when that can't be proven, or when the answer depends on more than the input.
+        """
+        compiled = self._compiled
+        reads = compiled.known_reads.get((entry_point, mode)) or compiled.reads(entry_point, mode)
+        return None if reads is None else (compiled.generation, reads)
+
+    def swap(self, bundle: Bundle) -> None:
+        """Use another bundle from the next evaluation on; those that run finish with the old one.
+
+        Args:
+            bundle: the new bundle.
+
+        Raises:
+            PolicyLoadError: it can't be used; the old one stays, here and in engines made by ``shadowing``.
+        """
+        derived = [(engine, engine._compile(bundle)) for reference in self._derived if (engine := reference())]
+        compiled = self._compile(bundle)
+        for engine, its_compiled in derived:
+            engine._source, engine._compiled = bundle, its_compiled
+        self._source, self._compiled = bundle, compiled
+
+    def shadowing(self, packages: Sequence[str]) -> EmbeddedEngine:
+        """Return an engine for the same bundle, now and after every swap, in which some packages block nothing.
+
+        Args:
+            packages: names of rule packages.
+
+        Raises:
+            PolicyLoadError: there is no such package, or it can't be taken out.
+        """
+        engine = EmbeddedEngine(
+            self._source,
+            entry_points=self._entry_points,
+            max_input_bytes=self._max_input_bytes,
+            shadowed=packages,
+            fast=self._fast,
+        )
+        self._derived.append(weakref.ref(engine))
+        return engine
+
+    def _compile(self, bundle: Bundle) -> CompiledBundle:
+        reduced = without_packages(bundle, self._shadowed) if self._shadowed else bundle
+        return compile_bundle(reduced, self._entry_points, fast=self._fast)
+
+    def evaluate(self, entry_point: str, document: PolicyInput, *, timeout: float) -> EngineAnswer:
+        """Evaluate; see ``PolicyEngine``.
+
+        Args:
+            entry_point: full name of a rule.
+            document: the input.
+            timeout: seconds of CPU time; an answer that took more is not believed.
+
+        Raises:
+            PolicyEvaluationError: error, panic or undefined result.
+            PolicyTimeout: the evaluation took longer.
+            PolicyUnavailable: the engine was closed.
+        """
+        if self._closed:
+            raise PolicyUnavailable("the policy engine is closed")
+        compiled = self._compiled
+        text = encode_document(document, limit=self._max_input_bytes).decode("utf-8")
+        value, seconds = evaluate(compiled, entry_point, text)
+        if seconds > timeout:
+            raise PolicyTimeout(f"the evaluation took longer than {timeout:g} s")
+        return EngineAnswer(value, compiled.bundle.revision)
+
+    async def aevaluate(self, entry_point: str, document: PolicyInput, *, timeout: float) -> EngineAnswer:
+        """Evaluate in the event loop's own thread: a decision takes less time than handing it to another.
+
+        Args:
+            entry_point: as ``evaluate``.
+            document: as ``evaluate``.
+            timeout: as ``evaluate``.
+        """
+        return self.evaluate(entry_point, document, timeout=timeout)
+
+    def close(self) -> None:
+        """Refuse further evaluations; native engines go with their threads."""
+        self._closed = True

@@ -1,0 +1,334 @@
+"""A compiled bundle, and which thread evaluates it.
+
+Native objects are bound to the thread that made them. Making them costs a thread a millisecond or two, parsing the
+rules for the interpreter ten: too much for a thread that asks once, as frameworks start one for each tool call. So one
+thread of the process evaluates for those that ask seldom, and a thread that asks often gets its own.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+import time
+import weakref
+from collections import OrderedDict
+from collections.abc import Iterable
+from queue import SimpleQueue
+from typing import Any, Final
+
+import orjson
+
+from agenttool_otel.errors import PolicyEvaluationError, PolicyLoadError
+from agenttool_otel.names import FailClosedCause
+from agenttool_otel.policy.bundles.bundle import Bundle
+from agenttool_otel.policy.bundles.check import check_program, entry_path, load_program
+from agenttool_otel.policy.bundles.reads import ReadSet, read_set
+from agenttool_otel.policy.bundles.rego import Program
+from agenttool_otel.policy.engines.builtins import EMBEDDED_BUILTINS, verify_builtins
+from agenttool_otel.policy.engines.native import native_error, new_engine
+from agenttool_otel.policy.engines.rewriting import rewritten
+from agenttool_otel.policy.engines.rvm import CompiledProgram, Machine, compile_program
+from agenttool_otel.policy.jsonio import encode_document
+from agenttool_otel.policy.samples import sample_documents
+
+_UNDEFINED: Final = "<undefined>"
+_generations = itertools.count(1)
+_SELF_CHECKS: Final = 24
+_MOSTLY_INTERPRETED: Final = 0.9  # of the inputs
+_MAX_MODES: Final = 64
+_QUESTIONS_BEFORE_OWN: Final = 8
+_KEPT_BUNDLES: Final = 4
+
+
+class CompiledBundle:
+    """A checked bundle, ready to be evaluated in any thread; immutable after construction.
+
+    ``interpreted`` is the share of made-up inputs that the compiled form leaves to the interpreter.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "bundle",
+        "compiled",
+        "entry_points",
+        "generation",
+        "interpreted",
+        "known_reads",
+        "modules",
+        "program",
+    )
+
+    def __init__(self, bundle: Bundle, entry_points: Iterable[str], *, fast: bool = True) -> None:
+        self.bundle = bundle
+        self.generation = next(_generations)
+        self.entry_points = tuple(dict.fromkeys(str(item) for item in entry_points))
+        self.program: Program = load_program(bundle)
+        check_program(
+            self.program, builtins=EMBEDDED_BUILTINS, entry_points=self.entry_points, engine="the embedded engine"
+        )
+        verify_builtins({call.name for rule in self.program.rules for call in rule.calls})
+        self.modules = rewritten(self.program)
+        # once in this thread: what the parser accepts can still fail to compile
+        self.compiled = CompiledProgram(b"", "switched off")
+        self.interpreted = 1.0
+        instance = Instance(self)
+        for entry_point in self.entry_points:
+            instance.warm(entry_point)
+        self.known_reads: dict[tuple[str, str], ReadSet | None] = {}
+        if fast:
+            self.compiled = self._checked_program(instance)
+            instance.use(self.compiled)
+        _own_instances()[id(self)] = (weakref.ref(self), instance)
+
+    def reads(self, entry_point: str, mode: str) -> ReadSet | None:
+        """Return what an entry point can read in a mode of the session; worked out once for each of few modes."""
+        key = (entry_point, mode)
+        if key not in self.known_reads:
+            if entry_point not in self.entry_points or len(self.known_reads) >= _MAX_MODES:
+                return None
+            found = read_set(self.program, entry_path(entry_point), lambda path: self._holds(path, mode))
+            self.known_reads[key] = found
+        return self.known_reads[key]
+
+    def _holds(self, path: tuple[str, ...], mode: str) -> bool:
+        """Tell whether a rule that reads nothing but the mode is defined and not false; an error counts as alive."""
+        text = orjson.dumps({"session": {"mode": mode}}).decode("utf-8")
+        try:
+            return evaluate(self, ".".join(("data", *path)), text)[0] is not False
+        except PolicyEvaluationError as error:
+            return error.cause is not FailClosedCause.UNDEFINED
+
+    def _checked_program(self, interpreter: Instance) -> CompiledProgram:
+        """Compile, and keep the result only if it never contradicts the interpreter on made-up inputs."""
+        compiled = compile_program(self.bundle, self.program, self.entry_points)
+        if not compiled.binary:
+            return compiled
+        machine = Machine(compiled, self.bundle)
+        for document in sample_documents(self.program, _SELF_CHECKS):
+            text = encode_document(document).decode("utf-8")
+            for entry_point in self.entry_points:
+                fast = machine.evaluate(entry_point, text)
+                if fast is None:
+                    continue
+                try:
+                    same = interpreter.interpret(entry_point, text) == fast[0]
+                except PolicyEvaluationError:
+                    same = False
+                if not same:
+                    return CompiledProgram(b"", "the compiled form gave another answer than the interpreter")
+        self.interpreted = machine.stops / machine.runs
+        if self.interpreted > _MOSTLY_INTERPRETED:
+            return CompiledProgram(b"", "nearly all inputs need the interpreter: a rule may have two values, or errs")
+        return compiled
+
+
+_shared: OrderedDict[tuple[str, tuple[str, ...], bool], CompiledBundle] = OrderedDict()
+_shared_lock = threading.Lock()
+
+
+def compile_bundle(bundle: Bundle, entry_points: Iterable[str], *, fast: bool) -> CompiledBundle:
+    """Compile a bundle, or return what was made of the same one: the last few are kept.
+
+    Args:
+        bundle: the bundle.
+        entry_points: rules that have to be defined.
+        fast: use the compiled form where it is shown to give the same answers.
+
+    Raises:
+        PolicyLoadError: the bundle can't be used; the message names file and line.
+        PolicyUnsupported: it needs a builtin that the engine lacks.
+    """
+    key = bundle.digest, tuple(str(item) for item in entry_points), fast
+    with _shared_lock:
+        known = _shared.get(key)
+        if known is not None and known.bundle == bundle:
+            _shared.move_to_end(key)
+            return known
+    compiled = CompiledBundle(bundle, key[1], fast=fast)
+    with _shared_lock:
+        _shared[key] = compiled
+        while len(_shared) > _KEPT_BUNDLES:
+            _shared.popitem(last=False)
+    return compiled
+
+
+class Instance:
+    """A bundle in one thread: the machine where it is compiled, and the interpreter once that is needed."""
+
+    __slots__ = ("_bundle", "_engine", "_entry_points", "_machine", "_modules")
+
+    def __init__(self, compiled: CompiledBundle) -> None:
+        self._bundle = compiled.bundle
+        self._modules = compiled.modules
+        self._entry_points = frozenset(compiled.entry_points)
+        self._engine: Any = None
+        self._machine: Machine | None = None
+        self.use(compiled.compiled)
+
+    def use(self, program: CompiledProgram) -> None:
+        """Evaluate by the compiled form, if there is one."""
+        if program.binary:
+            self._machine = Machine(program, self._bundle)
+
+    def warm(self, entry_point: str) -> None:
+        """Evaluate once on an empty input, so that errors of compilation come out at load."""
+        engine = self._interpreter()
+        try:
+            engine.set_input_json("{}")
+            engine.eval_rule_as_json(entry_point)
+        except BaseException as error:
+            failure = native_error(error, PolicyLoadError, f"{entry_point}: ")
+            if _is_compile_error(str(failure)):
+                raise failure from None
+
+    def evaluate(self, entry_point: str, text: str) -> Any:
+        """Evaluate an entry point on an input, in compiled form where there is one.
+
+        Raises:
+            PolicyEvaluationError: an error, a panic, or an undefined result.
+        """
+        if self._machine is not None and entry_point in self._entry_points:
+            answer = self._machine.evaluate(entry_point, text)
+            if answer is not None:
+                return answer[0]
+        return self.interpret(entry_point, text)
+
+    def interpret(self, entry_point: str, text: str) -> Any:
+        """Evaluate an entry point on an input with the interpreter.
+
+        Raises:
+            PolicyEvaluationError: an error, a panic, or an undefined result.
+        """
+        engine = self._interpreter()
+        try:
+            engine.set_input_json(text)
+            value = orjson.loads(engine.eval_rule_as_json(entry_point))
+        except BaseException as error:
+            raise native_error(error, PolicyEvaluationError, "evaluation failed: ") from None
+        if value == _UNDEFINED:
+            raise PolicyEvaluationError("the entry point is undefined for this input", cause=FailClosedCause.UNDEFINED)
+        return value
+
+    def _interpreter(self) -> Any:
+        if self._engine is None:
+            engine = new_engine()
+            try:
+                for file, text in self._modules.items():
+                    engine.add_policy(file, text)
+                engine.add_data_json(self._bundle.data_json)
+            except BaseException as error:
+                raise native_error(error, PolicyLoadError, "the bundle can't be loaded: ") from None
+            self._engine = engine
+        return self._engine
+
+
+def _is_compile_error(message: str) -> bool:
+    return any(
+        word in message
+        for word in (
+            "unsafe",
+            "could not find function",
+            "recursion",
+            "cyclic",
+            "not a valid rule",
+            "conflicts with",
+            "used before definition",
+            "statements not scheduled",
+        )
+    )
+
+
+_local = threading.local()
+_Instances = dict[int, tuple["weakref.ref[CompiledBundle]", Instance]]
+
+
+def _own_instances() -> _Instances:
+    """This thread's instances by the id of their bundle, without those of bundles that are gone."""
+    table: _Instances | None = getattr(_local, "table", None)
+    if table is None:
+        table = _local.table = {}
+        _local.questions = 0
+    for key in [key for key, (owner, _) in table.items() if owner() is None]:
+        del table[key]
+    return table
+
+
+def _own_instance(compiled: CompiledBundle) -> Instance:
+    table = _own_instances()
+    entry = table.get(id(compiled))
+    if entry is None:
+        entry = table[id(compiled)] = weakref.ref(compiled), Instance(compiled)
+    return entry[1]
+
+
+def evaluate(compiled: CompiledBundle, entry_point: str, text: str) -> tuple[Any, float]:
+    """Evaluate an entry point on an input as JSON.
+
+    Returns:
+        the value, and the seconds of CPU time that the evaluating thread spent on it.
+
+    Raises:
+        PolicyEvaluationError: an error, a panic, or an undefined result.
+    """
+    entry = getattr(_local, "table", {}).get(id(compiled))
+    if entry is not None and entry[0]() is compiled:
+        return _timed(entry[1], entry_point, text)
+    _local.questions = getattr(_local, "questions", 0) + 1
+    if _local.questions >= _QUESTIONS_BEFORE_OWN:
+        return _timed(_own_instance(compiled), entry_point, text)
+    return _evaluator.ask(compiled, entry_point, text)
+
+
+def _timed(instance: Instance, entry_point: str, text: str) -> tuple[Any, float]:
+    started = time.thread_time()
+    value = instance.evaluate(entry_point, text)
+    return value, time.thread_time() - started
+
+
+class _Evaluator:
+    """The thread that evaluates for threads without instances of their own."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._questions: SimpleQueue[tuple[CompiledBundle, str, str, SimpleQueue[Any]]] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+
+    def ask(self, compiled: CompiledBundle, entry_point: str, text: str) -> tuple[Any, float]:
+        """Evaluate there, and wait for it."""
+        if self._thread is None:
+            with self._lock:
+                if self._thread is None:
+                    thread = threading.Thread(target=self._run, name="agenttool-policy-evaluator", daemon=True)
+                    thread.start()
+                    self._thread = thread
+        reply: SimpleQueue[Any] = SimpleQueue()
+        self._questions.put((compiled, entry_point, text, reply))
+        answer = reply.get()
+        if isinstance(answer, BaseException):
+            raise answer
+        found: tuple[Any, float] = answer
+        return found
+
+    def _run(self) -> None:
+        while True:
+            self._answer(*self._questions.get())
+
+    @staticmethod
+    def _answer(compiled: CompiledBundle, entry_point: str, text: str, reply: SimpleQueue[Any]) -> None:
+        try:
+            reply.put(_timed(_own_instance(compiled), entry_point, text))
+        except BaseException as error:
+            reply.put(error)
+
+
+_evaluator = _Evaluator()
+
+
+def _after_fork() -> None:
+    global _evaluator
+    _evaluator = _Evaluator()  # its thread is not in the child
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

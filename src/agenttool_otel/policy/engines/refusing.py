@@ -1,0 +1,45 @@
+"""The engine of a policy that could not be loaded: every question ends in a denial that says so."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from agenttool_otel.errors import PolicyError, PolicyUnavailable
+from agenttool_otel.names import EngineName
+from agenttool_otel.policy.types import EngineAnswer, EngineCapabilities, PolicyInput
+
+
+class RefusingEngine:
+    """Stands where a usable engine should be."""
+
+    def __init__(self, error: PolicyError) -> None:
+        self.error = error
+
+    @property
+    def name(self) -> str:
+        """``none``."""
+        return EngineName.NONE.value
+
+    @property
+    def revision(self) -> str:
+        """There is no bundle, so there is no revision."""
+        return ""
+
+    @property
+    def capabilities(self) -> EngineCapabilities:
+        """Nothing."""
+        return EngineCapabilities()
+
+    def _refuse(self) -> NoReturn:
+        raise PolicyUnavailable(f"no policy is loaded: {self.error}", cause=self.error.cause)
+
+    def evaluate(self, entry_point: str, document: PolicyInput, *, timeout: float) -> EngineAnswer:
+        """Refuse."""
+        self._refuse()
+
+    async def aevaluate(self, entry_point: str, document: PolicyInput, *, timeout: float) -> EngineAnswer:
+        """Refuse; as ``evaluate``."""
+        self._refuse()
+
+    def close(self) -> None:
+        """Nothing to close."""

@@ -1,0 +1,113 @@
+"""From settings to policy engines: which bundle, with whose data and rules on top, watched or not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from agenttool_otel.context.settings import Settings
+from agenttool_otel.errors import ConfigurationError
+from agenttool_otel.names import EngineName
+from agenttool_otel.policy.bundles.bundle import Bundle, default_bundle_path
+from agenttool_otel.policy.bundles.load import load_bundle
+from agenttool_otel.policy.bundles.overlay import merged, overlay
+from agenttool_otel.policy.bundles.settings_check import check_settings
+from agenttool_otel.policy.bundles.source import BundleSource, ReloadResult
+from agenttool_otel.policy.engines.embedded import EmbeddedEngine
+from agenttool_otel.policy.types import PolicyEngine
+
+Policy = str | Path | Bundle | PolicyEngine | Sequence[PolicyEngine]
+"""What a Governor takes as its policy."""
+
+_ENGINES: Final = (EngineName.EMBEDDED.value, EngineName.OPA_SERVER.value)
+_LAID_BY_SETTINGS: Final = ("policy_preset", "policy_data")
+"""Settings that are data laid over a bundle, which only an engine that is opened here can have."""
+
+
+def _refuse_unused(engine: str, names: Sequence[str]) -> None:
+    """Refuse rules and data that nobody would read: a policy that silently lacks them is weaker than it looks."""
+    if names:
+        raise ConfigurationError(f"{', '.join(dict.fromkeys(names))} can't be used with {engine}")
+
+
+def open_engines(
+    settings: Settings,
+    policy: Policy | None,
+    *,
+    data: Mapping[str, Any] | None,
+    extension: str | Path | None,
+    on_reload: Callable[[ReloadResult], None],
+    stated: Collection[str] = (),
+) -> tuple[tuple[PolicyEngine, ...], BundleSource | None]:
+    """Open the engines of a Governor."""
+    if settings.problems:
+        raise ConfigurationError("; ".join(settings.problems))
+    if settings.policy_engine not in _ENGINES:
+        raise ConfigurationError(f"policy_engine has to be one of {', '.join(_ENGINES)}")
+    laid = [name for name, value in (("policy_data", data), ("extension", extension)) if value is not None]
+    if isinstance(policy, PolicyEngine) or (policy is not None and not isinstance(policy, (str, Path, Bundle))):
+        _refuse_unused("an engine that was given in code", laid + [n for n in _LAID_BY_SETTINGS if n in stated])
+        return (policy,) if isinstance(policy, PolicyEngine) else tuple(policy), None
+    if policy is None and settings.policy_engine == EngineName.OPA_SERVER:
+        _refuse_unused("an OPA server", laid + [name for name in _LAID_BY_SETTINGS if getattr(settings, name)])
+        return (_opa_server(settings),), None
+    place = _policy_data(settings, data), load_bundle(extension) if extension is not None else None
+
+    def laid_over(bundle: Bundle) -> Bundle:
+        return check_settings(overlay(bundle, data=place[0], extension=place[1]))
+
+    source: BundleSource | None = None
+    if isinstance(policy, Bundle):
+        bundle = policy
+    else:
+        path = policy or settings.policy_bundle or default_bundle_path()
+        if settings.policy_reload > 0:
+            source = BundleSource(path, on_reload=on_reload)
+            bundle = source.bundle
+        else:
+            bundle = load_bundle(path)
+    engine = EmbeddedEngine(laid_over(bundle))
+    if source is not None:
+        source.attach(_Laid(engine, laid_over))
+        source.watch(settings.policy_reload)
+    return (engine,), source
+
+
+class _Laid:
+    """Lets an engine follow a source with the same data and rules on top of each new bundle."""
+
+    def __init__(self, engine: Any, laid_over: Callable[[Bundle], Bundle]) -> None:
+        self._engine = engine
+        self._laid_over = laid_over
+
+    def swap(self, bundle: Bundle) -> None:
+        """Use a new bundle."""
+        self._engine.swap(self._laid_over(bundle))
+
+
+def _opa_server(settings: Settings) -> PolicyEngine:
+    from agenttool_otel.policy.engines.opa_server import OpaServerEngine
+
+    if not settings.opa_url:
+        raise ConfigurationError("the opa_server engine needs AGENTTOOL_OPA_URL")
+    return OpaServerEngine(
+        settings.opa_url, token_file=settings.opa_token_file or None, ca_file=settings.opa_ca_file or None
+    )
+
+
+def _policy_data(settings: Settings, given: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    document: dict[str, Any] = {}
+    if settings.policy_data:
+        try:
+            document = json.loads(Path(settings.policy_data).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise ConfigurationError(f"policy_data can't be read: {type(error).__name__}") from None
+        if not isinstance(document, dict):
+            raise ConfigurationError("policy_data is not an object")
+    if settings.policy_preset:
+        document = merged(document, {"agenttool": {"settings": {"preset": settings.policy_preset}}})
+    if given is not None:
+        document = merged(document, given)
+    return document or None

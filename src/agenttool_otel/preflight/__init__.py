@@ -1,0 +1,1 @@
+"""What the policy would say of a tool, found by asking it."""

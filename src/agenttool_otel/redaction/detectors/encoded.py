@@ -1,0 +1,107 @@
+"""Base64 (and its URL form) one level deep: a blob whose decoded text holds a secret goes as a whole."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Callable, Iterable
+
+from agenttool_otel.redaction.patterns import find_all
+from agenttool_otel.redaction.types import Span
+
+_BLOB = r"[A-Za-z0-9+/_-]{20,}(?:\r?\n[A-Za-z0-9+/_-]{20,})*(?:\r?\n[A-Za-z0-9+/_-]+)?={0,2}"
+_HEX_BLOB = r"(?:\b|\\x|0x)((?:[2-7][0-9a-fA-F]){16,})\b"
+_WHOLE = re.compile(rb"\s*[A-Za-z0-9+/_-]{20,}={0,2}\s*")
+_PEM = re.compile(rb"-----BEGIN[ A-Z0-9]{0,40}PRIVATE KEY")
+_SPACE = re.compile(rb"[\r\n]+")
+_TEXT = re.compile(rb"[\t\n\r\x20-\x7e\x80-\xf4]+")
+_DATA_URL = b";base64,"
+
+
+def find_encoded(data: bytes, lowered: bytes, find_inner: Callable[[bytes, bytes], list[Span]]) -> Iterable[Span]:
+    """Spans of whole blobs."""
+    for match in find_all(_BLOB, data):
+        start, end = match.start(), match.end()
+        if (
+            data[max(0, start - len(_DATA_URL)) : start] == _DATA_URL
+            and b"image/" in lowered[max(0, start - 40) : start]
+        ):
+            continue
+        text = decode_text(data[start:end])
+        if text is not None and _WHOLE.fullmatch(text):
+            text = decode_text(text.strip()) or text  # some encode twice
+        span = _judge(text, start, end, find_inner)
+        if span is None and text is None and _is_private_key(data[start:end]):
+            span = Span(start, end, "private_key", "encoded:pem")
+        if span is not None:
+            yield span
+    for match in find_all(_HEX_BLOB, data):
+        start, end = match.span(1)
+        text = bytes.fromhex(data[start:end].decode())
+        if _printable(text):
+            span = _judge(text, start, end, find_inner)
+            if span is not None:
+                yield span
+
+
+def _judge(text: bytes | None, start: int, end: int, find_inner: Callable[[bytes, bytes], list[Span]]) -> Span | None:
+    if text is None:
+        return None
+    found = find_inner(text, text.lower())
+    return Span(start, end, found[0].kind, "encoded:" + found[0].rule) if found else None
+
+
+def _is_private_key(blob: bytes) -> bool:
+    """Whether base64 begins as a private key does, whatever follows."""
+    head = _decode(blob[:64].translate(_URL_SAFE)) if blob.startswith(b"LS0tLS1CRUdJTi") else None
+    return head is not None and _PEM.match(head) is not None
+
+
+def decode_text(blob: bytes) -> bytes | None:
+    """The text behind base64; None when it decodes to something else than text."""
+    plain = _SPACE.sub(b"", blob).rstrip(b"=")
+    if b"-" in plain or b"_" in plain:
+        if b"+" in plain or b"/" in plain:
+            return None
+        plain = plain.translate(_URL_SAFE)
+    # most blobs are no text: the first bytes tell, so that an image costs nothing
+    head = _decode(plain[:64])
+    if head is None or not _printable(_narrow(head[: len(head) // 2 * 2])):
+        return None
+    if len(plain) % 4 == 1:
+        return None
+    text = _decode(plain)
+    if text is not None:
+        text = _narrow(text)
+    if text is None or not _printable(text):
+        return None
+    return text
+
+
+def _narrow(text: bytes) -> bytes:
+    """UTF-16 of ASCII text, as PowerShell's encoded commands are, as that text; other bytes as they are."""
+    return text[::2] if len(text) % 2 == 0 and text[1:2] == b"\0" and not any(text[1::2]) else text
+
+
+_URL_SAFE = bytes.maketrans(b"-_", b"+/")
+
+
+def _decode(plain: bytes) -> bytes | None:
+    try:
+        return base64.b64decode(plain + b"=" * (-len(plain) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        return None
+
+
+def _printable(text: bytes) -> bool:
+    if len(text) < 8 or _TEXT.fullmatch(text) is None:
+        return False
+    if text.isascii():
+        return True
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    # random bytes that happen to be UTF-8 have hardly any letters in a row
+    return sum(byte < 128 for byte in text) * 4 >= len(text) * 3

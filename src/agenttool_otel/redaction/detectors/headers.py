@@ -1,0 +1,124 @@
+"""Credentials in HTTP headers, wherever they are written: raw requests, curl commands, logs, quoted pairs."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Iterable
+
+from agenttool_otel.redaction.patterns import find_all, spans_of
+from agenttool_otel.redaction.plausibility import has_digit, is_filler, is_template, plausible_token
+from agenttool_otel.redaction.types import Span
+
+_SCHEMES = (
+    "basic|bearer|token|apikey|api-key|digest|negotiate|ntlm|aws4-hmac-sha256|aws|hawk|oauth|key|sharedkey(?:lite)?"
+    "|sharedaccesssignature|splunk|bot|jwt|dpop|gnap|mutual|hmac|genie-?key|sso-key|snowflake token|discogs|fxapiauth"
+)
+_AUTHORIZATION = (
+    r"(?i)\b(?:proxy-|x-|http_)?authorization[\\\"'`]{0,8}\s{0,4}(?:=>|:|=|,)\s{0,4}[\\\"'`\[]{0,8}[ \t]{0,4}"
+    r"(?:(" + _SCHEMES + r"|[A-Za-z][A-Za-z-]{1,24})[ \t]+)?([^\s\"'`<>\\,]+)"
+)
+_KNOWN = re.compile(b"(?i)(?:" + _SCHEMES.encode() + b")")
+_BARE = r"(?i)(?:^|[^A-Za-z0-9_-])(bearer|basic|token)[ \t]+([A-Za-z0-9._~+/=|%-]{12,})"
+_PAIR = r"[A-Za-z0-9!#$%&*+.^_|~-]{1,80}=[^\s;\"'`\\,]*"
+_COOKIE = (
+    r"(?i)\b(set-)?cookie2?[\\\"'`]{0,8}\s{0,4}(?::|=>|,|=)\s{0,4}[\\\"'`\[]{0,8}("
+    + _PAIR
+    + r"(?:;[ \t]{0,4}"
+    + _PAIR
+    + ")*)"
+)
+_CURL = r"(?:^|\s)(?:-b|--cookie)[ =]\\{0,3}[\"']?(" + _PAIR + r"(?:;[ \t]{0,4}" + _PAIR + ")*)"
+_TASTE = re.compile(rb"[\w.-]+=[A-Za-z_.-]{0,15}")
+_SESSION = re.compile(rb"(?i)ses|(?:^|[._-])sid|sid$|auth|token|jwt|csrf|key|secret|remember|user|id$")
+_VALUE = re.compile(rb"[\w=~@.+/:|%-]{6,}")
+_SCHEME = re.compile(rb"(?i)\s*(?:(" + _SCHEMES.encode() + rb")[ \t]+)?(.*)", re.DOTALL)
+_LINE_REST = re.compile(rb"[^\r\n\"'`\\]*")
+_WHOLE_LINE = frozenset((b"digest", b"aws4-hmac-sha256", b"hawk", b"oauth", b"hmac", b"mutual"))
+
+
+def header_secret(value: bytes) -> tuple[int, int] | None:
+    """Which part of an Authorization header's value is the credential."""
+    match = _SCHEME.match(value)
+    if match is None:
+        return None
+    start, end = match.span(2)
+    secret = value[start:end].strip()
+    if len(secret) < 3 or is_template(secret) or is_filler(secret):
+        return None
+    return start, end
+
+
+def find_in_headers(data: bytes, lowered: bytes) -> Iterable[Span]:
+    """Spans of credentials; header names and schemes stay."""
+    if b"authorization" in lowered:
+        for match in find_all(_AUTHORIZATION, data):
+            _, (scheme_start, scheme_end), (start, end) = spans_of(match, 2)
+            scheme = data[scheme_start:scheme_end] if scheme_start >= 0 else None
+            end = start + len(data[start:end].rstrip(b"}])"))
+            value = data[start:end]
+            if scheme is not None and scheme.lower() in _WHOLE_LINE:
+                rest = _LINE_REST.match(data, start)
+                end = rest.end() if rest is not None else end
+                if b"=" in data[start:end]:
+                    yield Span(start, end, "authorization", "header:authorization")
+            elif _credible(value, scheme):
+                yield Span(start, end, "authorization", "header:authorization")
+            elif scheme is not None and not _KNOWN.fullmatch(scheme) and _credible(scheme, None):
+                yield Span(scheme_start, scheme_end, "authorization", "header:authorization")
+    if b"bearer" in lowered or b"basic" in lowered or b"token" in lowered:
+        for match in find_all(_BARE, data):
+            value = match.group(2)
+            start, end = match.start(2), match.end(2)
+            if match.group(1).lower() == b"basic":
+                if _is_basic(value):
+                    yield Span(start, end, "authorization", "header:basic")
+            elif plausible_token(value, least=16) or (match.group(1)[:1] in b"Bb" and _dense(value)):
+                yield Span(start, end, "authorization", "header:bearer")
+    if b"curl" in lowered or b"--cookie" in lowered:
+        for match in find_all(_CURL, data):
+            start, end = match.span(1)
+            if not is_template(data[start:end].partition(b"=")[2]):
+                yield Span(start, end, "cookie", "flag:cookie")
+    if b"cookie" in lowered:
+        for match in find_all(_COOKIE, data):
+            start, end = match.start(2), match.end(2)
+            if match.group(1):
+                pair_end = data.find(b";", start, end)
+                end = end if pair_end < 0 else pair_end
+                start = data.find(b"=", start, end) + 1
+            value = data[start:end]
+            if _is_taste(data[match.start(2) : end]):
+                continue
+            if len(value) >= 3 and not is_template(value.partition(b"=")[2] or value):
+                yield Span(start, end, "cookie", "header:cookie")
+
+
+def _is_taste(value: bytes) -> bool:
+    """Whether cookies hold words only, under names that are no session's: ``theme=dark; lang=pl``."""
+    return all(
+        _TASTE.fullmatch(pair.strip()) and not _SESSION.search(pair.partition(b"=")[0]) for pair in value.split(b";")
+    )
+
+
+def _credible(value: bytes, scheme: bytes | None) -> bool:
+    if _VALUE.fullmatch(value) is None:
+        return False
+    if scheme is not None and _KNOWN.fullmatch(scheme):
+        return not (is_template(value) or is_filler(value))
+    # the word before may be a scheme that nobody has listed, or any word
+    return plausible_token(value.replace(b":", b"").replace(b"@", b""), least=8 if scheme is None else 16)
+
+
+def _dense(value: bytes) -> bool:
+    return len(value) >= 16 and has_digit(value) and plausible_token(value)
+
+
+def _is_basic(value: bytes) -> bool:
+    """Whether it decodes to ``user:password``."""
+    try:
+        text = base64.b64decode(value + b"=" * (-len(value) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        return False
+    return b":" in text and all(32 <= byte < 127 for byte in text[:64])

@@ -1,0 +1,146 @@
+"""Secrets in sentences: recovery phrases of wallets, and "the password is ..."."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any, Final
+
+from mnemonic import Mnemonic
+
+from agenttool_otel.redaction.patterns import find_all, occurs
+from agenttool_otel.redaction.plausibility import has_digit, is_code, is_template
+from agenttool_otel.redaction.types import Span
+from agenttool_otel.redaction.words import reads_like_words
+
+_SAID = (
+    r"(?i)\b(?:password|passwd|passcode|passphrase|pass ?phrase|pwd|pin|pin[ -]?code|otp|cvv|cvc|secret|api key|token"
+    r"|psk|(?:pre-?shared|shared|license|encryption|signing|master) key"
+    r"|pw|pass|verification code|security code|one[ -]time (?:code|password)|login code)"
+    r"(?: (?:for|of|to|on|in|at|from) [\w@.\- ]{1,40}?)?"
+    r"(?: (?:is|was)(?: (?:now|set to|still|currently))?:?|\s+(?:set|changed|reset) to:?) +"
+    r"(?:(\\{0,3}[\"'`])|(?:(?:«|„|“|‹)\s?)?([^\s\"'`<>]+))"
+)
+_SAID_ELSEWHERE = (
+    r"(?i)(?:passwor[dt]|kennwort|mot de passe|contrase(?:n|ñ)a|clave|senha|wachtwoord|has(?:l|ł)o|heslo|geslo|parola"
+    r"|пароль|l(?:o|ö)senord(?:et)?|adgangskoden?|passord(?:et)?|salasana|jelsz(?:o|ó)|(?:s|ş)ifre|密码|密碼|パスワード|비밀번호)"
+    r"(?: (?:für|pour|para|per|voor|do|för|для|de|von|von der|vom|des|du|della|del|von dem|für den|für die|für das)"
+    r" [^\s\"'`<>]{1,40}(?: [^\s\"'`<>]{1,20})?)?"
+    r"(?: (?:lautet|ist|war|wurde|est|es|era|é|è|is|to|je|är|er|on|это|—|–):? +|(?:是|为|為):? ?|は *)"
+    r"(?:(\\{0,3}[\"'`])|(?:(?:«|„|“|‹)\s?)?([^\s\"'`<>]+))"
+)
+# words that say it less clearly: only what has letters and digits counts behind them
+_SAID_VAGUELY = (
+    r"(?i)(?:\b(?:pw|pass|clave|(?:wpa[23]?|wi-?fi|wlan|network)[ -]?(?:key|schl(?:ü|ue)ssel|code))"
+    r"(?: (?:for|of|to|on|de|del|für) [\w@.\-]{1,40})?\s?:|(?:ş|s)ifre(?:si|niz|miz)?:?)[ \t]+(?:(\z)|([^\s\"'`<>]+))"
+)
+_ANY_SAID = "(?i)" + "|".join(f"(?:{said.removeprefix('(?i)')})" for said in (_SAID, _SAID_ELSEWHERE, _SAID_VAGUELY))
+_SEED = (
+    r"(?i)\b(?:mnemonic|seed ?(?:phrase|words)|recovery[ _-]?(?:phrase|words)|"
+    r"seed|backup phrase|secret phrase|wallet phrase)\b"
+    r"[\w ]{0,20}[\"'\\]{0,6}\s{0,3}(?:is|was|:|=|=>|,)\s{0,4}[\"'`\\\[]{0,6}((?:[a-z]{3,8}[ ,]{1,2}){11,23}[a-z]{3,8})"
+)
+_WORDS_IN_A_ROW = r"\b[a-z]{3,8}(?:[\s,;|]{1,4}(?:\d{1,2}[.):]?[ \t]{1,3})?[a-z]{3,8}){11,}\b"
+_WORD: Final = re.compile(rb"[a-z]+")
+_VAGUE: Final = re.compile(rb"(?i)(?:pass|pw)\b")
+_MIXED: Final = re.compile(rb"(?=.*[A-Za-z].*\d|.*\d.*[A-Za-z]).{6,}")
+_COUNTS: Final = (24, 21, 18, 15, 12)
+_MOST_CHECKS: Final = 2000
+
+
+@lru_cache(maxsize=1)
+def _wallet_words() -> dict[bytes, int]:
+    """The English words of BIP-39, which other wallets use, too, and the number that each stands for."""
+    return {word.encode(): number for number, word in enumerate(Mnemonic("english").wordlist)}
+
+
+def is_word_list(words: Sequence[bytes]) -> bool:
+    """Whether words could be a wallet's recovery phrase: a fitting count, all but one of the wallets' list."""
+    known = _wallet_words()
+    return (
+        len(words) in _COUNTS
+        and sum(word not in known for word in words) <= 1
+        and len(set(words)) * 3 >= len(words) * 2
+        and not _is_sorted(words)
+    )
+
+
+def _is_sorted(words: Sequence[Any]) -> bool:
+    """Whether words or their numbers are in order, as in a part of the list itself."""
+    return list(words) in (sorted(words), sorted(words, reverse=True))
+
+
+def _checksum_holds(numbers: Sequence[int]) -> bool:
+    """Whether the last bits of a phrase are the checksum of the others (BIP-39)."""
+    bits = "".join(f"{number:011b}" for number in numbers)
+    size = len(bits) * 32 // 33
+    digest = hashlib.sha256(int(bits[:size], 2).to_bytes(size // 8, "big")).digest()
+    return bits[size:] == f"{digest[0]:08b}"[: len(bits) - size]
+
+
+def _phrases_of(data: bytes, first: int, last: int) -> Iterable[Span]:
+    """Recovery phrases among words that follow each other: all of them, or those whose checksum holds."""
+    words = list(_WORD.finditer(data, first, last))
+    if is_word_list([word.group() for word in words]):
+        yield Span(first, last, "seed_phrase", "phrase:words")
+        return
+    numbers = [_wallet_words().get(word.group(), -1) for word in words]
+    at = checks = 0
+    while at + _COUNTS[-1] <= len(numbers):
+        unknown = next((index for index in range(at, at + _COUNTS[-1]) if numbers[index] < 0), None)
+        if unknown is not None:
+            at = unknown + 1
+            continue
+        step = 1
+        for count in _COUNTS:
+            window = numbers[at : at + count]
+            if (
+                len(window) == count
+                and min(window) >= 0
+                and window not in (sorted(window), sorted(window, reverse=True))
+            ):
+                checks += 1
+                if checks > _MOST_CHECKS:  # nothing that people write; and work must stay bounded
+                    yield Span(words[at].start(), last, "seed_phrase", "phrase:words")
+                    return
+                if _checksum_holds(window):
+                    yield Span(words[at].start(), words[at + count - 1].end(), "seed_phrase", "phrase:words")
+                    step = count
+                    break
+        at += step
+
+
+def find_in_phrases(data: bytes, lowered: bytes) -> Iterable[Span]:
+    """Spans of phrases and of what a sentence calls a password."""
+    if occurs(_ANY_SAID, data):
+        yield from _spoken(data, _SAID)
+        yield from _spoken(data, _SAID_ELSEWHERE)
+        yield from _spoken(data, _SAID_VAGUELY, vague=True)
+    if b"seed" in lowered or b"mnemonic" in lowered or b"phrase" in lowered or b"recovery" in lowered:
+        for match in find_all(_SEED, data):
+            yield Span(match.start(1), match.end(1), "seed_phrase", "phrase:named")
+    if data.count(b" ") + data.count(b"\n") >= 11:
+        for match in find_all(_WORDS_IN_A_ROW, data):
+            yield from _phrases_of(data, match.start(), match.end())
+
+
+def _spoken(data: bytes, pattern: str, *, vague: bool = False) -> Iterable[Span]:
+    for match in find_all(pattern, data):
+        if match.start(1) >= 0:
+            start = match.end(1)
+            end = data.find(match.group(1), start, start + 256)
+            if end < 0 or b"\n" in data[start:end]:
+                continue
+            value = data[start:end]
+        else:
+            start, end = match.start(2), match.end(2)
+            value = data[start:end].rstrip(b".,;:!?)")
+            end = start + len(value)
+            if (vague or _VAGUE.match(data, match.start())) and not _MIXED.fullmatch(value):
+                continue
+            if not has_digit(value) and reads_like_words(value):
+                continue
+        if len(value) >= 3 and not is_template(value) and not is_code(value):
+            yield Span(start, end, "password", "phrase:said")

@@ -1,0 +1,183 @@
+"""Columns and lists whose head says that they hold secrets: CSV, TSV, Markdown, what clients print; YAML's lists."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Final
+
+from agenttool_otel.redaction.keys import KeyClass, classify, fits_class, is_service, kind_of_key
+from agenttool_otel.redaction.patterns import find_all, occurs
+from agenttool_otel.redaction.plausibility import has_digit
+from agenttool_otel.redaction.types import Span
+from agenttool_otel.redaction.words import reads_like_words
+
+_WORDS: Final = r"pass|pwd|secret|token|api.?key|\bpin\b|otp|cvv|cvc|ssn|iban|card.?num"
+_MOST_BYTES: Final = 800
+_CELL_NAME: Final = re.compile(rb"(?:[^\W\d]|[\x80-\xff])(?:[\w .\-/()]|[\x80-\xff]){0,40}")
+_RULE: Final = re.compile(rb"[-+|: =]+")
+_SPACES: Final = b"  "
+_DELIMITERS: Final = (b",", b";", b"\t", b"|", _SPACES)
+_CELL: Final = re.compile(rb"\S+(?: \S+)*")
+_MOST_HEADS: Final = 50
+_MOST_ROWS: Final = 5000
+_MOST_COLUMNS: Final = 64
+
+HEAD: Final = r"(?:pass|pwd|secret|token|api.?key|otp|cvv|ssn)[\w ]*[\"']?[ \t]*[,;|\t\r\n]"
+"""What a text has in it where a table's head could stand."""
+
+Cell = tuple[int, int]
+"""First byte of a cell and one past its last, without white space and quotes around it."""
+
+
+def find_in_tables(data: bytes, lowered: bytes) -> Iterable[Span]:
+    """Spans of cells, and of the items of lists."""
+    yield from find_in_lists(data, lowered)
+    if b"\n" not in data:
+        return
+    upto = -1
+    for start in _heads(lowered):
+        if start < upto:
+            continue
+        for delimiter in _DELIMITERS:
+            columns, width = _columns(data, start, delimiter)
+            if columns:
+                for row in _rows(data, _line_end(data, start) + 1, delimiter, width):
+                    upto = row[-1][1]
+                    for index, found, name in columns:
+                        first, last = row[index]
+                        if first < last and fits_class(found, data[first:last], service=is_service(name)):
+                            yield Span(first, last, kind_of_key(found), "column:" + found.value)
+                break
+
+
+_NAME = r"((?:[A-Za-z_][\w.\-]{1,63}))"
+_LISTS: Final = (
+    # a name, and what belongs to it below, each behind a dash
+    r"(?m)^[ \t]*(?:-[ \t]+)?[\"']?" + _NAME + r"[\"']?[ \t]*:[ \t]*\r?\n((?:[ \t]*-[ \t]+[^\r\n]*(?:\r?\n|\z))+)",
+    _NAME + r"\\{0,3}[\"']?[ \t]*(?:=>|[:=])[ \t]*[\[({]([^\[\](){}]{6,})[\])}]",
+)
+_ITEM: Final = re.compile(
+    rb"(?m)\\{0,3}[\"']([^\s\"'\\,]+)\\{0,3}[\"']|(?:^[ \t]*-|^|,)[ \t]*([^\s\"'\\,\[\]{}()]+)(?=[ \t]*(?:[,\r\n]|\Z))"
+)
+
+
+def find_in_lists(data: bytes, lowered: bytes) -> Iterable[Span]:
+    """Spans of the items of lists."""
+    if not occurs(_WORDS, lowered) or (
+        b"[" not in data and b"- " not in data and b"(" not in data and b"{" not in data
+    ):
+        return
+    for match in chain.from_iterable(find_all(pattern, data) for pattern in _LISTS):
+        name = match.group(1).decode()
+        found = classify(name)
+        if found in _LIST_CLASSES:
+            first, last = match.span(2)
+            for item in _ITEM.finditer(data[first:last]):
+                value = item.group(item.lastindex or 0)
+                if (
+                    len(value) >= _LEAST_ITEM_BYTES
+                    and fits_class(found, value, service=is_service(name))
+                    and (has_digit(value) or not reads_like_words(value))
+                ):
+                    start, end = item.span(item.lastindex or 0)
+                    yield Span(first + start, first + end, kind_of_key(found), "list:" + found.value)
+
+
+def _heads(lowered: bytes) -> Iterator[int]:
+    """Where the first lines begin that have a word of a secret's name in them, and a line behind them."""
+    at = count = 0
+    for match in find_all(_WORDS, lowered):
+        place = match.start()
+        if place < at:
+            continue
+        start = lowered.rfind(b"\n", 0, place) + 1
+        end = lowered.find(b"\n", place)
+        if end < 0 or count >= _MOST_HEADS:
+            return
+        if end - start <= _MOST_BYTES:
+            count += 1
+            yield start
+        at = end + 1
+
+
+def _columns(data: bytes, start: int, delimiter: bytes) -> tuple[list[tuple[int, KeyClass, str]], int]:
+    """The secret columns of a head, and how many it has in all; none when the line is no head."""
+    line = data[start : _line_end(data, start)]
+    if not line.rstrip().count(delimiter) >= 1 or line.count(delimiter) >= _MOST_COLUMNS:
+        return [], 0
+    cells = _cells(data, start, start + len(line), delimiter)
+    found: list[tuple[int, KeyClass, str]] = []
+    for index, (first, last) in enumerate(cells):
+        text = data[first:last]
+        if not text and delimiter == b"|" and index in (0, len(cells) - 1):
+            continue  # the edges of a Markdown table
+        if _CELL_NAME.fullmatch(text) is None:
+            return [], 0
+        name = text.decode("utf-8", "replace")
+        kind = classify(name)
+        if kind in _CLASSES:
+            found.append((index, kind, name))
+    return found, len(cells)
+
+
+_CLASSES: Final = (KeyClass.PASSWORD, KeyClass.TOKEN, KeyClass.CODE, KeyClass.PERSONAL, KeyClass.SERVICE)
+
+
+_LIST_CLASSES: Final = (*_CLASSES, KeyClass.WEAK, KeyClass.HEADER)
+_LEAST_ITEM_BYTES: Final = 5
+
+
+def _line_end(data: bytes, start: int) -> int:
+    end = data.find(b"\n", start)
+    return len(data) if end < 0 else end
+
+
+def _rows(data: bytes, start: int, delimiter: bytes, width: int) -> Iterator[list[Cell]]:
+    """The rows that have as many cells as the head has, until a line that has not."""
+    for _ in range(_MOST_ROWS):
+        if start >= len(data):
+            return
+        end = _line_end(data, start)
+        line = data[start:end].strip()
+        if not (line and _RULE.fullmatch(line)):
+            if not line or (delimiter is not _SPACES and line.count(delimiter) >= _MOST_COLUMNS):
+                return
+            cells = _cells(data, start, end, delimiter)
+            if len(cells) != width:
+                return
+            yield cells
+        start = end + 1
+
+
+def _cells(data: bytes, start: int, end: int, delimiter: bytes) -> list[Cell]:
+    """The cells of one line; a delimiter within double quotes is part of its cell."""
+    if delimiter is _SPACES:
+        return [cell.span() for cell in _CELL.finditer(data, start, end)]
+    cells: list[Cell] = []
+    first = start
+    if b'"' not in data[start:end]:
+        for cell in data[start:end].split(delimiter):
+            cells.append(_bare(data, first, first + len(cell)))
+            first += len(cell) + 1
+        return cells
+    quoted = False
+    for at in range(start, end):
+        byte = data[at : at + 1]
+        if byte == b'"':
+            quoted = not quoted
+        elif byte == delimiter and not quoted:
+            cells.append(_bare(data, first, at))
+            first = at + 1
+    cells.append(_bare(data, first, end))
+    return cells
+
+
+def _bare(data: bytes, first: int, last: int) -> Cell:
+    around = b" \t\r\"'`"
+    while first < last and data[first] in around:
+        first += 1
+    while last > first and data[last - 1] in around:
+        last -= 1
+    return first, last

@@ -1,0 +1,148 @@
+"""Documented token formats: the rules of ``rules.toml``, each behind its keywords."""
+
+from __future__ import annotations
+
+import hashlib
+import tomllib
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from importlib import resources
+from typing import Any, Final, NamedTuple
+
+from agenttool_otel.redaction.detectors.keywords import KeywordIndex
+from agenttool_otel.redaction.patterns import Matcher, compile_pattern
+from agenttool_otel.redaction.plausibility import entropy, has_digit, is_filler, is_stand_in
+from agenttool_otel.redaction.types import Span
+from agenttool_otel.redaction.words import reads_like_words
+
+_WINDOW: Final = 4096
+_BEFORE: Final = 256
+_AFTER: Final = 1536
+_MACROS: Final = (
+    ("<L>", r"(?:^|[^A-Za-z0-9_]|\\[nrt]|%[0-9A-Fa-f]{2})"),
+    ("<B>", r"(?:^|[^A-Za-z0-9_+/-]|\\[nrt]|%[0-9A-Fa-f]{2}|//?)"),
+    ("<R>", r"(?:$|[^A-Za-z0-9_-])"),
+    ("<H>", "[0-9a-fA-F]"),
+)
+
+
+class TokenRule(NamedTuple):
+    """One format."""
+
+    id: str  # stable name
+    kind: str  # low-cardinality kind
+    keywords: tuple[bytes, ...]  # lower-case literals, one of which occurs in every match
+    pattern: str  # RE2; group 1 is what has to go
+    entropy: float  # least entropy of group 1, in bits per byte
+    filler: bool  # whether matches made of x, stars and alphabets are dropped as examples
+    joined: bool  # whether it is distinctive enough to be looked for across line breaks
+    digit: bool  # whether a match without a digit must not read like words, because names have the same shape
+
+
+@lru_cache(maxsize=1)
+def load_rules() -> tuple[TokenRule, ...]:
+    """The rules of ``rules.toml``, with its macros expanded."""
+    text = resources.files(__package__).joinpath("rules.toml").read_text("utf-8")
+    return tuple(_rule(row) for row in tomllib.loads(text)["rule"])
+
+
+def _rule(row: dict[str, Any]) -> TokenRule:
+    pattern = row["pattern"]
+    for macro, meaning in _MACROS:
+        pattern = pattern.replace(macro, meaning)
+    return TokenRule(
+        id=row["id"],
+        kind=row.get("kind", row["id"]),
+        keywords=tuple(word.encode() for word in row["keywords"]),
+        pattern=pattern,
+        entropy=row.get("entropy", 0.0),
+        filler=row.get("filler", True),
+        joined=row.get("joined", False),
+        digit=row.get("digit", False),
+    )
+
+
+@lru_cache(maxsize=1)
+def _examples() -> frozenset[str]:
+    text = resources.files(__package__).joinpath("examples.toml").read_text("utf-8")
+    return frozenset(digest for row in tomllib.loads(text)["example"] for digest in row["sha256"])
+
+
+class TokenDetector:
+    """Finds documented token formats. A rule is compiled when its keyword is first seen."""
+
+    def __init__(self, *, joined_only: bool = False) -> None:
+        """Choose the rules."""
+        self._rules = tuple(rule for rule in load_rules() if rule.joined or not joined_only)
+        words = {word for rule in self._rules for word in rule.keywords}
+        self.keywords = KeywordIndex(words)
+        self._by_keyword = {
+            word: tuple(i for i, rule in enumerate(self._rules) if word in rule.keywords) for word in words
+        }
+
+    def matcher(self, rule: TokenRule) -> Matcher:
+        """The rule's compiled pattern."""
+        return compile_pattern(rule.pattern)
+
+    def active(self, lowered: bytes) -> list[tuple[TokenRule, list[int] | None]]:
+        """Rules whose keyword occurs, in their order, and where it does; None: look everywhere."""
+        wanted: dict[int, list[int] | None] = {}
+        for word, places in self.keywords.hits(lowered).items():
+            for index in self._by_keyword[word]:
+                before = wanted.get(index, [])
+                wanted[index] = None if before is None or places is None else before + places
+        return [(self._rules[index], wanted[index]) for index in sorted(wanted)]
+
+    def find(self, data: bytes, lowered: bytes) -> Iterable[Span]:
+        """Spans of all known formats."""
+        for rule, places in self.active(lowered):
+            near = None if places is None or len(data) < _WINDOW else self._near(rule, data, sorted(places))
+            yield from self.apply(rule, data) if near is None else near
+
+    def apply(self, rule: TokenRule, data: bytes) -> Iterator[Span]:
+        """Spans of one format."""
+        for match in self.matcher(rule).finditer(data):
+            start, end = match.span(1)
+            if start >= 0 and _is_secret(rule, data[start:end]):
+                yield Span(start, end, rule.kind, rule.id)
+
+    def _near(self, rule: TokenRule, data: bytes, places: list[int]) -> list[Span] | None:
+        """Spans around places; None when a match touches the edge of what was looked at, so that all has to be."""
+        found: list[Span] = []
+        size = len(data)
+        matcher = self.matcher(rule)
+        upto = 0
+        for place in places:
+            if place < upto:
+                continue
+            start, end = max(upto, place - _BEFORE), min(size, place + _AFTER)
+            for match in matcher.finditer(data[start:end]):
+                if (match.start() == 0 and start) or (start + match.end() >= end and end < size):
+                    return None
+                first, last = match.span(1)
+                if _is_secret(rule, data[start + first : start + last]):
+                    found.append(Span(start + first, start + last, rule.kind, rule.id))
+            upto = max(upto, place + 1) if end == size else place + _AFTER - _BEFORE
+        return found
+
+
+@lru_cache(maxsize=1)
+def _all_tokens() -> TokenDetector:
+    return TokenDetector()
+
+
+def find_tokens(data: bytes, lowered: bytes) -> Iterable[Span]:
+    """Spans of all known formats."""
+    return _all_tokens().find(data, lowered)
+
+
+def _is_secret(rule: TokenRule, value: bytes) -> bool:
+    if rule.filler and (is_filler(value) or (is_stand_in(value) and reads_like_words(value))):
+        return False
+    if value.endswith(b"EXAMPLE") and rule.id == "aws_access_key":
+        return False
+    if rule.digit and not has_digit(value) and reads_like_words(value):
+        return False
+    if hashlib.sha256(value).hexdigest()[:32] in _examples():
+        return False
+    return not rule.entropy or entropy(value[:1024]) >= rule.entropy

@@ -1,0 +1,73 @@
+"""Credentials in URLs: user information, signatures and keys among the query parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agenttool_otel.redaction.keys import KeyClass, classify
+from agenttool_otel.redaction.patterns import find_all
+from agenttool_otel.redaction.plausibility import is_filler, is_template, plausible_token
+from agenttool_otel.redaction.types import Span
+from agenttool_otel.redaction.words import reads_like_words
+
+_USERINFO = r"://([^\s\"'`<>/?#@:\\]{0,256}):([^\s\"'`<>/]+)@"
+# a slash that should have been encoded; a port and a path have one too, so the value must look like a credential
+_UNENCODED = r"://([^\s\"'`<>/?#@:\\]{0,256}):([^\s\"'`<>/?#@]{0,256}/[^\s\"'`<>@?#]{1,256})@[A-Za-z0-9\[]"
+_USER_ONLY = r"://([A-Za-z0-9_.~%\-]{14,})@"
+_QUERY = r"[?&;#]([A-Za-z][A-Za-z0-9_.\-]{1,60})=([^\s\"'`<>&;#\\]+)"
+_SIGNATURES = frozenset(
+    """sig signature xamzsignature xamzcredential xamzsecuritytoken awsaccesskeyid xgoogsignature xgoogcredential
+    googleaccessid skoid hmac sign accesskey accesskeyid ossaccesskeyid qsignature xossSignature policy-signature
+    """.lower().split()
+)
+
+
+def is_secret_parameter(name: str, value: bytes) -> bool:
+    """Whether a query parameter holds a credential."""
+    if is_template(value):
+        return False
+    plain = name.lower().replace("-", "").replace("_", "")
+    if plain in _SIGNATURES:
+        return len(value) >= 8
+    if plain == "key":
+        return len(value) >= 20 and plausible_token(value)
+    if plain == "code":
+        return len(value) >= 24 and plausible_token(value)
+    found = classify(name)
+    if found is KeyClass.PASSWORD:
+        return True
+    if found in (KeyClass.TOKEN, KeyClass.HEADER):
+        return len(value) >= 6 and not is_filler(value) and not (value.isupper() and reads_like_words(value))
+    if found is KeyClass.CODE:
+        return value.isdigit() and 3 <= len(value) <= 10
+    return found in (KeyClass.WEAK, KeyClass.SERVICE) and plausible_token(value)
+
+
+def find_in_urls(data: bytes, lowered: bytes) -> Iterable[Span]:
+    """Spans of passwords, tokens and signatures; host, path and harmless parameters stay."""
+    if b"://" in data and b"@" in data:
+        for match in find_all(_USERINFO, data):
+            user, password = match.group(1), match.group(2)
+            if is_template(password):
+                continue
+            start = match.start(1 if _both_secret(user, password) else 2)
+            yield Span(start, match.end(2), "url_password", "url:userinfo")
+        for match in find_all(_UNENCODED, data):
+            password = match.group(2)
+            if not password.partition(b"/")[0].isdigit() and plausible_token(password, least=8):
+                yield Span(match.start(2), match.end(2), "url_password", "url:userinfo")
+        for match in find_all(_USER_ONLY, data):
+            if plausible_token(match.group(1), least=14):
+                yield Span(match.start(1), match.end(1), "url_password", "url:user")
+    if b"=" in data:
+        for match in find_all(_QUERY, data):
+            name = match.group(1).decode("ascii", "replace")
+            if is_secret_parameter(name, match.group(2)):
+                yield Span(match.start(2), match.end(2), "url_parameter", "url:query")
+
+
+def _both_secret(user: bytes, password: bytes) -> bool:
+    """Whether the user name is one half of a credential too (hexadecimal pairs, as package registries give them)."""
+    return (
+        len(user) >= 8 and len(user) == len(password) and all(byte in b"0123456789abcdef" for byte in user + password)
+    )

@@ -1,0 +1,1 @@
+"""Other readings of a text in which a secret may show."""

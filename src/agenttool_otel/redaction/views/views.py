@@ -1,0 +1,224 @@
+"""Other readings of the same text, each with a map back to the original bytes.
+
+A token with a zero-width space inside, in full-width letters, wrapped over two lines or percent-encoded is the same
+token for whoever reads it. Detectors look at these readings too, and what they find is removed from the original. Here
+are the map and Unicode's reading; ``decoded.py`` has the encodings, ``joined.py`` what was apart.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from array import array
+from bisect import bisect_right
+from collections.abc import Callable
+from functools import lru_cache
+
+from agenttool_otel.redaction.types import Span
+
+_INVISIBLE = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
+    "\ufeff\uffa0\U000e0000-\U000e007f"
+)
+_RUNS = re.compile(r"(?P<ascii>[\x00-\x7f]+)|[^\x00-\x7f]+")
+_HAS_INVISIBLE = re.compile(f"[{_INVISIBLE}]")
+_MOST_FORMS = 8192
+_BLOCK = 2048
+
+
+class View:
+    """One reading: its bytes, and where each of them came from."""
+
+    __slots__ = ("_locate", "data", "joins", "lowered", "name")
+
+    def __init__(
+        self, name: str, data: bytes, locate: Callable[[int], tuple[int, int]], *, joins: bool = False
+    ) -> None:
+        """Keep a reading."""
+        self.name = name
+        self.joins = joins
+        self.data = data
+        self.lowered = data.lower()
+        self._locate = locate
+
+    def source(self, span: Span) -> Span:
+        """The same span in the original."""
+        return Span(self._locate(span.start)[0], self._locate(span.end - 1)[1], span.kind, span.rule)
+
+    def sources(self, span: Span) -> list[Span]:
+        """What of the original a find takes out; in one piece, unless the view knows better."""
+        return [self.source(span)]
+
+    def changed(self, span: Span) -> bool:
+        """Whether something was left out within the span."""
+        where = self.source(span)
+        return where.end - where.start != span.end - span.start
+
+
+class Pieces:
+    """Where the bytes of a reading came from, piece by piece.
+
+    From byte ``at`` on, ``made`` bytes of the reading stand for ``taken`` bytes of the original from ``start`` on, and
+    so forth. Arrays, because an adversary's text has a piece for each of its characters.
+    """
+
+    __slots__ = ("at", "made", "start", "taken")
+
+    def __init__(self) -> None:
+        self.at: array[int] = array("q")
+        self.start: array[int] = array("q")
+        self.made: array[int] = array("q")
+        self.taken: array[int] = array("q")
+
+    def add(self, at: int, start: int, made: int, taken: int) -> None:
+        """Append a piece that begins behind the last one."""
+        self.at.append(at)
+        self.start.append(start)
+        self.made.append(made)
+        self.taken.append(taken)
+
+    def source(self, position: int) -> tuple[int, int]:
+        """First byte, and one past the last, of what one byte of the reading stands for."""
+        index = bisect_right(self.at, position) - 1
+        taken = self.taken[index]
+        start = self.start[index] + (position - self.at[index]) // self.made[index] * taken
+        return start, start + taken
+
+
+def needs_normalising(text: str) -> bool:
+    """Whether NFKC or the loss of invisible characters changes a text."""
+    return not text.isascii() and not (unicodedata.is_normalized("NFKC", text) and _HAS_INVISIBLE.search(text) is None)
+
+
+def normalised_view(text: str) -> View | None:
+    """NFKC of each character, without invisible ones; None where that changes nothing or leaves nothing."""
+    if not needs_normalising(text):
+        return None
+    plain = text.translate(_PLAIN)
+    return View("normalised", plain.encode("utf-8", "surrogatepass"), _Normalised(text).source) if plain else None
+
+
+class _PlainForms(dict[int, str]):
+    """Code point to plain form, filled as characters are met, and emptied before it holds too many."""
+
+    def __missing__(self, code: int) -> str:
+        char = chr(code)
+        plain = "" if _HAS_INVISIBLE.match(char) else unicodedata.normalize("NFKC", char)
+        if len(self) >= _MOST_FORMS:
+            self.clear()
+        self[code] = plain
+        return plain
+
+
+_PLAIN = _PlainForms()
+
+
+class _Normalised:
+    """The map of a normalised reading, made block by block where it is asked for."""
+
+    __slots__ = ("_at", "_pieces", "_start", "_text")
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at: array[int] = array("q")
+        self._start: array[int] = array("q")
+        self._pieces: dict[int, Pieces] = {}
+
+    def source(self, position: int) -> tuple[int, int]:
+        """As ``Pieces.source``."""
+        if not self._at:
+            self._measure()
+        block = bisect_right(self._at, position) - 1
+        pieces = self._pieces.get(block)
+        if pieces is None:
+            pieces = self._pieces[block] = _normal_pieces(self._text[block * _BLOCK : (block + 1) * _BLOCK])
+        start, end = pieces.source(position - self._at[block])
+        return self._start[block] + start, self._start[block] + end
+
+    def _measure(self) -> None:
+        at = start = 0
+        for first in range(0, len(self._text), _BLOCK):
+            block = self._text[first : first + _BLOCK]
+            self._at.append(at)
+            self._start.append(start)
+            at += len(block.translate(_PLAIN).encode("utf-8", "surrogatepass"))
+            start += len(block.encode("utf-8", "surrogatepass"))
+
+
+def _normal_pieces(text: str) -> Pieces:
+    pieces = Pieces()
+    at = start = 0
+    for run in _RUNS.finditer(text):
+        if run.lastgroup == "ascii":
+            size = run.end() - run.start()
+            pieces.add(at, start, 1, 1)
+            at += size
+            start += size
+            continue
+        unit = taken = 0
+        for char in run.group():
+            made, size = _sizes(char)
+            if made and (made != unit or size != taken):
+                pieces.add(at, start, made, size)
+            # neighbours that were made and taken alike share a piece
+            unit, taken = made, size
+            at += made
+            start += size
+    return pieces
+
+
+@lru_cache(maxsize=4096)
+def _sizes(char: str) -> tuple[int, int]:
+    """Bytes of a character's plain form, and of itself."""
+    return len(_PLAIN[ord(char)].encode("utf-8", "surrogatepass")), len(char.encode("utf-8", "surrogatepass"))
+
+
+class Around:
+    """The map where matches were replaced and the rest stays, made as far as it is asked for: most are never."""
+
+    __slots__ = ("_at", "_data", "_matches", "_pieces", "_start", "_taken")
+
+    def __init__(self, data: bytes, pattern: re.Pattern[bytes], taken: int | None) -> None:
+        """Keep what the map is made of."""
+        self._data = data
+        self._matches = pattern.finditer(data)
+        self._taken = taken
+        self._pieces = Pieces()
+        self._at = self._start = 0
+
+    def source(self, position: int) -> tuple[int, int]:
+        """As ``Pieces.source``."""
+        if position >= self._at:
+            self._reach(position)
+        return self._pieces.source(position)
+
+    def _reach(self, position: int) -> None:
+        """Go on with the map until it has a byte of the reading."""
+        pieces, each = self._pieces, self._taken
+        ats, starts, mades, takens = pieces.at.append, pieces.start.append, pieces.made.append, pieces.taken.append
+        at, start = self._at, self._start
+        # without a call for each piece: an adversary's text has hundreds of thousands
+        for match in self._matches:
+            first, last = match.span()
+            if first > start:
+                ats(at)
+                starts(start)
+                mades(1)
+                takens(1)
+                at += first - start
+            taken = last - first if each is None else each
+            if taken:
+                ats(at)
+                starts(first)
+                mades(1)
+                takens(taken)
+                at += (last - first) // taken
+            start = last
+            if at > position:
+                break
+        else:
+            if start < len(self._data):
+                pieces.add(at, start, 1, 1)
+                at += len(self._data) - start
+                start = len(self._data)
+        self._at, self._start = at, start

@@ -1,0 +1,1 @@
+"""What a result holds, and how it is shown."""

@@ -1,0 +1,1 @@
+"""From exceptions to the errors of the standard."""

@@ -1,0 +1,302 @@
+"""Keeping results: the chosen strategy carried out, recorded, and survived when the store fails.
+
+Telemetry's rule holds here, not permission's: a failing store never takes a result away from a caller who may have it.
+What it costs is the full text behind the preview, and the record says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from agenttool_otel.errors import PersistenceError
+from agenttool_otel.names import PersistenceStrategy, RedactionState
+from agenttool_otel.records.base import JsonObject
+from agenttool_otel.records.persistence import ResultPersistence
+from agenttool_otel.results.content.preview import PreviewBuilder
+from agenttool_otel.results.content.size import is_measured, measure, text_bytes
+from agenttool_otel.results.persistence.source import Source, source_of
+from agenttool_otel.results.persistence.strategy import NO_DEMAND, SENSITIVE, Demand, StrategyChoice, choose_strategy
+from agenttool_otel.results.persistence.stream import StreamCollector
+from agenttool_otel.results.persistence.writer import PayloadWriter, ref_block, stand_in, text_block
+from agenttool_otel.results.stores.types import PayloadStore, PersistedRef
+from agenttool_otel.results.transform import RedactionFailed, Transform
+from agenttool_otel.values.conversion import to_json_value
+from agenttool_otel.values.inspection import class_name
+
+DEFAULT_MAX_INLINE_CHARS: Final = 50_000
+DEFAULT_PREVIEW_CHARS: Final = 2_048
+_S = PersistenceStrategy
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What was done with one result.
+
+    Attributes:
+        decision: the record.
+        preview: what may be shown in the result's place: the value itself where nothing had to be cut, else a text.
+        ref: reference to the payload, if it was stored.
+        failure: why the payload could not be stored; no content in it. ``None``: nothing failed.
+        model_facing: content blocks for the model.
+        content: content blocks of the envelope.
+    """
+
+    decision: ResultPersistence
+    preview: Any
+    ref: PersistedRef | None = None
+    failure: str | None = None
+    model_facing: list[JsonObject] = field(default_factory=list)
+    content: list[JsonObject] = field(default_factory=list)
+
+
+class ResultKeeper:
+    """Chooses a strategy for each result and carries it out.
+
+    Args:
+        store: where payloads go; ``None``: nowhere, so that a large result is cut and the rest is gone. A function is
+            called once, when the first payload has to be stored.
+        max_inline_chars: limit for tools that state none.
+        preview_chars: most characters of what takes a large result's place.
+        deadline_s: seconds that a call may wait for the store in all.
+        ttl_s: seconds to keep payloads; the store's default where ``None``.
+    """
+
+    def __init__(
+        self,
+        store: PayloadStore | Callable[[], PayloadStore] | None = None,
+        *,
+        max_inline_chars: int = DEFAULT_MAX_INLINE_CHARS,
+        preview_chars: int = DEFAULT_PREVIEW_CHARS,
+        deadline_s: float = 10.0,
+        ttl_s: float | None = None,
+    ) -> None:
+        self._store = store
+        self.max_inline_chars = max_inline_chars
+        self.preview_chars = preview_chars
+        self.deadline_s = deadline_s
+        self.ttl_s = ttl_s
+
+    @property
+    def store(self) -> PayloadStore | None:
+        """The store, made now if it was not yet.
+
+        Raises:
+            PersistenceError: it can't be made.
+        """
+        if self._store is None or not callable(self._store):
+            return self._store
+        try:
+            self._store = self._store()
+        except PersistenceError:
+            raise
+        except Exception as error:
+            raise PersistenceError(f"the store can't be opened: {class_name(type(error))}") from error
+        return self._store
+
+    def choose(self, value: Any, demand: Demand = NO_DEMAND, *, size: int | None = None) -> StrategyChoice | None:
+        """Choose the strategy of a result; ``None`` when it is small and nobody demands anything: the usual case.
+
+        Args:
+            value: the result.
+            demand: what contract and policy want of it.
+            size: its size in bytes where known; measured where not.
+        """
+        limit, strategy = demand.obliged_limit, demand.obliged_strategy or demand.contract_strategy
+        cls = type(value)
+        if cls is str:
+            size = len(value)  # the limit counts characters
+        elif value is None:
+            size = 0
+        elif size is None:
+            size = measure(value).bytes
+        if limit is not None and not is_measured(value, size):
+            size = None
+        if size is None and strategy is None:
+            # An iterator, an open file, an object of the caller's own: it can't be cut or stored without being
+            # consumed. Its class name, which is all that is ever shown of it, is small; what its consumer can get of
+            # it is not known to be, and a limit of the policy binds that too.
+            if limit is not None:
+                choice = choose_strategy(demand, size=None, default_limit=self.max_inline_chars)
+                return replace(choice, strategy=_S.DROP_WITH_REASON, reason="result_size_unknown")
+            size = 0
+        wanted = strategy or limit is not None or demand.redact or demand.exempt
+        sensitivity = demand.sensitivity
+        if not wanted and size is not None and (sensitivity is None or sensitivity.lower() not in SENSITIVE):
+            inline = self.max_inline_chars if demand.contract_limit is None else demand.contract_limit
+            if type(inline) is int and size <= inline:
+                return None
+        has_store = self._store is not None
+        choice = choose_strategy(demand, size=size, default_limit=self.max_inline_chars, has_store=has_store)
+        return None if choice.is_plain else choice
+
+    def collector(
+        self,
+        demand: Demand = NO_DEMAND,
+        *,
+        invocation_id: str,
+        transform: Transform | None = None,
+        owner: dict[str, str] | None = None,
+    ) -> tuple[StreamCollector, StrategyChoice]:
+        """Make the collector of a stream, of whose size nothing is known yet, and say what was chosen.
+
+        Args:
+            demand: what contract and policy want of it.
+            invocation_id: the call.
+            transform: redaction of what is stored and previewed.
+            owner: ``session_id`` and ``tenant``.
+        """
+        has_store = self._store is not None
+        choice = choose_strategy(demand, size=0, default_limit=self.max_inline_chars, has_store=has_store)
+        may_store = demand.supports_persistence and not demand.exempt and has_store
+        # the policy says that nothing is stored
+        may_store = may_store and demand.obliged_strategy != _S.INLINE.value
+        collector = StreamCollector(
+            invocation_id,
+            choice,
+            (lambda: self.store) if may_store else None,
+            preview_chars=self.preview_chars,
+            deadline_s=self.deadline_s,
+            transform=transform,
+            owner=owner,
+            ttl_s=self.ttl_s,
+        )
+        return collector, choice
+
+    def keep(
+        self,
+        value: Any,
+        choice: StrategyChoice,
+        *,
+        invocation_id: str,
+        result_id: str | None = None,
+        size: int | None = None,
+        transform: Transform | None = None,
+        owner: dict[str, str] | None = None,
+    ) -> Kept:
+        """Carry out a strategy; never raises.
+
+        Args:
+            value: the result.
+            choice: what ``choose`` said.
+            invocation_id: the call; the payload's URI is named after it.
+            result_id: the result, where it has an id already.
+            size: size in bytes, where known.
+            transform: redaction of what is stored and previewed.
+            owner: ``session_id`` and ``tenant``, for whoever serves the payload later; an empty one is unknown.
+        """
+        job = _Job(self, value, choice, invocation_id, result_id, size, transform, owner)
+        try:
+            return job.run()
+        except RedactionFailed as error:
+            return job.dropped("redaction_failed", str(error), RedactionState.FAILED)
+        except PersistenceError as error:
+            return job.dropped("store_failed", str(error), RedactionState.NONE)
+        except Exception as error:
+            return job.dropped("store_failed", f"internal: {class_name(type(error))}", RedactionState.NONE)
+
+
+@dataclass(slots=True)
+class _Job:
+    """One result on its way."""
+
+    keeper: ResultKeeper
+    value: Any
+    choice: StrategyChoice
+    invocation_id: str
+    result_id: str | None
+    size: int | None
+    transform: Transform | None
+    owner: dict[str, str] | None
+
+    def run(self) -> Kept:
+        choice = self.choice
+        if choice.strategy is _S.DROP_WITH_REASON:
+            return self.dropped(choice.reason, None, RedactionState.DROPPED)
+        if not choice.persists and not choice.over_limit:
+            return self._inline()
+        source = source_of(self.value, self.transform)
+        writer = PayloadWriter(
+            self.invocation_id,
+            lambda: self.keeper.store,
+            PreviewBuilder(self.keeper.preview_chars) if source.is_text else None,
+            deadline_s=self.keeper.deadline_s,
+            owner=self.owner,
+            ttl_s=self.keeper.ttl_s,
+            redacted=self.transform is not None,
+        )
+        try:
+            if choice.persists:
+                writer.start(source.media_type)
+            for piece in source.pieces:
+                writer.write(piece)
+            ref = writer.commit()
+        except BaseException:
+            writer.discard()
+            raise
+        return self._cut(source, writer, ref)
+
+    def _inline(self) -> Kept:
+        value = self._clean_value()
+        state = RedactionState.NONE if value is self.value else RedactionState.REDACTED
+        return Kept(self._record(self.choice.strategy, self.choice.reason, state), value)
+
+    def _clean_value(self) -> Any:
+        """Redact the value as plain data; where nothing is found, it keeps its own type."""
+        value, transform = self.value, self.transform
+        if transform is None:
+            return value
+        plain: Any = value if type(value) is str else to_json_value(value)
+        try:
+            cleaned = transform.text(plain) if type(plain) is str else transform.value(plain, "")
+        except Exception as error:
+            raise RedactionFailed(f"redaction failed: {type(error).__name__}") from None
+        return value if cleaned == plain else cleaned
+
+    def _cut(self, source: Source, writer: PayloadWriter, ref: PersistedRef | None) -> Kept:
+        choice = self.choice
+        strategy, reason = choice.strategy, choice.reason
+        if choice.persists and ref is None:
+            strategy, reason = _S.DROP_WITH_REASON, "store_failed"
+        elif strategy is _S.REDACT:
+            strategy = _S.PREVIEW_AND_PERSIST
+        size = self.size if self.size is not None else writer.total_bytes
+        state = RedactionState.REDACTED if source.changed else RedactionState.NONE
+        if ref is None and not choice.over_limit and choice.strategy is _S.PREVIEW_AND_PERSIST:
+            # A contract wanted it stored although it is small: without the store it is still small.
+            decision = self._record(strategy, reason, state, size=size)
+            return Kept(decision, self._clean_value(), None, writer.failure)
+        view = None if choice.strategy is _S.REF_ONLY else writer.view
+        lines = f", {view.build().lines} lines" if view is not None else ""
+        text = stand_in(f"{size} bytes{lines}, {source.media_type}", ref, view, self.keeper.preview_chars)
+        decision = self._record(strategy, reason, state, size=size, preview_bytes=text_bytes(text), ref=ref)
+        content = [text_block(text), *([] if ref is None else [ref_block(ref)])]
+        return Kept(decision, text, ref, writer.failure, content[:1], content)
+
+    def dropped(self, reason: str, failure: str | None, state: RedactionState) -> Kept:
+        """Return the outcome of a result that nobody sees."""
+        text = f"[result dropped: {reason}]"
+        decision = self._record(_S.DROP_WITH_REASON, reason, state, preview_bytes=len(text))
+        return Kept(decision, text, None, failure, [text_block(text)], [text_block(text)])
+
+    def _record(
+        self,
+        strategy: PersistenceStrategy,
+        reason: str,
+        state: RedactionState,
+        *,
+        size: int | None = None,
+        preview_bytes: int | None = None,
+        ref: PersistedRef | None = None,
+    ) -> ResultPersistence:
+        return self.choice.record(
+            self.invocation_id,
+            strategy,
+            reason,
+            state,
+            size=self.size if size is None else size,
+            preview_bytes=preview_bytes,
+            ref=ref,
+            result_id=self.result_id,
+        )

@@ -1,0 +1,200 @@
+"""What stands between a generator's body and its consumer, where something has to be seen, kept, redacted or limited.
+
+Most streams have none: then nothing of this runs. An obligation of the policy binds item by item, before the consumer
+sees it; a collector gets each item as the consumer does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import aclosing, closing
+from typing import Any, Final
+
+from agenttool_otel.results.content.size import is_measured, measure
+from agenttool_otel.results.persistence.stream import StreamCollector, StreamOutcome
+from agenttool_otel.results.transform import ItemCleaner
+
+_MAX_GATHERED_BYTES: Final = 8 << 20
+"""Bytes of a collected stream that stay in memory; beyond that, what is in the store is enough."""
+
+_LIMITED_TEXT: Final = "[output limited by the policy]"
+
+
+class StreamTap:
+    """Watches one run of a generator."""
+
+    def __init__(
+        self,
+        *,
+        on_first_item: Callable[[], None],
+        collector: StreamCollector | None = None,
+        cleaner: ItemCleaner | None = None,
+        limit: int | None = None,
+        on_item: Callable[[int, int | None], None] | None = None,
+        on_redacted: Callable[[bool], None] | None = None,
+    ) -> None:
+        self._on_first_item = on_first_item
+        self._collector = collector
+        self._cleaner = cleaner
+        self._left = limit
+        self._on_item = on_item
+        self._on_redacted = on_redacted
+        self._withheld = 0
+        self._spilled = False
+        self._outcome: StreamOutcome | None = None
+        self._finished = False
+        self.items = 0
+        self.gathers = False
+
+    @property
+    def may_block(self) -> bool:
+        """Whether the next item may have to wait for a store."""
+        return self._collector is not None and self._collector.uploading
+
+    @property
+    def spilled(self) -> bool:
+        """Whether so much is in the store that it need not stay in memory."""
+        if not self._spilled and self._collector is not None and self._collector.uploading:
+            self._spilled = self._collector.total_bytes > _MAX_GATHERED_BYTES
+        return self._spilled
+
+    def take(self, item: Any) -> list[Any]:
+        """Take what the body yielded, and return what the consumer gets now; never raises."""
+        return self._shown([item] if self._cleaner is None else self._cleaner.feed(item))
+
+    def rest(self) -> list[Any]:
+        """End a stream that ran to its end, and return what the consumer still gets; may wait for a store."""
+        ready = [] if self._cleaner is None else self._shown(self._cleaner.finish())
+        outcome = self.finish()
+        if self._withheld:
+            where = f" Full output saved to {outcome.ref.uri}." if outcome is not None and outcome.ref else ""
+            ready.append(f"[{self._withheld} items withheld by the policy.{where}]")
+        return ready
+
+    def finish(self) -> StreamOutcome | None:
+        """End the stream, once; never raises, may wait for a store."""
+        if self._finished:
+            return self._outcome
+        self._finished = True
+        if self._cleaner is not None and self._on_redacted is not None:
+            self._on_redacted(self._cleaner.failed)
+        if self._collector is not None:
+            self._outcome = self._collector.finish()
+        return self._outcome
+
+    def clean(self, value: Any) -> Any:
+        """Redact the body's return value, which a consumer may look at too."""
+        return value if self._cleaner is None or value is None else self._cleaner.one(value)
+
+    def _shown(self, items: list[Any]) -> list[Any]:
+        for item in items:
+            if self.items == 0:
+                self._on_first_item()
+            size = None
+            if self._collector is not None:
+                size = self._collector.add(item)
+            if self._on_item is not None:
+                self._on_item(self.items, size if self._collector is not None else _size(item))
+            self.items += 1
+        return items if self._left is None else [self._limited(item) for item in items]
+
+    def _limited(self, item: Any) -> Any:
+        cost = len(item) if type(item) is str else _size(item)
+        if cost is not None and not is_measured(item, cost):
+            cost = None
+        if self._left is not None and cost is not None and cost <= self._left and not self._withheld:
+            self._left -= cost
+            return item
+        self._withheld += 1
+        if type(item) is bytes:
+            return b""
+        return "" if type(item) is str and self._withheld > 1 else _LIMITED_TEXT
+
+
+def _size(item: Any) -> int | None:
+    try:
+        return measure(item).bytes
+    except Exception:
+        return None
+
+
+def guard(tap: StreamTap, body: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+    """Run a generator behind a tap; what is sent and thrown reaches it."""
+    with closing(body):
+        sent: Any = None
+        thrown: BaseException | None = None
+        returned: Any = None
+        while True:
+            try:
+                item = body.send(sent) if thrown is None else body.throw(thrown)
+            except StopIteration as stop:
+                returned = stop.value
+                break
+            sent = thrown = None
+            for ready in tap.take(item):
+                try:
+                    sent = yield ready
+                except GeneratorExit:
+                    raise
+                except BaseException as error:
+                    thrown = error
+        yield from tap.rest()
+        return tap.clean(returned)
+
+
+async def aguard(tap: StreamTap, body: AsyncGenerator[Any, Any]) -> AsyncGenerator[Any, Any]:
+    """The same for an asynchronous generator."""
+    async with aclosing(body):
+        sent: Any = None
+        thrown: BaseException | None = None
+        while True:
+            try:
+                item = await (body.asend(sent) if thrown is None else body.athrow(thrown))
+            except StopAsyncIteration:
+                break
+            sent = thrown = None
+            for ready in await asyncio.to_thread(tap.take, item) if tap.may_block else tap.take(item):
+                try:
+                    sent = yield ready
+                except GeneratorExit:
+                    raise
+                except BaseException as error:
+                    thrown = error
+        for ready in await asyncio.to_thread(tap.rest):
+            yield ready
+
+
+def collected(open_tap: Callable[[], StreamTap], function: Callable[..., Any], is_async: bool) -> Callable[..., Any]:
+    """Turn a generator function into one that returns the list of its items.
+
+    A stream of which more is in a store than should be in memory becomes its preview instead."""
+    if is_async:
+
+        async def acollect(*args: Any, **kwargs: Any) -> Any:
+            """Gather the items of one run."""
+            tap, items = open_tap(), list[Any]()
+            async for item in aguard(tap, function(*args, **kwargs)):
+                if tap.spilled:
+                    items.clear()
+                else:
+                    items.append(item)
+            return _gathered(tap, items)
+
+        return acollect
+
+    def collect(*args: Any, **kwargs: Any) -> Any:
+        tap, items = open_tap(), list[Any]()
+        for item in guard(tap, function(*args, **kwargs)):
+            if tap.spilled:
+                items.clear()
+            else:
+                items.append(item)
+        return _gathered(tap, items)
+
+    return collect
+
+
+def _gathered(tap: StreamTap, items: list[Any]) -> Any:
+    outcome = tap.finish()
+    return outcome.preview if tap.spilled and outcome is not None else items

@@ -1,0 +1,392 @@
+"""Records out: every event, and the records of a call that ended, to a file, an HTTP endpoint or a function.
+
+A call only puts what happened into a bounded queue. A thread of the sink builds the records, numbers and writes them,
+so a sink that is slow, full or broken costs records and never time or a result; what is lost leaves a gap in the
+numbers. Nothing here holds the content of arguments or results unless content is captured in events.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import logging
+import os
+import stat
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from agenttool_otel.errors import ConfigurationError
+from agenttool_otel.names import EVENT_SOURCE, SCHEMA_VERSION
+from agenttool_otel.records.base import JsonObject
+from agenttool_otel.telemetry.losses import Losses
+from agenttool_otel.values.conversion import to_json_value
+from agenttool_otel.values.ids import new_id
+
+Build = Callable[[], Iterable[tuple[str, JsonObject]]]
+"""Makes records, each with the standard's name of its object (``tool_event``, ``tool_invocation`` ...)."""
+
+EVENT_OBJECT: Final = "tool_event"
+DEFAULT_QUEUE: Final = 10_000
+_BATCH_ENTRIES: Final = 256
+_logger = logging.getLogger("agenttool_otel.telemetry")
+_EXIT_LIMIT_S: Final = 2.0
+
+
+class Sink:
+    """Takes records; the base of all sinks.
+
+    What reaches ``write`` are lines: ``producer`` (this sink in this process), ``sequence`` (1, 2, 3 ... of that
+    producer; a gap means loss), ``time``, ``object`` (the standard's name of the record's kind) and ``record``.
+
+    Args:
+        queue: most entries that wait; what comes while it is full is lost.
+
+    Attributes:
+        lost: entries and lines that were lost so far.
+    """
+
+    def __init__(self, *, queue: int = DEFAULT_QUEUE) -> None:
+        if queue < 1:
+            raise ConfigurationError("the queue of a sink needs room for at least one entry")
+        self._size = queue
+        self._watchers: weakref.WeakSet[Losses] = weakref.WeakSet()
+        self._closed = False
+        self.lost = 0
+        self._reset()
+        _sinks.add(self)
+
+    def _reset(self) -> None:
+        """Begin anew: at first, and in a forked child, which has its parent's queue but not its thread."""
+        self._changed = threading.Condition()
+        self._queue: deque[Build | int] = deque()  # a number stands for so many entries that were lost there
+        self._busy = False
+        self._thread: threading.Thread | None = None
+        self._producer = new_id("producer")
+        self._sequence = 0
+
+    def watched_by(self, losses: Losses) -> None:
+        """Let losses be counted there, too."""
+        self._watchers.add(losses)
+
+    def put(self, build: Build) -> None:
+        """Take what makes some records; returns at once and never raises."""
+        with self._changed:
+            if not self._closed and len(self._queue) < self._size:
+                self._queue.append(build)
+                if self._thread is None:
+                    self._start()
+                self._changed.notify()
+                return
+            if self._queue and isinstance(self._queue[-1], int):
+                self._queue[-1] += 1
+            else:
+                self._queue.append(1)
+        self._note(BufferError("queue"), 1)
+
+    def flush(self, timeout_s: float = _EXIT_LIMIT_S) -> bool:
+        """Wait until everything is written, and tell whether it is."""
+        if threading.current_thread() is self._thread:
+            return False
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._queue and not self._busy, timeout_s)
+
+    def close(self, timeout_s: float = _EXIT_LIMIT_S) -> None:
+        """Write what waits, within a limit, and end; whatever comes later is lost."""
+        self.flush(timeout_s)
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+    def write(self, lines: list[JsonObject]) -> None:
+        """Write some lines; called in the sink's own thread, and may take its time and raise."""
+        raise NotImplementedError
+
+    def release(self) -> None:
+        """Give back what is open; called in the sink's own thread at its end."""
+
+    def _start(self) -> None:
+        self._thread = threading.Thread(target=self._run, name="agenttool-sink", daemon=True)
+        try:
+            self._thread.start()
+        except RuntimeError:  # the interpreter is ending
+            self._thread = None
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._busy = False
+                if not self._queue:
+                    self._changed.notify_all()
+                self._changed.wait_for(lambda: self._queue or self._closed)
+                if not self._queue:
+                    break
+                batch = [self._queue.popleft() for _ in range(min(len(self._queue), _BATCH_ENTRIES))]
+                self._busy = True
+            lines = self._lines(batch)
+            try:
+                self.write(lines)
+            except BaseException as error:  # a callback may raise anything
+                self._note(error, len(lines))
+        with suppress(Exception):
+            self.release()
+
+    def _lines(self, batch: list[Build | int]) -> list[JsonObject]:
+        lines: list[JsonObject] = []
+        for entry in batch:
+            if isinstance(entry, int):
+                self._sequence += entry
+                continue
+            try:
+                made = list(entry())
+            except BaseException as error:
+                self._sequence += 1
+                self._note(error, 1)
+                continue
+            now = rfc3339(time.time_ns())
+            for kind, record in made:
+                self._sequence += 1
+                line = {"producer": self._producer, "sequence": self._sequence, "time": now}
+                lines.append({**line, "object": kind, "record": record})
+        return lines
+
+    def _note(self, error: BaseException, count: int) -> None:
+        self.lost += count
+        told = error if isinstance(error, Exception) else RuntimeError(type(error).__name__)
+        for losses in list(self._watchers):
+            losses.note("sink", told)
+
+
+class CallbackSink(Sink):
+    """Hands each line to a function, in the sink's own thread.
+
+    Args:
+        function: takes one line; what it raises costs that line.
+        queue: most entries that wait.
+    """
+
+    def __init__(self, function: Callable[[JsonObject], object], *, queue: int = DEFAULT_QUEUE) -> None:
+        super().__init__(queue=queue)
+        self._function = function
+
+    def write(self, lines: list[JsonObject]) -> None:
+        """Hand over each line."""
+        for line in lines:
+            try:
+                self._function(line)
+            except BaseException as error:
+                self._note(error, 1)
+
+
+class JsonlSink(Sink):
+    """Appends each line to a file as JSON; ``agenttool records`` reads it.
+
+    The file is made for its owner alone (mode 0600). Several processes may append to one file.
+
+    Args:
+        path: the file; its directory has to be there.
+        queue: most entries that wait.
+        max_bytes: size at which the file becomes ``<path>.1``, replacing the last one, and a new one begins.
+
+    Raises:
+        ConfigurationError: there is no such directory.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], *, queue: int = DEFAULT_QUEUE, max_bytes: int | None = None
+    ) -> None:
+        self._file = _AppendedFile(path, max_bytes)
+        super().__init__(queue=queue)
+
+    def write(self, lines: list[JsonObject]) -> None:
+        """Append the lines at once."""
+        self._file.append([json.dumps(line, separators=(",", ":")).encode() for line in lines])
+
+    def release(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+class CloudEventsSink(Sink):
+    """Sends each line as a CloudEvent 1.0 in structured mode, over HTTP or to a file with one event a line.
+
+    Its ``type`` is the event class of the standard, or the name of the record's object; ``data`` is the record;
+    ``sequence`` and ``producer`` are extension attributes.
+
+    Args:
+        target: ``http://`` or ``https://`` URL that takes POST requests, or a file.
+        queue: most entries that wait.
+        headers: further HTTP headers.
+        timeout_s: seconds for one request.
+        max_bytes: as in JsonlSink.
+
+    Raises:
+        ConfigurationError: the extra ``cloudevents`` is not installed, or there is no such directory.
+    """
+
+    def __init__(
+        self,
+        target: str | os.PathLike[str],
+        *,
+        queue: int = DEFAULT_QUEUE,
+        headers: Mapping[str, str] | None = None,
+        timeout_s: float = 5.0,
+        max_bytes: int | None = None,
+    ) -> None:
+        try:
+            from cloudevents.core.bindings.http import to_structured_event
+            from cloudevents.core.v1.event import CloudEvent
+        except ImportError as error:
+            raise ConfigurationError("CloudEvents need the extra agenttool-otel[cloudevents]") from error
+        self._event, self._structured = CloudEvent, to_structured_event
+        is_url = isinstance(target, str) and urlsplit(target).scheme in ("http", "https")
+        self._url = str(target) if is_url else None
+        self._file = None if is_url else _AppendedFile(target, max_bytes)
+        self._headers = dict(headers or {})
+        self._timeout_s = timeout_s
+        super().__init__(queue=queue)
+
+    def write(self, lines: list[JsonObject]) -> None:
+        """Send or append the events."""
+        messages = [self._structured(self._event(_cloud_attributes(line), line["record"])) for line in lines]
+        if self._file is not None:
+            self._file.append([bytes(message.body) for message in messages])
+            return
+        for message in messages:
+            try:
+                self._post(message.headers, message.body)
+            except Exception as error:
+                self._note(error, 1)
+
+    def _post(self, headers: Mapping[str, str], body: bytes) -> None:
+        from urllib.request import Request, urlopen
+
+        request = Request(str(self._url), data=body, headers={**self._headers, **headers}, method="POST")  # noqa: S310 (the scheme was checked)
+        with urlopen(request, timeout=self._timeout_s) as response:  # noqa: S310
+            response.read(1 << 16)
+
+    def release(self) -> None:
+        """Close the file, if it is one."""
+        if self._file is not None:
+            self._file.close()
+
+
+def _cloud_attributes(line: JsonObject) -> dict[str, Any]:
+    record = line["record"]
+    subject = record.get("tool_id") or record.get("invocation_id")
+    return {
+        "id": f"{line['producer']}.{line['sequence']}",
+        "source": record.get("source", EVENT_SOURCE),
+        "type": record.get("event_type", line["object"]),
+        "time": datetime.fromisoformat(record.get("time", line["time"])),
+        "datacontenttype": "application/json",
+        "producer": line["producer"],
+        "sequence": str(line["sequence"]),
+        "sequencetype": "Integer",
+        **({"subject": subject} if subject else {}),
+    }
+
+
+class _AppendedFile:
+    """A file that grows by whole lines."""
+
+    def __init__(self, path: str | os.PathLike[str], max_bytes: int | None) -> None:
+        self._path = Path(path)
+        if not self._path.parent.is_dir():
+            raise ConfigurationError("the directory of a sink's file does not exist")
+        self._max_bytes = max_bytes
+        self._descriptor: int | None = None
+        self._owner = 0
+        self._is_torn = False  # the last write ended before its lines did
+
+    def append(self, lines: list[bytes]) -> None:
+        data = b"".join(line + b"\n" for line in lines)
+        descriptor = self._open(len(data))
+        view = memoryview(b"\n" + data if self._is_torn else data)
+        while view:
+            view = view[os.write(descriptor, view) :]
+            self._is_torn = bool(view)
+
+    def close(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def _open(self, coming: int) -> int:
+        if self._owner != os.getpid():  # a child opens the file anew
+            self.close()
+            self._is_torn = False
+        if self._descriptor is not None and self._max_bytes is not None:
+            status = os.fstat(self._descriptor)
+            if stat.S_ISREG(status.st_mode) and status.st_size and status.st_size + coming > self._max_bytes:
+                self.close()
+                self._path.replace(f"{self._path}.1")
+        if self._descriptor is None:
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
+            self._descriptor = os.open(self._path, flags, 0o600)
+            self._owner = os.getpid()
+        return self._descriptor
+
+
+def open_sinks(target: str) -> tuple[Sink, ...]:
+    """Open the sink that a setting names, ``file:PATH`` or a URL; one that can't be used is told, and left out."""
+    if not target:
+        return ()
+    try:
+        path = target.removeprefix("file:")
+        return (JsonlSink(path) if path != target else CloudEventsSink(target),)
+    except ConfigurationError as error:
+        _logger.warning("no records are written: %s", error)
+        return ()
+
+
+def event_record(
+    name: str, attributes: Mapping[str, Any], invocation_id: str, tool_id: str, at_ns: int, trace_ref: JsonObject | None
+) -> JsonObject:
+    """Return a tool_event as plain JSON data."""
+    record: JsonObject = {
+        "schema_version": SCHEMA_VERSION,
+        "event_id": new_id("evt"),
+        "event_type": name,
+        "source": EVENT_SOURCE,
+        "time": rfc3339(at_ns),
+        "data": to_json_value(dict(attributes)),
+        "trace_refs": [trace_ref] if trace_ref is not None else [],
+    }
+    if tool_id:
+        record["subject"] = record["tool_id"] = tool_id
+    if invocation_id:
+        record["invocation_id"] = invocation_id
+    return record
+
+
+def rfc3339(at_ns: int) -> str:
+    """Return a time in nanoseconds since the epoch as RFC 3339 in UTC."""
+    return datetime.fromtimestamp(at_ns / 1e9, UTC).isoformat().replace("+00:00", "Z")
+
+
+_sinks: weakref.WeakSet[Sink] = weakref.WeakSet()
+
+
+def _close_all() -> None:
+    """Give all sinks together a limited time to write what waits when the interpreter ends."""
+    ends = time.monotonic() + _EXIT_LIMIT_S
+    for sink in list(_sinks):
+        sink.close(max(0.0, ends - time.monotonic()))
+
+
+def _reset_all() -> None:
+    for sink in list(_sinks):
+        sink._reset()
+
+
+atexit.register(_close_all)
+if hasattr(os, "register_at_fork"):  # there is no fork on Windows
+    os.register_at_fork(after_in_child=_reset_all)

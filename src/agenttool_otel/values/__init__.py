@@ -1,0 +1,1 @@
+"""Plain values: JSON conversion, deep copies, canonical digests, Unicode."""

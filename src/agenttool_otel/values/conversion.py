@@ -1,0 +1,302 @@
+"""Any Python value as bounded JSON data, for policies, records and telemetry.
+
+``to_json_value`` never raises, never recurses, never consumes an iterator and never runs a value's own ``__str__``,
+``__repr__``, ``__iter__`` or serialiser. What JSON can't say becomes a tagged object:
+
+=====================================  =============================================
+not a number, infinities               ``{"$float": "nan" | "inf" | "-inf"}``
+bytes                                  ``{"$bytes": base64}``, above 1 KiB ``{"$bytes": {"length", "sha256"}}``
+an object that contains itself         ``{"$ref": "cycle"}``
+anything past a limit                  ``{"$truncated": "depth" | "nodes" | "chars"}``
+an object of an unknown class          ``{"$type": "module.Class"}``
+=====================================  =============================================
+
+Sets become sorted lists, enum members their values, paths, UUIDs and decimals strings, dates and times ISO 8601,
+time spans seconds, dataclasses and pydantic models objects with their Python field names. Lone surrogates are escaped.
+Tags are for reading; where two values must never look alike, use ``canonical_bytes`` and ``digest``.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from decimal import Decimal
+from math import isfinite
+from pathlib import PurePath
+from typing import Any, Final, TypeAlias
+from uuid import UUID
+
+from agenttool_otel.values.inspection import (
+    Kind,
+    class_name,
+    holds_more,
+    kind_of,
+    mapping_items,
+    sequence_items,
+    time_text,
+)
+from agenttool_otel.values.unicode import escape_surrogates
+
+JsonLike: TypeAlias = "bool | int | float | str | list[JsonLike] | dict[str, JsonLike] | None"
+"""Plain JSON data, without NaN and lone surrogates."""
+
+DEFAULT_MAX_DEPTH: Final = 64
+DEFAULT_MAX_NODES: Final = 100_000
+DEFAULT_MAX_CHARS: Final = 1_000_000
+MAX_INLINE_BYTES: Final = 1024
+_MAX_INT_BITS: Final = 4096  # more digits than Python converts to text by default is no number for a policy
+_QUICK_INT: Final = 1 << 62
+_QUICK_CHARS: Final = 4096
+QUICK_ITEMS: Final = 32
+_NO_LIMIT: Final = 1 << 62
+
+
+def to_json_value(
+    value: Any,
+    *,
+    max_depth: int = DEFAULT_MAX_DEPTH,
+    max_nodes: int = DEFAULT_MAX_NODES,
+    max_chars: int = DEFAULT_MAX_CHARS,
+) -> JsonLike:
+    """Return a bounded copy of a value as plain JSON data; see the module's text for what becomes of what."""
+    try:
+        if type(value) is dict:
+            quick = quick_object(value)
+            if quick is not None:
+                return quick
+        return Converter(max_depth, max_nodes, max_chars).convert(value)
+    except Exception as error:  # for example a dict that another thread changes meanwhile
+        return {"$type": class_name(type(value)), "$error": class_name(type(error))}
+
+
+def to_whole_json(value: Any) -> tuple[JsonLike, bool]:
+    """Return a value as plain JSON data of whatever size, and whether the data tells all that the value holds.
+
+    It does not where a tag stands for what could not be read (an object of an unknown class, an iterator, long bytes,
+    nesting past the limit), or where a value has state beside what its kind shows (an attribute of a ``str`` subclass).
+    """
+    try:
+        converter = Converter(DEFAULT_MAX_DEPTH, _NO_LIMIT, _NO_LIMIT, watch=True)
+        data = converter.convert(value)
+    except Exception as error:
+        return {"$type": class_name(type(value)), "$error": class_name(type(error))}, False
+    return data, converter.whole
+
+
+def quick_object(value: dict[Any, Any]) -> dict[str, JsonLike] | None:
+    """Copy a small object of plain ASCII data, the usual arguments of a tool; ``None`` if it holds anything else."""
+    if len(value) > QUICK_ITEMS:
+        return None
+    out: dict[str, JsonLike] = {}
+    for key, item in value.items():
+        if type(key) is not str or not key.isascii():
+            return None
+        kind = type(item)
+        if kind is str:
+            if len(item) > _QUICK_CHARS or not item.isascii():
+                return None
+        elif kind is int:
+            if not -_QUICK_INT < item < _QUICK_INT:
+                return None
+        elif kind is list:
+            if len(item) > QUICK_ITEMS:
+                return None
+            item = item[:]
+            for member in item:
+                inner = type(member)
+                if inner is str:
+                    if len(member) > _QUICK_CHARS or not member.isascii():
+                        return None
+                elif inner is int:
+                    if not -_QUICK_INT < member < _QUICK_INT:
+                        return None
+                elif inner is not bool and member is not None:
+                    return None
+        elif kind is float:
+            if not isfinite(item):
+                return None
+        elif kind is not bool and item is not None:
+            return None
+        out[key] = item
+    return out
+
+
+class Converter:
+    """One conversion with its budgets; an explicit stack instead of recursion."""
+
+    def __init__(self, max_depth: int, max_nodes: int, max_chars: int, *, watch: bool = False) -> None:
+        self._max_depth = max_depth
+        self._nodes = max_nodes
+        self._chars = max_chars
+        self._watch = watch
+        self.whole = True  # whether nothing was left out; unread state is looked for only when watching
+
+    def convert(self, value: Any) -> JsonLike:
+        root: list[JsonLike] = []
+        # each frame: the children still to come, the container under construction, the source's id, sort at the end?
+        stack: list[tuple[list[Any], list[JsonLike] | dict[str, JsonLike], int, bool]] = [([value], root, 0, False)]
+        open_ids: set[int] = set()
+        while stack:
+            pending, out, source_id, is_set = stack[-1]
+            if not pending:
+                stack.pop()
+                open_ids.discard(source_id)
+                if is_set and isinstance(out, list):
+                    out.sort(key=_sort_key)
+                continue
+            entry = pending.pop()
+            key: Any = None
+            if isinstance(out, dict):
+                key, entry = entry
+            self._nodes -= 1
+            if self._nodes < 0:
+                self.whole = False
+                _put(out, self._key(key, out) if isinstance(out, dict) else "", {"$truncated": "nodes"})
+                pending.clear()
+                continue
+            kind = kind_of(entry)
+            name = self._key(key, out) if isinstance(out, dict) else ""
+            if kind is Kind.ENUM:
+                entry = object.__getattribute__(entry, "_value_")
+                kind = kind_of(entry)
+            if self._watch and self.whole:
+                self.whole = not holds_more(entry, kind)
+            if kind not in _CONTAINERS:
+                _put(out, name, self._leaf(entry, kind))
+            elif id(entry) in open_ids:
+                _put(out, name, {"$ref": "cycle"})
+            elif len(stack) > self._max_depth:
+                self.whole = False
+                _put(out, name, {"$truncated": "depth"})
+            else:
+                children: list[Any]
+                inner: list[JsonLike] | dict[str, JsonLike]
+                if kind in (Kind.SEQUENCE, Kind.SET):
+                    children, inner = sequence_items(entry, self._nodes + 1), []
+                else:
+                    children, inner = self._items(entry, kind), {}
+                children.reverse()
+                _put(out, name, inner)
+                open_ids.add(id(entry))
+                stack.append((children, inner, id(entry), kind is Kind.SET))
+        return root[0]
+
+    def _items(self, value: Any, kind: Kind) -> list[tuple[Any, Any]]:
+        return mapping_items(value, kind, self._nodes + 1)
+
+    def _leaf(self, value: Any, kind: Kind) -> JsonLike:
+        try:
+            return self._leaf_unguarded(value, kind)
+        except Exception as error:
+            self.whole = False
+            return {"$type": class_name(type(value)), "$error": class_name(type(error))}
+
+    def _leaf_unguarded(self, value: Any, kind: Kind) -> JsonLike:
+        if kind is Kind.NONE:
+            return None
+        if kind is Kind.TEXT:
+            return self._text(value if type(value) is str else str.__str__(value))
+        if kind is Kind.BOOL:
+            return bool(value)
+        if kind is Kind.INT:
+            number = int.__int__(value)
+            if number.bit_length() <= _MAX_INT_BITS:
+                return number
+            self.whole = False
+            return {"$truncated": "int", "bits": number.bit_length()}
+        if kind is Kind.FLOAT:
+            real = float.__float__(value)
+            return real if isfinite(real) else {"$float": float.__repr__(real)}
+        if kind is Kind.BYTES:
+            self.whole = self.whole and memoryview(value).nbytes <= MAX_INLINE_BYTES
+            return bytes_tag(value)
+        if kind is Kind.NUMPY_SCALAR:
+            item = value.item()
+            return self._leaf(item, kind_of(item)) if kind_of(item) is not Kind.OPAQUE else self._unread(value)
+        text = scalar_text(value, kind)
+        if text is None:
+            return self._unread(value)
+        return self._text(text) if isinstance(text, str) else text
+
+    def _unread(self, value: object) -> JsonLike:
+        self.whole = False
+        return _type_tag(value)
+
+    def _text(self, text: str) -> JsonLike:
+        if len(text) > self._chars:
+            self.whole = False
+            return {"$truncated": "chars", "chars": len(text)}
+        self._chars -= len(text)
+        return self._plain(text)
+
+    def _plain(self, text: str) -> str:
+        return escape_surrogates(text)
+
+    def _key(self, key: Any, out: dict[str, JsonLike]) -> str:
+        kind = kind_of(key)
+        if kind is Kind.ENUM:
+            key = object.__getattribute__(key, "_value_")
+            kind = kind_of(key)
+        if kind is Kind.TEXT:
+            name = self._plain(str.__str__(key))
+            if len(name) > self._chars:
+                self.whole = False
+                name = f"$truncated:{len(name)}"
+            self._chars -= len(name)
+        elif kind in (Kind.INT, Kind.FLOAT, Kind.BOOL, Kind.NONE):
+            leaf = self._leaf(key, kind)
+            name = json.dumps(leaf)
+        else:
+            leaf = self._leaf(key, kind) if kind not in _CONTAINERS else self._unread(key)
+            name = leaf if isinstance(leaf, str) else json.dumps(leaf, sort_keys=True)
+        unique, count = name, 1
+        while unique in out:  # 1 and "1" are two keys in Python and one in JSON: neither may hide the other
+            count += 1
+            unique = f"{name}${count}"
+        return unique
+
+
+_CONTAINERS: Final = frozenset({Kind.MAPPING, Kind.SEQUENCE, Kind.SET, Kind.DATACLASS, Kind.MODEL})
+
+
+def _put(out: list[JsonLike] | dict[str, JsonLike], key: str, value: JsonLike) -> None:
+    if isinstance(out, dict):
+        out[key] = value
+    else:
+        out.append(value)
+
+
+def _sort_key(value: JsonLike) -> tuple[str, str]:
+    return type(value).__name__, value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+
+
+def _type_tag(value: object) -> dict[str, JsonLike]:
+    return {"$type": class_name(type(value))}
+
+
+def bytes_tag(value: bytes | bytearray | memoryview) -> dict[str, JsonLike]:
+    """Return the tag of a bytes-like value: its base64 form when short, else its length and SHA-256."""
+    view = memoryview(value)
+    if not view.contiguous:
+        view = memoryview(view.tobytes())
+    if view.nbytes <= MAX_INLINE_BYTES:
+        return {"$bytes": base64.b64encode(view).decode("ascii")}
+    return {"$bytes": {"length": view.nbytes, "sha256": hashlib.sha256(view).hexdigest()}}
+
+
+def scalar_text(value: Any, kind: Kind) -> str | float | None:
+    """Return the text of a path, UUID, decimal, time, range or complex number; ``None`` for what has none."""
+    if kind is Kind.PATH:
+        return PurePath.__str__(value)
+    if kind is Kind.UUID:
+        return UUID.__str__(value)
+    if kind is Kind.DECIMAL:
+        return Decimal.__str__(value)
+    if kind is Kind.TIME:
+        return time_text(value)
+    if kind is Kind.RANGE:
+        return range.__repr__(value) if max(map(int.bit_length, (value.start, value.stop))) < _MAX_INT_BITS else None
+    if kind is Kind.COMPLEX:
+        return complex.__repr__(value)
+    return None

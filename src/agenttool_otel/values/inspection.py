@@ -1,0 +1,262 @@
+"""What a Python value is, found out without running a line of its own code.
+
+A value that reaches policy or telemetry is hostile until shown otherwise: its ``__str__`` may raise, its ``__iter__``
+may never end, its ``__class__`` may lie. So classes are classified by their method resolution order alone, and contents
+are read through the base types' own methods.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import OrderedDict, UserDict, UserList, defaultdict, deque
+from collections.abc import Iterator
+from dataclasses import Field
+from datetime import date, datetime, time, timedelta, timezone
+from decimal import Decimal
+from enum import Enum, auto
+from itertools import islice
+from pathlib import PurePath
+from types import GetSetDescriptorType, MappingProxyType, MemberDescriptorType
+from typing import Any, Final
+from uuid import UUID
+from weakref import WeakKeyDictionary
+from zoneinfo import ZoneInfo
+
+from pydantic import BaseModel, SecretBytes, SecretStr
+
+
+class Kind(Enum):
+    """How a value is represented; ``OPAQUE`` is everything that only its class name may tell of."""
+
+    NONE = auto()
+    BOOL = auto()
+    INT = auto()
+    FLOAT = auto()
+    TEXT = auto()
+    BYTES = auto()
+    MAPPING = auto()
+    SEQUENCE = auto()
+    SET = auto()
+    DATACLASS = auto()
+    MODEL = auto()
+    ENUM = auto()
+    TIME = auto()
+    PATH = auto()
+    UUID = auto()
+    DECIMAL = auto()
+    COMPLEX = auto()
+    RANGE = auto()
+    SECRET = auto()
+    NUMPY_SCALAR = auto()
+    OPAQUE = auto()
+
+
+_EXACT: Final[dict[type, Kind]] = {
+    type(None): Kind.NONE,
+    bool: Kind.BOOL,
+    int: Kind.INT,
+    float: Kind.FLOAT,
+    str: Kind.TEXT,
+    bytes: Kind.BYTES,
+    bytearray: Kind.BYTES,
+    memoryview: Kind.BYTES,
+    dict: Kind.MAPPING,
+    OrderedDict: Kind.MAPPING,
+    defaultdict: Kind.MAPPING,
+    MappingProxyType: Kind.MAPPING,
+    UserDict: Kind.MAPPING,
+    list: Kind.SEQUENCE,
+    tuple: Kind.SEQUENCE,
+    deque: Kind.SEQUENCE,
+    UserList: Kind.SEQUENCE,
+    set: Kind.SET,
+    frozenset: Kind.SET,
+    range: Kind.RANGE,
+    complex: Kind.COMPLEX,
+    UUID: Kind.UUID,
+    Decimal: Kind.DECIMAL,
+    SecretStr: Kind.SECRET,
+    SecretBytes: Kind.SECRET,
+}
+# Order matters: an enum member may be an int as well, and bool is an int.
+_BASES: Final[tuple[tuple[type, Kind], ...]] = (
+    (Enum, Kind.ENUM),
+    (BaseModel, Kind.MODEL),
+    (bool, Kind.BOOL),
+    (int, Kind.INT),
+    (float, Kind.FLOAT),
+    (str, Kind.TEXT),
+    (bytes, Kind.BYTES),
+    (bytearray, Kind.BYTES),
+    (dict, Kind.MAPPING),
+    (list, Kind.SEQUENCE),
+    (tuple, Kind.SEQUENCE),
+    (set, Kind.SET),
+    (frozenset, Kind.SET),
+    (datetime, Kind.TIME),
+    (date, Kind.TIME),
+    (time, Kind.TIME),
+    (timedelta, Kind.TIME),
+    (PurePath, Kind.PATH),
+    (UUID, Kind.UUID),
+    (Decimal, Kind.DECIMAL),
+)
+_SAFE_ZONES: Final = frozenset({type(None), timezone, ZoneInfo})
+_SAFE_ZONE_PACKAGES: Final = frozenset({"pydantic_core", "dateutil", "pytz", "pandas", "pyarrow"})
+_mro = type.__dict__["__mro__"].__get__
+_module = type.__dict__["__module__"].__get__
+_qualname = type.__dict__["__qualname__"].__get__
+_kinds: WeakKeyDictionary[type, Kind] = WeakKeyDictionary()
+
+
+def class_name(cls: type) -> str:
+    """Return ``module.QualName`` of a class, read past whatever its metaclass does."""
+    try:
+        module, qualname = _module(cls), _qualname(cls)
+    except Exception:
+        return "unknown"
+    if type(module) is not str or type(qualname) is not str:
+        return "unknown"
+    return f"{module}.{qualname}"[:200].encode("ascii", "backslashreplace").decode()
+
+
+def mro_names(cls: type) -> tuple[str, ...]:
+    """Return the qualified names of a class and all its bases, nearest first."""
+    return tuple(class_name(base) for base in _mro(cls))
+
+
+def kind_of(value: object) -> Kind:
+    """Classify a value by its class alone; never raises and never runs the value's code."""
+    cls = type(value)
+    exact = _EXACT.get(cls)
+    if exact is not None:
+        return exact
+    try:
+        known = _kinds.get(cls)
+        if known is None:
+            known = _kinds[cls] = _classify(cls)
+    except Exception:  # a metaclass may make its classes unhashable
+        return Kind.OPAQUE
+    return known
+
+
+def _classify(cls: type) -> Kind:
+    mro = _mro(cls)
+    for base, kind in _BASES:
+        if base in mro:
+            return kind
+    if any("__dataclass_fields__" in base.__dict__ for base in mro):
+        return Kind.DATACLASS
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and getattr(numpy, "generic", None) in mro:
+        return Kind.NUMPY_SCALAR
+    return Kind.OPAQUE
+
+
+def time_text(value: Any) -> str | float | None:
+    """Return a date or time as ISO 8601 text, a time span in seconds; ``None`` where only user code could tell."""
+    mro = _mro(type(value))
+    if timedelta in mro:
+        return timedelta.total_seconds(value)
+    if datetime in mro:
+        return datetime.isoformat(value) if _is_safe_zone(datetime.tzinfo.__get__(value)) else None
+    if date in mro:
+        return date.isoformat(value)
+    return time.isoformat(value) if _is_safe_zone(time.tzinfo.__get__(value)) else None
+
+
+def _is_safe_zone(zone: object) -> bool:
+    return type(zone) in _SAFE_ZONES or class_name(type(zone)).partition(".")[0] in _SAFE_ZONE_PACKAGES
+
+
+def sequence_items(value: Any, limit: int) -> list[Any]:
+    """Return at most ``limit`` items of a sequence or set, through the base type's own iterator."""
+    mro = _mro(type(value))
+    for base in (list, tuple, set, frozenset, deque):
+        if base in mro:
+            return list(islice(base.__iter__(value), limit))
+    if UserList in mro:
+        return sequence_items(instance_dict(value).get("data", []), limit)
+    return []
+
+
+def mapping_items(value: Any, kind: Kind, limit: int) -> list[tuple[Any, Any]]:
+    """Return at most ``limit`` items of a mapping, or the fields of a dataclass or pydantic model.
+
+    Fields are read from the instance itself: properties, serialisers and ``__getattr__`` are not run. Names of fields
+    are the Python ones, not aliases. Private pydantic attributes stay private.
+    """
+    if kind is Kind.MAPPING:
+        return list(islice(_raw_items(value), limit))
+    if kind is Kind.MODEL:
+        fields = list(dict.items(instance_dict(value)))
+        extra = _slot(value, "__pydantic_extra__")
+        if type(extra) is dict:
+            fields += dict.items(extra)
+        return fields[:limit]
+    state = instance_dict(value)
+    found: list[tuple[Any, Any]] = []
+    for name in islice(_dataclass_fields(type(value)), limit):
+        if name in state:
+            found.append((name, state[name]))
+        else:
+            missing = object()
+            item = _slot(value, name, missing)
+            if item is not missing:
+                found.append((name, item))
+    return found
+
+
+def holds_more(value: Any, kind: Kind) -> bool:
+    """Tell whether an instance has attributes beside what its kind shows of it; never raises.
+
+    Private attributes of pydantic models, attributes of a dataclass that are no fields, and those that somebody put on
+    an instance of a subclass of a builtin type. Slots and C structures of such subclasses are not looked into."""
+    if type(value) in _EXACT or kind in (Kind.ENUM, Kind.OPAQUE, Kind.SECRET, Kind.NUMPY_SCALAR):
+        return False
+    if kind is Kind.MODEL:
+        return bool(_slot(value, "__pydantic_private__"))
+    state = instance_dict(value)
+    if kind is Kind.DATACLASS and state:
+        return not state.keys() <= set(_dataclass_fields(type(value)))
+    return bool(state)
+
+
+def _raw_items(value: Any) -> Iterator[tuple[Any, Any]]:
+    mro = _mro(type(value))
+    if dict in mro:
+        return iter(dict.items(value))
+    if UserDict in mro:
+        return iter(dict.items(instance_dict(value).get("data", {})))
+    return iter(value.items())  # a mappingproxy; what is behind it is nearly always a dict
+
+
+def instance_dict(value: Any) -> dict[str, Any]:
+    """Return the very ``__dict__`` of an object, past whatever its class does; an empty one where it has none."""
+    try:
+        state = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return {}
+    return state if type(state) is dict else {}
+
+
+def _slot(value: Any, name: str, default: Any = None) -> Any:
+    for base in _mro(type(value)):
+        descriptor = base.__dict__.get(name)
+        if type(descriptor) in (MemberDescriptorType, GetSetDescriptorType):
+            try:
+                return descriptor.__get__(value)
+            except AttributeError:
+                return default
+    return default
+
+
+def _dataclass_fields(cls: type) -> Iterator[str]:
+    for base in _mro(cls):
+        fields = base.__dict__.get("__dataclass_fields__")
+        if type(fields) is dict:
+            for name, field in fields.items():
+                # ClassVar and InitVar pseudo-fields are in the table too; only real fields have instance state.
+                if type(field) is Field and type(name) is str:
+                    yield name
+            return

@@ -1,0 +1,139 @@
+"""What a policy is shown of a value: its JSON form in the names and texts that rules and facts are written in."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+from pydantic import AliasChoices, AliasPath
+from pydantic.fields import FieldInfo
+from pydantic.networks import AnyUrl
+from pydantic_core import MultiHostUrl, Url
+
+from agenttool_otel.values.conversion import (
+    DEFAULT_MAX_CHARS,
+    DEFAULT_MAX_DEPTH,
+    DEFAULT_MAX_NODES,
+    Converter,
+    JsonLike,
+    bytes_tag,
+    quick_object,
+)
+from agenttool_otel.values.inspection import Kind, class_name, instance_dict
+from agenttool_otel.values.unicode import has_surrogate
+
+_ADDRESSES: Final[frozenset[type]] = frozenset(
+    {
+        Url,
+        MultiHostUrl,
+        ipaddress.IPv4Address,
+        ipaddress.IPv6Address,
+        ipaddress.IPv4Network,
+        ipaddress.IPv6Network,
+        ipaddress.IPv4Interface,
+        ipaddress.IPv6Interface,
+    }
+)
+_URL_BASES: Final = tuple(cls for cls in AnyUrl.__mro__ if cls is not object)
+_names: WeakKeyDictionary[type, dict[str, str]] = WeakKeyDictionary()
+
+
+def to_policy_value(value: Any) -> JsonLike:
+    """Return what a policy is shown of a value: its JSON form, with three differences that matter to a decision.
+
+    Fields of pydantic models have the names that the model-facing JSON Schema has (their aliases), because rules and
+    facts are written in terms of it. Addresses (URLs and IP addresses as objects) are their text. A lone surrogate is
+    an ``$error``: written as an escape it would look like another text."""
+    try:
+        if type(value) is dict:
+            quick = quick_object(value)
+            if quick is not None:
+                return quick
+        return _PolicyConverter(DEFAULT_MAX_DEPTH, DEFAULT_MAX_NODES, DEFAULT_MAX_CHARS).convert(value)
+    except Exception as error:
+        return {"$type": class_name(type(value)), "$error": class_name(type(error))}
+
+
+def decided_form(read: Mapping[str, Any], raw: Mapping[str, JsonLike]) -> dict[str, JsonLike]:
+    """Return the JSON form of arguments as they were read: converted, and with the defaults of nested models.
+
+    A reader may lower the case of a text, decode it, take it from another key or add what was left out. What has no
+    JSON form of its own (a secret, an object of a foreign class) is shown as the JSON that it was read from."""
+    form = to_policy_value(dict(read))
+    if not isinstance(form, dict):
+        return {"$error": "unreadable"}
+    return {name: _shown(value, raw.get(name)) for name, value in form.items()}
+
+
+def _shown(form: JsonLike, raw: JsonLike) -> JsonLike:
+    """Put the JSON of what can only be shown by its type into its place; the depth is that of ``to_policy_value``."""
+    if raw is None:
+        return form
+    if isinstance(form, dict):
+        if form.keys() == {"$type"}:
+            return raw
+        if form.keys() == {"$bytes"}:
+            return raw if isinstance(raw, str) and bytes_tag(raw.encode("utf-8", "replace")) == form else form
+        if isinstance(raw, dict):
+            return {name: _shown(value, raw.get(name)) for name, value in form.items()}
+    elif isinstance(form, list) and isinstance(raw, list) and len(form) == len(raw):
+        return [_shown(value, part) for value, part in zip(form, raw, strict=True)]
+    return form
+
+
+class _PolicyConverter(Converter):
+    """Converts for ``to_policy_value``."""
+
+    def _items(self, value: Any, kind: Kind) -> list[tuple[Any, Any]]:
+        items = super()._items(value, kind)
+        names = _schema_names(type(value)) if kind in (Kind.MODEL, Kind.DATACLASS) else None
+        return [(names.get(name, name), item) for name, item in items] if names else items
+
+    def _leaf_unguarded(self, value: Any, kind: Kind) -> JsonLike:
+        text = _address_text(value) if kind is Kind.OPAQUE else None
+        return super()._leaf_unguarded(value, kind) if text is None else self._text(text)
+
+    def _plain(self, text: str) -> str:
+        if not text.isascii() and has_surrogate(text):
+            raise ValueError("a lone surrogate has no JSON form of its own")
+        return text
+
+
+def _schema_names(cls: type) -> dict[str, str]:
+    """Return the names of fields that a validation schema calls otherwise, by Python name."""
+    try:
+        known = _names.get(cls)
+        if known is None:
+            known = _names[cls] = _read_names(cls)
+    except Exception:  # a metaclass may make its classes unhashable
+        return {}
+    return known
+
+
+def _read_names(cls: type) -> dict[str, str]:
+    fields = next((f for base in cls.__mro__ if type(f := base.__dict__.get("__pydantic_fields__")) is dict), {})
+    found: dict[str, str] = {}
+    for name, field in fields.items():
+        alias = field.validation_alias if isinstance(field, FieldInfo) else None
+        choices = alias.choices if isinstance(alias, AliasChoices) else [alias]
+        for choice in choices:  # as pydantic's JSON Schema: the first that is one name
+            first = choice.path[0] if isinstance(choice, AliasPath) and len(choice.path) == 1 else choice
+            if isinstance(first, str):
+                found[name] = first
+                break
+    return {name: alias for name, alias in found.items() if alias != name}
+
+
+def _address_text(value: Any) -> str | None:
+    """Return the text of a URL or IP address object, ``None`` for everything else.
+
+    Only exact classes of pydantic and the standard library are read: a subclass may answer anything."""
+    cls = type(value)
+    if cls in _ADDRESSES:
+        return str(value)
+    if any(base in _URL_BASES for base in cls.__mro__) and class_name(cls).startswith("pydantic.networks."):
+        inner = instance_dict(value).get("_url")
+        return str(inner) if type(inner) in _ADDRESSES else None
+    return None

@@ -1,0 +1,97 @@
+"""The deep copy that becomes ``call_input``: what runs is what was decided (design section 3).
+
+Everything that ``to_json_value`` shows by its content is copied, down to the bottom and with shared parts shared, so
+that nobody can change it any more. The copy is of the same class where that class reads its content as its builtin base
+does (named tuples, counters, plain subclasses); a class that reads it in its own way (a ``dict`` whose ``__getitem__``
+answers something else) becomes the base type, which is what was shown. Values that can't change stay what they are, and
+so do objects of other classes: their class is all that is shown of them, and a tool takes them as they are when it
+runs.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from agenttool_otel.values.copying import NotCopyable, Shell, plain_copy, shell_of
+from agenttool_otel.values.inspection import Kind, kind_of
+
+_ATOMS: Final = frozenset({str, int, bool, float, type(None), bytes})
+_MISSING: Final = object()
+_CONTAINERS: Final = frozenset({Kind.MAPPING, Kind.SEQUENCE, Kind.SET, Kind.DATACLASS, Kind.MODEL})
+
+
+def snapshot(value: Any) -> Any:
+    """Return the deep copy of a value."""
+    if type(value) in (dict, list):
+        copied = value.copy()  # first copied, then looked at: another thread may change it at any time
+        for item in copied.values() if type(copied) is dict else copied:
+            if type(item) not in _ATOMS:
+                break
+        else:
+            if type(copied) is list or all(type(key) is str for key in copied):
+                return copied
+    try:
+        return _Copier().copy(value)
+    except NotCopyable:
+        raise
+    except Exception as error:
+        raise NotCopyable(type(error).__name__) from error
+
+
+class _Copier:
+    """Copies without recursion: containers are made empty first and filled from the inside to the outside.
+
+    A source is read once, when it is found, and never again: what another thread changes afterwards is not seen. Tuples
+    and frozensets can't be filled later; they are made once their items are there. Members of sets and keys are whole
+    when they are needed, because they lie deeper.
+    """
+
+    def __init__(self) -> None:
+        self._memo: dict[int, Any] = {}
+        self._shells: dict[int, Shell] = {}
+        self._keep: list[Any] = []  # so that no id is used again
+
+    def copy(self, value: Any) -> Any:
+        stack: list[tuple[Any, bool]] = [(value, False)]
+        while stack:
+            source, leaving = stack.pop()
+            if leaving:
+                self._resolve(source)
+                shell = self._shells[id(source)]
+                if shell.made is not None:
+                    shell.finish([self._resolve(part) for part in shell.parts])
+                continue
+            if type(source) in _ATOMS or id(source) in self._memo:
+                continue
+            self._keep.append(source)
+            kind = kind_of(source)
+            shell_or_none = shell_of(source, kind) if kind in _CONTAINERS else None
+            if shell_or_none is None:
+                self._memo[id(source)] = source if kind in _CONTAINERS else plain_copy(source, kind)
+                continue
+            self._shells[id(source)] = shell_or_none
+            self._memo[id(source)] = _MISSING if shell_or_none.made is None else shell_or_none.made
+            stack.append((source, True))
+            stack.extend((part, False) for part in shell_or_none.parts if type(part) not in _ATOMS)
+        return self._resolve(value)
+
+    def _resolve(self, source: Any) -> Any:
+        """Return the copy of what was found, making it now if it is one that is made at the end."""
+        if type(source) in _ATOMS:
+            return source
+        made = self._memo[id(source)]
+        if made is not _MISSING:
+            return made
+        stack = [source]
+        while stack:
+            top = stack[-1]
+            parts = self._shells[id(top)].parts
+            waiting = [part for part in parts if type(part) not in _ATOMS and self._memo[id(part)] is _MISSING]
+            if waiting:
+                stack.extend(waiting)
+                continue
+            stack.pop()
+            if self._memo[id(top)] is _MISSING:
+                copies = [part if type(part) in _ATOMS else self._memo[id(part)] for part in parts]
+                self._memo[id(top)] = self._shells[id(top)].finish(copies)
+        return self._memo[id(source)]

@@ -1,0 +1,148 @@
+"""Git's reading commands are proven only where the repository's own configuration runs nothing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from agenttool_otel.facts.shell import shell_fact
+from agenttool_otel.facts.types import FactEnvironment, ShellFact
+
+_ENVIRONMENT = {
+    **{name: value for name, value in os.environ.items() if not name.startswith("GIT_")},
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_CONFIG_SYSTEM": "/dev/null",
+}
+READING = [
+    "git status",
+    "git --no-pager status --short",
+    "git diff HEAD~1 a.txt | head -20",
+    "git log --oneline -5",
+    "git show HEAD:a.txt",
+    "git blame a.txt",
+    "git branch --list",
+    "git stash list",
+    "git ls-files | xargs wc -l",
+    "timeout 5 git diff --stat",
+    "find . -name a.txt && git rev-parse HEAD",
+]
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "a.txt").write_text("a\n")
+    for words in (
+        ["init", "-q"],
+        ["config", "user.email", "dev@example.org"],
+        ["config", "user.name", "dev"],
+        ["add", "a.txt"],
+        ["commit", "-qm", "first"],
+    ):
+        subprocess.run(["git", *words], cwd=tmp_path, env=_ENVIRONMENT, check=True)
+    return tmp_path
+
+
+def fact_of(line: str, folder: Path) -> ShellFact:
+    return shell_fact(line, argument="/command", env=FactEnvironment(roots=(str(folder),), cwd=str(folder)))
+
+
+@pytest.mark.parametrize("line", READING)
+def test_reading_git_commands_are_proven(line: str, repository: Path) -> None:
+    fact = fact_of(line, repository)
+    assert fact["read_only"], [row["reason"] for row in fact["commands"]]
+    assert fact["complete"]
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "core.fsmonitor",
+        "core.pager",
+        "pager.log",
+        "diff.external",
+        "diff.txt.textconv",
+        "filter.x.clean",
+        "include.path",
+        "core.hooksPath",
+        "core.worktree",
+        "remote.origin.promisor",
+        "remote.origin.uploadpack",
+        "log.showSignature",
+        "gpg.program",
+        "alias.status",
+        "unheard.of",
+    ],
+)
+def test_a_setting_that_may_run_something_ends_the_proof(setting: str, repository: Path) -> None:
+    subprocess.run(["git", "config", setting, "touch pwned"], cwd=repository, env=_ENVIRONMENT, check=True)
+    for line in READING:
+        assert not fact_of(line, repository)["read_only"], line
+    assert not fact_of("git status", repository / "sub" / "below")["read_only"]
+
+
+def test_a_repository_that_is_not_plain_ends_the_proof(repository: Path) -> None:
+    (repository / ".git" / "modules").mkdir()
+    assert not fact_of("git status", repository)["read_only"]
+    (repository / ".git" / "modules").rmdir()
+    (repository / ".git" / "hooks" / "post-index-change").write_text("#!/bin/sh\n")
+    assert not fact_of("git status", repository)["read_only"]
+    (repository / ".git" / "hooks" / "post-index-change").unlink()
+    assert fact_of("git status", repository)["read_only"]
+    bare = repository / "bare"
+    subprocess.run(["git", "init", "-q", "--bare", str(bare)], env=_ENVIRONMENT, check=True)
+    subprocess.run(["git", "config", "core.fsmonitor", "x"], cwd=bare, env=_ENVIRONMENT, check=True)
+    assert not fact_of("cd bare && git status", repository)["read_only"]
+    (repository / "linked").mkdir()
+    (repository / "linked" / ".git").write_text(f"gitdir: {bare}\n")
+    assert not fact_of("cd linked && git status", repository)["read_only"]
+    assert not fact_of("cd - && git status", repository)["read_only"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "git branch new",
+        "git branch -D old",
+        "git tag v1",
+        "git diff --output=x",
+        "git diff --no-index a b",
+        "git diff --ext-diff",
+        "git -c core.fsmonitor=x status",
+        "git --git-dir=x status",
+        "git grep -O a",
+        "git log --format=%GG",
+        "git log --show-signature",
+        "git stash",
+        "git stash drop",
+        "git remote add x y",
+        "git status -uno --unheard",
+        "GIT_EXTERNAL_DIFF=x git diff",
+        "git frobnicate",
+    ],
+)
+def test_other_git_commands_are_not_proven(line: str, repository: Path) -> None:
+    assert not fact_of(line, repository)["read_only"]
+
+
+def test_what_git_reads_outside_or_in_secret_is_seen(repository: Path) -> None:
+    assert fact_of("git show HEAD:.env", repository)["sensitive_read"]
+    outside = fact_of("git diff ../other/a.txt a.txt", repository)["commands"][0]["places"]
+    assert [place["path"]["inside"] for place in outside] == [True, False]
+
+
+@pytest.mark.parametrize("line", [line for line in READING if not line.startswith("timeout")])
+def test_proven_git_commands_change_nothing(line: str, repository: Path) -> None:
+    """Their true effects: every file is as before, but for the index that git may refresh."""
+
+    def state() -> dict[str, bytes]:
+        files = (path for path in repository.rglob("*") if path.is_file() and path.name != "index")
+        return {str(path): path.read_bytes() for path in files}
+
+    before = state()
+    subprocess.run(["sh", "-c", line], cwd=repository, env=_ENVIRONMENT, capture_output=True, check=False, timeout=30)
+    assert state() == before

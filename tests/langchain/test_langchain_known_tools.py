@@ -1,0 +1,106 @@
+"""Reviewed facts serve the classes that were reviewed, and nothing that only looks like them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib import import_module, metadata, resources
+from types import ModuleType
+from typing import Any
+
+import pytest
+from langchain_core.tools import BaseTool
+
+from agenttool_otel import Governor, agent_context, govern
+from agenttool_otel.catalog.vocabulary import check_options
+from agenttool_otel.integrations.langchain import known_tools
+from agenttool_otel.integrations.langchain.known_tools import known_facts
+
+_TABLE: dict[str, Any] = json.loads(
+    resources.files("agenttool_otel.integrations.langchain").joinpath("known_tools.json").read_text("utf-8")
+)
+_PATH = "langchain_community.tools.file_management.read"
+
+
+class ReadFileTool(BaseTool):
+    """Stands for the class of that name, in a module of that name."""
+
+    name: str = "read_file"
+    description: str = "Read a file."
+    root_dir: str | None = None
+
+    def _run(self, file_path: str) -> str:
+        return file_path
+
+
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch) -> type[BaseTool]:
+    """A program in which that class is the one that the module has, in a reviewed version."""
+    module = ModuleType(_PATH)
+    module.ReadFileTool = ReadFileTool  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, _PATH, module)
+    monkeypatch.setattr(ReadFileTool, "__module__", _PATH)
+    monkeypatch.setattr(known_tools, "_is_reviewed", lambda package: package == "langchain_community")
+    return ReadFileTool
+
+
+def test_every_entry_is_what_govern_takes() -> None:
+    assert len(_TABLE["tools"]) >= 30
+    for name, entry in _TABLE["tools"].items():
+        check_options(entry["facts"])
+        assert "read_only" in entry["facts"], name
+        assert name.partition(".")[0] in _TABLE["reviewed"]
+
+
+def test_a_reviewed_class_is_governed_without_a_statement(installed: type[BaseTool]) -> None:
+    governor = Governor()
+    tool: Any = governor.govern(installed())
+    with agent_context(actor="agent:a", session_id="s", roots=["/proj"], cwd="/proj"):
+        assert governor.find(tool.name).check(file_path="notes.txt").allowed
+        assert not governor.find(tool.name).check(file_path="/etc/shadow").allowed
+
+
+def test_what_the_host_states_wins(installed: type[BaseTool]) -> None:
+    tool: Any = govern(installed(), read_only=False)
+    assert type(tool).agenttool.spec.safety.read_only is False
+
+
+@pytest.mark.parametrize("root", ["/etc", "sub", ""])
+def test_another_root_is_not_what_was_reviewed(installed: Any, root: str) -> None:
+    assert known_facts(installed())
+    assert known_facts(installed(root_dir="."))
+    assert not known_facts(installed(root_dir=root))
+
+
+def test_a_subclass_or_a_namesake_is_not_reviewed(installed: Any) -> None:
+    class Mine(installed):  # type: ignore[misc]
+        pass
+
+    class Namesake(BaseTool):
+        name: str = "read_file"
+        description: str = "x"
+
+        def _run(self, file_path: str) -> str:
+            return file_path
+
+    Namesake.__module__, Namesake.__qualname__ = _PATH, "ReadFileTool"
+    assert not known_facts(Mine())
+    assert not known_facts(Namesake())
+
+
+def test_another_version_is_not_reviewed(monkeypatch: pytest.MonkeyPatch) -> None:
+    known_tools._is_reviewed.cache_clear()
+    for version, reviewed in (("0.4.2", True), ("0.5.0", False), ("0.40.1", False)):
+        monkeypatch.setattr(metadata, "version", lambda name, version=version: version)
+        assert known_tools._is_reviewed("langchain_community") is reviewed
+        known_tools._is_reviewed.cache_clear()
+
+
+@pytest.mark.parametrize("name", _TABLE["tools"])
+def test_every_entry_names_a_class_that_there_is(name: str) -> None:
+    package = name.partition(".")[0]
+    pytest.importorskip(package)
+    if not known_tools._is_reviewed(package):
+        pytest.skip("another version than the reviewed one")
+    module, _, cls = name.rpartition(".")
+    assert issubclass(getattr(import_module(module), cls), BaseTool)

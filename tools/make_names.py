@@ -1,0 +1,89 @@
+"""Write the constants of attributes, events and metrics in names.py from ``semconv/``; ``check`` only compares.
+
+A constant is called as its name says without the prefix (``agenttool.tool.kind`` is ``Attr.TOOL_KIND``); where the
+registry has ``annotations: {python: Label.STORE}`` it is called that.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Final
+
+import semconv
+
+TARGET: Final = semconv.REPOSITORY / "src" / "agenttool_otel" / "names.py"
+BEGIN: Final = "# --- generated from semconv/ by `make docs`; edit there "
+END: Final = "# --- end of what is generated "
+CLASSES: Final = {
+    "GenAI": "Attributes of OpenTelemetry's GenAI conventions that a tool span uses.",
+    "Exc": 'The event of a tool\'s own exception (OpenTelemetry, "recording errors"); the message only where captured.',
+    "Attr": "Attributes of spans and events: flat primitives, because backends can search and group by those alone.",
+    "Label": "Metric labels that are no span attributes; never an id, a digest or a message.",
+    "Event": "Event classes of the standard, and this package's own in its style.",
+    "Metric": "Metric names.",
+}
+PREFIXES: Final = {"gen_ai.": "GenAI", "error.": "GenAI", "exception.": "Exc", "agenttool.": "Attr"}
+
+
+def _attribute(name: str) -> str:
+    prefix = next(prefix for prefix in PREFIXES if name.startswith(prefix))
+    return f"{PREFIXES[prefix]}.{_constant(name if prefix == 'error.' else name.removeprefix(prefix))}"
+
+
+def _constant(name: str) -> str:
+    return name.replace(".", "_").upper()
+
+
+def _all(registry: semconv.Registry) -> Iterator[tuple[str, str]]:
+    for attribute in registry.attributes.values():
+        yield attribute.python or _attribute(attribute.name), attribute.name
+    for event in registry.events.values():
+        yield event.python or f"Event.{_constant(event.name.removeprefix('tool.'))}", event.name
+    for metric in registry.metrics.values():
+        yield metric.python or f"Metric.{_constant(metric.name.removeprefix('agenttool.'))}", metric.name
+
+
+def constants(registry: semconv.Registry) -> str:
+    """Return the classes.
+
+    Raises:
+        semconv.RegistryError: two names give one constant.
+    """
+    members: dict[str, dict[str, str]] = {holder: {} for holder in CLASSES}
+    for constant, name in _all(registry):
+        holder, _, member = constant.partition(".")
+        if member in members[holder]:
+            raise semconv.RegistryError(f"{name} and {members[holder][member]} are both {constant}")
+        members[holder][member] = name
+    parts = []
+    for holder, doc in CLASSES.items():
+        lines = [f'    {member}: Final = "{name}"' for member, name in members[holder].items()]
+        parts.append("\n".join([f"class {holder}:", f'    """{doc}"""', "", *lines]))
+    return "\n\n\n".join(parts)
+
+
+def with_constants(text: str, registry: semconv.Registry) -> str:
+    """Return the text of names.py with what the registry gives between the two marks."""
+    head, begin, rest = text.partition(BEGIN)
+    _, end, tail = rest.partition(END)
+    if not begin or not end:
+        raise ValueError("names.py has lost the marks of what is generated")
+    line_end = rest[: rest.index("\n")]
+    return f"{head}{begin}{line_end}\n\n\n{constants(registry)}\n\n\n{end}{tail}"
+
+
+def main(arguments: list[str]) -> int:
+    """Write or compare."""
+    text = TARGET.read_text("utf-8")
+    made = with_constants(text, semconv.load())
+    if arguments == ["check"]:
+        if made != text:
+            print("names.py is not what semconv/ gives: run python tools/make_names.py")
+        return int(made != text)
+    TARGET.write_text(made, "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,98 @@
+"""The way of one call: which files and functions of the package an allowed call with a cached decision passes.
+
+Usage: ``python tools/one_call.py`` prints the figures of a tool without path facts and of a file tool; with ``way`` it
+prints each step too. Only functions of this package count; each resumption of a generator counts as a call.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final
+
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+import agenttool_otel
+from agenttool_otel import Governor, TelemetrySettings, agent_context
+
+PACKAGE: Final = str(Path(agenttool_otel.__file__).parent) + "/"
+LIMITS: Final = {"no facts": (22, 120), "file": (30, 170)}
+"""Most files, and most calls of Python functions, by kind of tool."""
+
+
+def trace(call: Callable[[], Any]) -> list[tuple[int, str, str]]:
+    """Return what a call passes: depth, file and function of each step."""
+    steps: list[tuple[int, str, str]] = []
+    depth = 0
+
+    def seen(frame: FrameType, event: str, _: Any) -> None:
+        nonlocal depth
+        if event not in ("call", "return") or not frame.f_code.co_filename.startswith(PACKAGE):
+            return
+        if event == "return":
+            depth -= 1
+            return
+        steps.append((depth, frame.f_code.co_filename[len(PACKAGE) :], frame.f_code.co_qualname))
+        depth += 1
+
+    sys.setprofile(seen)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return steps
+
+
+def figures(steps: list[tuple[int, str, str]]) -> tuple[int, int, int]:
+    """Return how many files, functions and calls there are."""
+    return len({file for _, file, _ in steps}), len({step[1:] for step in steps}), len(steps)
+
+
+def calls() -> dict[str, Callable[[], Any]]:
+    """Return one allowed call of each kind, decided before, so that its decision is cached."""
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(InMemorySpanExporter()))
+    governor = Governor(telemetry=TelemetrySettings(tracer_provider=provider))
+
+    @governor.govern(namespace="local.text", read_only=True, open_world=False, risk_level="low")
+    def count_words(text: str) -> int:
+        return len(text.split())
+
+    @governor.govern(namespace="local.files", tool_kind="file_operation", access_kinds=["file_read"], read_only=True)
+    def read_file(path: str) -> str:
+        return Path(path).read_text("utf-8")
+
+    folder = Path(tempfile.mkdtemp(prefix="one-call-"))
+    (folder / "notes.txt").write_text("notes\n", "utf-8")
+
+    return {
+        "no facts": partial(count_words, "one two three"),
+        "file": partial(read_file, str(folder / "notes.txt")),
+    }
+
+
+def main(arguments: list[str]) -> int:
+    """Print the figures; return 1 for ``check`` where a limit is broken."""
+    broken = False
+    for kind, call in calls().items():
+        with agent_context(actor="agent:demo", session_id="s-1", roots=[tempfile.gettempdir()]):
+            for _ in range(3):
+                call()
+            steps = trace(call)
+        files, functions, count = figures(steps)
+        max_files, max_calls = LIMITS[kind]
+        broken |= files > max_files or count > max_calls
+        print(f"{kind}: {files} files (of {max_files}), {functions} functions, {count} calls (at most {max_calls})")
+        if "way" in arguments:
+            print("\n".join(f"{'  ' * depth}{function}  {file}" for depth, file, function in steps))
+    return 1 if broken and "check" in arguments else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
