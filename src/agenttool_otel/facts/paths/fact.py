@@ -11,7 +11,7 @@ from typing import Any, Final
 from agenttool_otel.facts.paths.places import clean, real_roots, sensitive_place, within
 from agenttool_otel.facts.paths.resolve import Resolution, resolve
 from agenttool_otel.facts.paths.text import MAX_PATH_BYTES, PathText, normalize_path, read_path_text
-from agenttool_otel.facts.types import FactEnvironment, PathFact
+from agenttool_otel.facts.types import FactEnvironment, PathFact, unestablished
 from agenttool_otel.names import PathRejection, WindowsForm
 from agenttool_otel.values.unicode import escape_surrogates
 
@@ -23,7 +23,7 @@ _ELSEWHERE: Final = frozenset({WindowsForm.DRIVE, WindowsForm.UNC, WindowsForm.D
 
 def path_fact(value: Any, *, argument: str, access: str, env: FactEnvironment, inferred: bool = False) -> PathFact:
     """Say what a path argument means; never raises, and takes bounded time on any value."""
-    fact = empty_path_fact(argument, access, inferred)
+    fact: PathFact = unestablished("path", argument, inferred=inferred, access=access)
     try:
         _establish(value, fact, env)
     except Exception:  # a fact that fails must look dangerous, not stop the decision
@@ -41,34 +41,6 @@ def path_text_of(value: Any) -> str | None:
     if isinstance(value, pathlib.PurePath):
         return str(value)
     return str.__str__(value) if isinstance(value, str) else None
-
-
-def empty_path_fact(argument: str, access: str, inferred: bool) -> PathFact:
-    """Return a fact that nothing was established for, which is the dangerous case."""
-    return {
-        "argument": argument,
-        "raw": "",
-        "access": access,
-        "lexical": "",
-        "resolved": None,
-        "roots": [],
-        "inside": False,
-        "escapes": False,
-        "exists": None,
-        "symlink": False,
-        "hard_links": None,
-        "parent_refs": False,
-        "home": False,
-        "variables": False,
-        "encoded": False,
-        "confusable": False,
-        "windows": [],
-        "sensitive": None,
-        "rejected": None,
-        "identity": None,
-        "certain": False,
-        "inferred": inferred,
-    }
 
 
 def _establish(value: Any, fact: PathFact, env: FactEnvironment) -> None:

@@ -17,7 +17,8 @@ from typing import Final
 
 from agenttool_otel.facts.paths.globs import is_wild, wild
 from agenttool_otel.names import PathClass
-from agenttool_otel.values.unicode import load_data, strip_invisible
+from agenttool_otel.values.tables import load_table
+from agenttool_otel.values.unicode import strip_invisible
 
 _MAX_WILD: Final = 16
 _ALWAYS: Final = (PathClass.KEY, PathClass.CREDENTIAL)
@@ -40,7 +41,7 @@ class _Lists:
 
 @cache
 def _lists() -> _Lists:
-    data = load_data("agenttool_otel.facts", "sensitive_paths")
+    data = load_table("agenttool_otel.facts", "data/sensitive_paths.json")
     rank = {name: index for index, name in enumerate(data["order"])}
     components: dict[str, str] = {}
     sequences: dict[str, list[tuple[tuple[str, ...], str]]] = {}
