@@ -47,7 +47,7 @@ class Collector:
     def step(self) -> bool:
         """Count one value that is looked at; return whether it may still be."""
         self._steps += 1
-        return self._steps <= _MAX_STEPS and not self.full
+        return self._steps <= _MAX_STEPS and self._count < MAX_FACTS
 
     def close_declared(self) -> None:
         """Say that all declared arguments are in: from now on, nothing is added to where one of them is."""
@@ -123,7 +123,7 @@ class Collector:
         return known
 
     def _add_one(self, kind: FactKind, value: Any, pointer: str, access: PathAccess, *, inferred: bool) -> None:
-        if self.full:
+        if self._count >= MAX_FACTS:
             self.give_up(pointer)
             return
         if self._mark(kind, pointer):

@@ -219,8 +219,8 @@ def _originals(name: str) -> list[str]:
 
 def sensitive_class(path: str, root: str | None, *, directory: bool = False) -> str | None:
     """Return the most serious class of a place, or ``None``."""
-    parts = tuple(part for part in path.split("/") if part)
-    inner = len([part for part in root.split("/") if part]) if root else 0
+    parts = tuple(filter(None, path.split("/")))
+    inner = len(list(filter(None, root.split("/")))) if root else 0
     return _class_of(parts, inner, directory)
 
 
