@@ -36,8 +36,7 @@ class Resolution:
 def resolve(parts: list[str], *, start: str = "/") -> Resolution:
     """Walk from a directory along components; never raises.
 
-    The walk goes on past a component that is not there, as ``os.path.realpath`` does: a ``..`` behind it leads back to
-    what is there, and what follows may be a link again."""
+    The walk goes on past what is not there, as ``os.path.realpath`` does: a ``..`` behind it leads back to what is."""
     found = Resolution()
     todo = [*start.split("/"), *parts]
     todo.reverse()
@@ -54,8 +53,7 @@ def resolve(parts: list[str], *, start: str = "/") -> Resolution:
                 walked.pop()
                 seen.pop()
             continue
-        path = ""
-        current: os.stat_result | None = None
+        path, current = "", None
         if not seen or seen[-1] is not None:  # nothing lies below what is not there
             path = "/" + "/".join(walked) + "/" + part if walked else "/" + part
             try:

@@ -123,9 +123,8 @@ def effects() -> Effects:
 def sensitive() -> Sensitive:
     """Which names hold credentials."""
     raw = load_table(__package__, "data/sensitive.toml")
-    either = {
-        key: "(?i)" + "|".join(f"(?:{pattern})" for pattern in raw[key]) for key in ("path", "searched", "fields")
-    }
+    either = {key: "(?i)" + "|".join(f"(?:{pattern})" for pattern in raw[key]) for key in ("searched", "fields")}
+    either["path"] = "(?i)" + "|".join(f"(?:{pattern})" for pattern in raw["patterns"])
     either["listed"] = "|".join(raw["listed"])
     samples = tuple((sample[0] == "/", tuple(sample.strip("/").split("/"))) for sample in raw["samples"])
     return row_of(Sensitive, {**raw, **either, "samples": samples})
