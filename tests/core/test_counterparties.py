@@ -55,7 +55,7 @@ def test_a_listed_counterparty_is_not_asked_about() -> None:
                     send("eve@evil.test", "hello")
 
 
-def test_a_target_that_a_person_approved_is_known_for_the_session() -> None:
+def test_an_approved_target_is_known_for_the_session() -> None:
     asked: list[str] = []
     fetch, send, drop = governed({}, asked)
     with agent_context(actor="agent:a", session_id="s"):
