@@ -76,6 +76,10 @@ class Permission:
             call.facts = EMPTY_FACTS
         else:
             call.facts = plan.establish(call.permission_input, self._environment(call.context, session))
+        intent = session.intent(call.spec.words, call.context.user_text)
+        approved = session.approved(call.spec.tool_id, call.permission_input)
+        if intent is not None or approved:
+            call.facts = {**call.facts, "intent": intent, "approved": approved}
 
     def resolve(self, call: Invocation, target: Target, session: Session) -> Phase:
         """Get a decision that lets the call run, or end it."""
@@ -154,6 +158,8 @@ class Permission:
             return False
         if verdict.expires_at is not None:
             yield from self._check_not_expired(call, verdict, session)
+        if call.approval is not None and call.approval["status"] == ApprovalStatus.APPROVED:
+            session.approve(call.spec.tool_id, call.permission_input)
         return True
 
     def _deny_unsettled(self, call: Invocation, session: Session) -> None:
