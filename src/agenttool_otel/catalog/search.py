@@ -7,7 +7,6 @@ All that is said of a tool is one stemmed text: separate fields with weights fin
 from __future__ import annotations
 
 import re
-import sqlite3
 import string
 import threading
 from collections import Counter
@@ -70,6 +69,8 @@ class Fts5Backend:
     """SQLite's FTS5 in memory, for where Tantivy is not installed."""
 
     def __init__(self) -> None:
+        import sqlite3
+
         self._lock = threading.Lock()
         self._database = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
         self._database.execute("CREATE VIRTUAL TABLE tools USING fts5(text, content='', tokenize='porter unicode61')")

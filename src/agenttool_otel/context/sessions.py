@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from typing import Any
 
 from agenttool_otel.context.context import AgentContext
@@ -14,7 +14,7 @@ from agenttool_otel.facts.provenance import ProvenanceLedger
 class Session:
     """One session's counters and ledger; preflight never touches them."""
 
-    __slots__ = ("_exempt", "_heard", "_lock", "_tools", "asks", "calls", "denials", "ledger", "result_bytes")
+    __slots__ = ("_exempt", "_heard", "_lock", "_tools", "asks", "calls", "denials", "ledger", "loaded", "result_bytes")
 
     def __init__(self, exempt: Container[str] = ()) -> None:
         self._exempt = exempt
@@ -26,6 +26,7 @@ class Session:
         self.denials = 0
         self.result_bytes = 0
         self.ledger: ProvenanceLedger | None = None
+        self.loaded: frozenset[str] = frozenset()  # ids of the deferred tools that were loaded in it
 
     def counters(self, tool_id: str) -> dict[str, int]:
         """Return ``input.session.counters`` for a call of a tool."""
@@ -63,6 +64,11 @@ class Session:
             return
         with self._lock:
             self.result_bytes += size
+
+    def load(self, tool_ids: Iterable[str]) -> None:
+        """Remember that deferred tools were loaded."""
+        with self._lock:
+            self.loaded = self.loaded.union(tool_ids)
 
     def asked(self) -> None:
         """Count one ask."""
