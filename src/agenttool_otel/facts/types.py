@@ -10,7 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias, TypedDict
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict
+
+from agenttool_otel.values.tables import load_table
 
 if TYPE_CHECKING:
     from agenttool_otel.facts.provenance import ProvenanceLedger
@@ -153,6 +156,22 @@ class ProvenanceFact(TypedDict):
     certain: bool  # False when the ledger forgot or skipped something that could have been this value's source
 
 
+class IntentFact(TypedDict):
+    """Whether what the user asked for, in all turns of the session, calls for this kind of action; by words alone."""
+
+    called_for: bool  # some word for what the tool does was used as something to be done
+    matched: list[str]  # those words, as the tool's author or our table has them
+    named: list[str]  # other words of the tool's name, title and hint that the user used
+
+
+class ToolWords(NamedTuple):
+    """What a tool is called by its author; of the tool, never of a call."""
+
+    name: str
+    hints: str = ""  # its title and search hint
+    verbs: tuple[str, ...] = ()  # words for what it does, as its author stated them
+
+
 class Facts(TypedDict):
     """``input.facts``."""
 
@@ -161,9 +180,38 @@ class Facts(TypedDict):
     shell: list[ShellFact]
     sql: list[SqlFact]
     provenance: dict[str, ProvenanceFact]  # by JSON pointer of the argument
+    intent: IntentFact | None  # None where the context gives no words of the user's
+    approved: list[str]  # JSON pointers of values that a person approved as a target, earlier in this session
 
 
-EMPTY_FACTS: Facts = {"paths": [], "urls": [], "shell": [], "sql": [], "provenance": {}}
+def unestablished(kind: str, argument: str, *, inferred: bool, **members: Any) -> Any:
+    """Return a fact (``path``, ``url``, ``shell`` or ``sql``) that nothing was established for: the dangerous case."""
+    fact = {name: [] if type(value) is list else value for name, value in _unestablished()[kind].items()}
+    fact["argument"], fact["inferred"] = argument, inferred
+    fact.update(members)
+    return fact
+
+
+def unread(kind: str, argument: str, *, inferred: bool = True, **members: Any) -> Any:
+    """Return the fact of a value that was not looked at, or could not be: everything may be."""
+    return unestablished(kind, argument, inferred=inferred, **{**_unestablished()["unread"][kind], **members})
+
+
+@cache
+def _unestablished() -> dict[str, Any]:
+    table: dict[str, Any] = load_table(__package__, "data/unestablished.json")
+    return table
+
+
+EMPTY_FACTS: Facts = {
+    "paths": [],
+    "urls": [],
+    "shell": [],
+    "sql": [],
+    "provenance": {},
+    "intent": None,
+    "approved": [],
+}
 """The facts of a call whose tool has no such arguments; shared, so never change it."""
 
 

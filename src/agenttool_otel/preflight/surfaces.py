@@ -224,7 +224,7 @@ class Surface:
         context = self.context
         return ToolSurface(
             surface_id=self.surface_id,
-            scope=SurfaceScope(self.request.scope),
+            scope=self.request.scope,
             created_at=self.created_at,
             producer=_producer(),
             tool_refs=[*self._loaded, *(ref.tool_id for ref in (self.deferred if few else ()))],

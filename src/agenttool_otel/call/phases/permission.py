@@ -28,6 +28,7 @@ from agenttool_otel.names import (
     ApprovalStatus,
     Attr,
     Behavior,
+    DecisionSource,
     ErrorClass,
     Event,
     FailClosedCause,
@@ -79,6 +80,10 @@ class Permission:
             call.facts = EMPTY_FACTS
         else:
             call.facts = plan.establish(call.permission_input, self._environment(call.context, session))
+        intent = session.intent(call.spec.words, call.context.user_text)
+        approved = session.approved(call.spec.tool_id, call.permission_input)
+        if intent is not None or approved:
+            call.facts = {**call.facts, "intent": intent, "approved": approved}
 
     def resolve(self, call: Invocation, target: Target, session: Session) -> Phase:
         """Get a decision that lets the call run, or end it."""
@@ -151,10 +156,14 @@ class Permission:
         elif call.approval is not None and call.approval["status"] == ApprovalStatus.APPROVED:
             self._check_roles(call, verdict, session)
             yield from self._claim(call, verdict, session)
+            if verdict.behavior is not Behavior.ALLOW:  # it is the person's answer that lets the call run
+                call.decisions.sort(key=lambda decided: decided.verdict.source is DecisionSource.USER)
         elif verdict.behavior is not Behavior.ALLOW or call.resumed:
             return False
         if verdict.expires_at is not None:
             yield from self._check_not_expired(call, verdict, session)
+        if call.approval is not None and call.approval["status"] == ApprovalStatus.APPROVED:
+            session.approve(call.spec.tool_id, call.permission_input)
         return True
 
     def _deny_unsettled(self, call: Invocation, session: Session) -> None:
@@ -234,6 +243,7 @@ class Permission:
         self._recorder.answered(call, status, waited)
         if not answer.approved:
             self._refusals.reject(call, answer, session)
+        self._refusals.answered(call, answer, Behavior.ALLOW)
         if answer.edited_input is not None and differs(answer.edited_input, call.permission_input):
             self._inputs.mutate(
                 call,
