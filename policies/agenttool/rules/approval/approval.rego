@@ -229,4 +229,5 @@ remembered := {
 	"rule": "agenttool.rules.approval.remembered",
 	"message": "a person approved such calls for a while",
 	"type": "permission_prompt_tool",
+	"source": "session",
 }
