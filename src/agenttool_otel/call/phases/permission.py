@@ -346,6 +346,7 @@ def policy_input(call: Invocation, session: Session, counters: Mapping[str, int]
         "actor": context.policy_actor,  # type: ignore[typeddict-item]
         "session": {
             "id": context.session_id,
+            "context": context.origin.value,
             "mode": context.mode,
             "interactive": context.interactive,
             "roots": list(context.roots),
