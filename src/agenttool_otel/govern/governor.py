@@ -164,6 +164,7 @@ class Governor(Discovery):
             clean=self.clean,
             known_tools=self._known_tools,
             approvals=self.approvals,
+            require_context=self.settings.require_context,
         )
 
     # --- governing ---------------------------------------------------------------------------------------------------
