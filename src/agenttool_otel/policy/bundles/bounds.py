@@ -21,11 +21,7 @@ _WIDTH: Final = re.compile(r"%[-+# 0]*(\*|\d+)?(?:\.(\*|\d+))?")
 
 
 def check_bounds(rule: Rule) -> None:
-    """Refuse a rule that calls a builtin without bounds.
-
-    Raises:
-        PolicyUnsupported: it does; by rule, file and line.
-    """
+    """Refuse a rule that calls a builtin without bounds."""
     for call, arguments in calls_with_arguments(rule):
         check = _CHECKS.get(call.name)
         problem = check(arguments) if check is not None else None
