@@ -36,6 +36,7 @@ from agenttool_otel.names import (
     AbortReason,
     ApprovalStatus,
     Attr,
+    ContextOrigin,
     ErrorClass,
     Event,
     InvocationStatus,
@@ -66,6 +67,7 @@ class Pipeline:
         "_permission",
         "_recorder",
         "_refusals",
+        "_require_context",
         "_services",
         "_sessions",
         "paused",
@@ -86,7 +88,9 @@ class Pipeline:
         known_tools: Callable[[], Mapping[str, Mapping[str, Any]]],
         hooks: Hooks | None = None,
         approvals: Approvals | None = None,
+        require_context: bool = False,
     ) -> None:
+        self._require_context = require_context
         self._services = services
         self._recorder = recorder
         self._sessions = sessions
@@ -254,3 +258,8 @@ class Pipeline:
         if error_class is not None:
             message = f"the tool is {lifecycle.value}"
             self._refusals.refuse(call, error_class, message, InvocationStatus.BLOCKED, ResultStatus.FAILED)
+        if self._require_context and call.context.origin is not ContextOrigin.STATED:
+            self._refusals.undecidable(
+                call,
+                "no context is stated here: call inside agent_context, or wrap a thread's function in carry_context",
+            )
