@@ -83,7 +83,7 @@ class EmbeddedEngine:
         return self._compiled.compiled.reason
 
     def reads(self, entry_point: str, mode: str = "") -> tuple[int, ReadSet] | None:
-        """Return what an entry point can read, after the generation of the bundle; ``None`` where that is not proven."""
+        """Return the bundle's generation and what an entry point can read; ``None`` where that is not proven."""
         compiled = self._compiled
         reads = compiled.known_reads.get((entry_point, mode)) or compiled.reads(entry_point, mode)
         return None if reads is None else (compiled.generation, reads)
