@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from agenttool_otel.errors import PolicyLoadError
 from agenttool_otel.names import FailClosedCause
-from agenttool_otel.policy.jsonio import loads_unique
+from agenttool_otel.values.conversion import loads_unique
 
 MANIFEST: Final = ".manifest"
 """Name of the manifest at the top of a bundle."""
