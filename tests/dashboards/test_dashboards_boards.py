@@ -133,10 +133,14 @@ def test_series_that_carry_agent_or_tool_are_filtered_by_them() -> None:
 
 def test_series_and_labels_are_in_the_registry_or_the_sdks() -> None:
     registry = semconv.load()
-    names = {series: {"job", reason} for series, reason in q.SDK_LOSSES.items()}
+    names = {series: {"job", "instance", reason} for series, reason in q.SDK_LOSSES.items()}
     for metric in registry.metrics.values():
         for suffix in ("bucket", "count", "sum") if metric.instrument == "histogram" else ("",):
-            names[q.series(metric.name, suffix)] = {q.label(item) for item in metric.attributes} | {"job", "le"}
+            names[q.series(metric.name, suffix)] = {q.label(item) for item in metric.attributes} | {
+                "job",
+                "instance",
+                "le",
+            }
     for where, target in targets("prometheus"):
         for series, matchers, _ in re.findall(r"(\w+)\{([^}]*)\}(\[[^]]+\])?", target["expr"]):
             assert series in names, where
