@@ -21,9 +21,9 @@ PAGE: Final = ROOT / "docs" / "policy-input.md"
 HEAD: Final = """# What a policy is given
 
 Made by `make docs` from the types of the contract (policy/types.py, facts/types.py); the same words are in
-`policies/schemas/input.json`, which editors and `opa check --schema` read. `agenttool permissions check` prints the input
-of a call of yours with `--show-input`, ready for `agenttool policy explain`. A rule that reads a member which is not here
-is refused when it is loaded.
+`policies/schemas/input.json`, which editors and `opa check --schema` read. With `--show-input`, `agenttool permissions
+check` prints the input of a call of yours, ready for `agenttool policy explain`. A rule that reads a member which is not
+here is refused when it is loaded.
 """
 _MEMBER: Final = re.compile(r"^    (\w+): [^#\n]+?(?:  # (.+))?$")
 
