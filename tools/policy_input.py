@@ -22,7 +22,7 @@ HEAD: Final = """# What a policy is given
 
 Made by `make docs` from the types of the contract (policy/types.py, facts/types.py); the same words are in
 `policies/schemas/input.json`, which editors and `opa check --schema` read. With `--show-input`, `agenttool permissions
-check` prints the input of a call of yours, ready for `agenttool policy explain`. A rule that reads a member which is not
+check` prints the input of a call of yours, ready for `agenttool policy explain`. A rule that reads a member that is not
 here is refused when it is loaded.
 """
 _MEMBER: Final = re.compile(r"^    (\w+): [^#\n]+?(?:  # (.+))?$")
