@@ -12,6 +12,7 @@ from agenttool_otel.errors import (
     GovernedOutcome,
     ResultRequired,
     ToolBlocked,
+    ToolCanceled,
     ToolDenied,
     ToolInputInvalid,
     ToolTimeout,
@@ -34,6 +35,9 @@ _OUTCOMES: dict[ErrorClass, type[GovernedOutcome]] = {
     ErrorClass.SCHEMA_NOT_LOADED: ToolBlocked,
     ErrorClass.SETUP_REQUIRED: ToolBlocked,
     ErrorClass.TIMEOUT: ToolTimeout,
+    ErrorClass.CANCELED: ToolCanceled,
+    ErrorClass.SIBLING_CANCELED: ToolCanceled,
+    ErrorClass.STREAMING_FALLBACK_DISCARDED: ToolCanceled,
 }
 
 

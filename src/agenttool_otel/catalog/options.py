@@ -94,7 +94,8 @@ class GovernOptions(TypedDict, total=False):
         supports_progress: emits progress.
         supports_cancel: can be cancelled.
         interrupt_behavior: cancel or block.
-        resource_locks: names of exclusive resources that a call holds.
+        resource_locks: names of exclusive resources that a call holds while it runs, for the whole Governor.
+        requires_exclusive_context: has its session's context for itself while it runs.
     """
 
     namespace: str
@@ -153,3 +154,4 @@ class GovernOptions(TypedDict, total=False):
     supports_cancel: bool
     interrupt_behavior: Literal["cancel", "block"]
     resource_locks: Sequence[str]
+    requires_exclusive_context: bool

@@ -56,11 +56,15 @@ class ToolSpec:
     unknown: bool = False  # stands for a name that no tool has
     tool_id: str = field(init=False)
     name: str = field(init=False)  # the name that models call
+    locks: frozenset[str] = field(init=False)  # names of the resources that a call holds alone
+    exclusive: bool = field(init=False)  # whether a call has the context of its session for itself
     shapes_result: bool = field(init=False)  # whether the contract may change or keep a result of whatever size
 
     def __post_init__(self) -> None:
         self.tool_id = self.declaration.tool_id
         self.name = self.declaration.name
+        self.locks = frozenset(getattr(self.execution, "resource_locks", ()))
+        self.exclusive = bool(getattr(self.execution, "requires_exclusive_context", False))
         self.shapes_result = bool(
             self.redact_result
             or self.persistence

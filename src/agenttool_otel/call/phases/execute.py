@@ -26,12 +26,14 @@ from agenttool_otel.context.sessions import Session
 from agenttool_otel.names import (
     AbortReason,
     Attr,
+    CancelOutcome,
     ErrorClass,
     Event,
     GenAI,
     InvocationStatus,
     Outcome,
     PolicyMode,
+    ProgressStatus,
     ResultStatus,
 )
 from agenttool_otel.policy.types import expired
@@ -76,8 +78,6 @@ class Body:
         recorder = self._recorder
         if recorder.captures:
             recorder.arguments(call)
-        if recorder.verbose:
-            recorder.emit(call, Event.INVOCATION_QUEUED, {})
         timeout = execution.timeout_ms / 1000 if execution.timeout_ms else None
         plain = not (target.streams or target.collects or target.in_thread)
         function = target.function if plain else self._function(call, target)
@@ -91,6 +91,8 @@ class Body:
         call.enter(InvocationStatus.RUNNING)
         if recorder.verbose and not recorder.captures:
             recorder.emit(call, Event.INVOCATION_STARTED, {})
+        if call.handle is not None:
+            call.handle.tell(ProgressStatus.STARTED)
         started = time.perf_counter()
         attempt: Attempt = yield effect
         call.attempts = 1
@@ -167,7 +169,7 @@ class Body:
                 break
             failure = self._errors.classify(error, redact=_silent)
             delay = policy.next_delay(call.attempts, failure)
-            if delay is None:
+            if delay is None or call.cancellation is not None:
                 break
             attributes = {
                 Attr.ATTEMPT_NUMBER: call.attempts,
@@ -195,6 +197,11 @@ class Body:
         if attempt.abandoned:
             call.result_status = ResultStatus.PARTIAL_SUCCEEDED
             call.abort_reason = AbortReason.ABANDONED.value
+        elif call.cancellation is not None and call.cancellation.acknowledged_at is not None:
+            call.result_status = ResultStatus.PARTIAL_SUCCEEDED  # it was asked to stop, and gives what it has
+            call.abort_reason = call.cancellation.abort_reason
+            if call.handle is not None:
+                call.handle.settle(CancelOutcome.CANCELED)
         failure = None if type(attempt.value) in PLAIN_TYPES else native_failure(attempt.value)
         if failure is None:
             call.enter(InvocationStatus.SUCCEEDED)
@@ -222,11 +229,15 @@ class Body:
         elif control_flow(error):
             call.enter(InvocationStatus.NEEDS_INPUT)
             call.result_status = ResultStatus.PENDING
+            if call.handle is not None:
+                call.handle.tell(ProgressStatus.WAITING_FOR_INPUT)
             if not jump(error):
                 call.outcome = Outcome.PENDING  # the framework runs the body again, from its start
         elif cancellation(error) is not None:
             call.abort_reason = AbortReason.USER_INTERRUPTION.value
             self._refusals.cancel(call, error)
+            if call.cancellation is not None and not isinstance(error, asyncio.CancelledError):
+                call.exception = None  # nobody canceled the caller
         else:
             call.error = self._errors.classify(error, redact=partial(self._refusals.redact, call=call))
             timed_out = call.error.error_class is ErrorClass.TIMEOUT

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NoReturn
+from typing import Final, NoReturn
 
 from agenttool_otel.approvals.types import ApprovalAnswer
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.recorder import Recorder
 from agenttool_otel.context.sessions import Session
 from agenttool_otel.names import (
+    AbortReason,
     ApprovalStatus,
     Attr,
     Behavior,
+    CancelOutcome,
     DecisionSource,
     ErrorClass,
     Event,
@@ -24,6 +26,13 @@ from agenttool_otel.names import (
     ResultStatus,
 )
 from agenttool_otel.policy.types import Verdict
+
+
+_ABORTED: Final[dict[str, tuple[ErrorClass, ResultStatus]]] = {
+    AbortReason.SIBLING_ERROR: (ErrorClass.SIBLING_CANCELED, ResultStatus.SYNTHETIC_ERROR),
+    AbortReason.FALLBACK: (ErrorClass.STREAMING_FALLBACK_DISCARDED, ResultStatus.DISCARDED),
+}
+"""How a call ends for reasons that have words of their own."""
 
 
 class Refused(Exception):
@@ -144,15 +153,19 @@ class Refusals:
             raise signal
         call.exception = signal
 
-    def cancel(self, call: Invocation, signal: BaseException) -> None:
-        """Record that the call was stopped from outside."""
-        call.fail(
-            ErrorClass.CANCELED,
-            "canceled",
-            InvocationStatus.CANCELED,
-            ResultStatus.CANCELED,
-            native_error_ref=type(signal).__name__,
-        )
+    def cancel(
+        self, call: Invocation, signal: BaseException | None, result: ResultStatus = ResultStatus.CANCELED
+    ) -> None:
+        """Record that the call was stopped from outside, for the reason that was given with the request."""
+        error_class, message, state = ErrorClass.CANCELED, "canceled", call.cancellation
+        if state is not None:
+            call.abort_reason = state.abort_reason
+            message = state.reason or message
+            error_class, result = _ABORTED.get(state.abort_reason, (error_class, result))
+            if call.handle is not None:
+                call.handle.settle(CancelOutcome.CANCELED)
+        details = {"native_error_ref": type(signal).__name__} if signal is not None else {}
+        call.fail(error_class, message, InvocationStatus.CANCELED, result, **details)
 
     def redact(self, text: str, call: Invocation) -> str:
         """Redact a text that somebody said about a call."""

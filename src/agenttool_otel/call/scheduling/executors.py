@@ -1,0 +1,85 @@
+"""Bodies on somebody's executor: threads, processes, or a cluster behind ``concurrent.futures.Executor``.
+
+The decision stays here. What travels to another process is the tool's plain function by its name, its arguments, the
+facts of the caller's context and the trace context; what comes back is the value, or the exception.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import importlib
+import inspect
+import pickle
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from dataclasses import fields
+from typing import Any
+
+from opentelemetry import context as otel_context
+from opentelemetry import propagate
+
+from agenttool_otel.call.effects import Execute
+from agenttool_otel.context.context import AgentContext, agent_context, current_context
+from agenttool_otel.errors import ToolFailed
+
+
+def takes(executor: Executor, effect: Execute) -> bool:
+    """Tell whether a body runs there: a coroutine function needs no thread, and stays in its own loop."""
+    return not (effect.is_async and isinstance(executor, ThreadPoolExecutor))
+
+
+def submit(executor: Executor, effect: Execute) -> Future[Any]:
+    """Start a body there, with the context of the call."""
+    if isinstance(executor, ThreadPoolExecutor):
+        return executor.submit(contextvars.copy_context().run, effect.target, *effect.args, **effect.kwargs)
+    carrier: dict[str, str] = {}
+    propagate.inject(carrier)
+    context = current_context()
+    facts = {one.name: getattr(context, one.name) for one in fields(AgentContext)}
+    return executor.submit(_run, _named(effect.target), effect.args, effect.kwargs, facts, carrier)
+
+
+def _named(function: Callable[..., Any]) -> Callable[..., Any] | tuple[str, str]:
+    """Return a function so that it can be pickled: under its name, there is the governed one."""
+    module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
+    if not module or not name or "<" in name or inspect.ismethod(function):
+        return function
+    return module, name
+
+
+def _run(
+    function: Callable[..., Any] | tuple[str, str],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    facts: dict[str, Any],
+    carrier: dict[str, str],
+) -> Any:
+    """Run a body in the other process."""
+    if isinstance(function, tuple):
+        found: Any = importlib.import_module(function[0])
+        for part in function[1].split("."):
+            found = getattr(found, part)
+        function = getattr(getattr(found, "tool", None), "function", found)
+    token = otel_context.attach(propagate.extract(carrier))
+    try:
+        with agent_context(**{name: value for name, value in facts.items() if value is not None}):
+            value = function(*args, **kwargs)
+            return asyncio.run(_awaited(value)) if inspect.isawaitable(value) else value
+    except BaseException as error:
+        raise _portable(error) from None
+    finally:
+        otel_context.detach(token)
+
+
+async def _awaited(value: Any) -> Any:
+    return await value
+
+
+def _portable(error: BaseException) -> BaseException:
+    """Return an exception that arrives; one that can't be pickled is told by its type."""
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return ToolFailed(type(error).__name__)
+    return error
