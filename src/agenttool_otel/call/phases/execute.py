@@ -106,6 +106,8 @@ class Body:
         call.outcome = Outcome.EXECUTED
         call.attempts = 1
         call.enter(InvocationStatus.RUNNING)
+        if self._recorder.verbose:
+            self._recorder.emit(call, Event.INVOCATION_STARTED, {})
         yield from self._conclude(call, _ELSEWHERE, session, attempt)
 
     def _conclude(
@@ -226,13 +228,15 @@ class Body:
                 ResultStatus.TIMED_OUT,
             )
             call.exception = None
+        elif jump(error):  # the tool is done, and the framework goes on elsewhere
+            call.enter(InvocationStatus.SUCCEEDED)
+            call.result_status = ResultStatus.SUCCEEDED
         elif control_flow(error):
             call.enter(InvocationStatus.NEEDS_INPUT)
             call.result_status = ResultStatus.PENDING
             if call.handle is not None:
                 call.handle.tell(ProgressStatus.WAITING_FOR_INPUT)
-            if not jump(error):
-                call.outcome = Outcome.PENDING  # the framework runs the body again, from its start
+            call.outcome = Outcome.PENDING  # the framework runs the body again, from its start
         elif cancellation(error) is not None:
             call.abort_reason = AbortReason.USER_INTERRUPTION.value
             self._refusals.cancel(call, error)

@@ -142,6 +142,8 @@ class Pipeline:
             call.reported = max(call.reported, int(call.ticket.context.get("progress") or 0))
         self._recorder.begin(call, links)
         call.handle = self.running[call.id] = CallHandle(call, self._reporter)
+        if not call.transitions:
+            call.transitions.append((InvocationStatus.PLANNED, call.created_ns))
         try:
             try:
                 self._prepare(call, target, session)
@@ -284,10 +286,10 @@ class Pipeline:
         return call
 
     def _check_available(self, call: Invocation) -> None:
-        call.enter(InvocationStatus.SELECTED)
         if call.spec.unknown:
             message = "no tool of that name is on the surface"
             self._refusals.refuse(call, ErrorClass.UNKNOWN_TOOL, message, InvocationStatus.BLOCKED, ResultStatus.FAILED)
+        call.enter(InvocationStatus.SELECTED)
         lifecycle = call.spec.declaration.lifecycle
         error_class = _LIFECYCLE_ERRORS.get(lifecycle)
         if error_class is not None:
