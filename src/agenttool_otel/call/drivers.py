@@ -100,7 +100,7 @@ async def _walk(call: Invocation, steps: Steps, result: Any, through: bool, awai
 
 
 def run_body(call: Invocation, effect: Execute) -> Attempt:
-    """Run a plain callable in this thread, on the call's executor, or in a thread of its own when its time is limited."""
+    """Run a plain callable here, on the call's executor, or in a thread of its own when its time is limited."""
     if call.executor is not None:
         return _wait_for(call, effect, call.executor)
     if effect.timeout is not None:
@@ -114,19 +114,20 @@ def run_body(call: Invocation, effect: Execute) -> Attempt:
 async def arun_body(call: Invocation, effect: Execute) -> Attempt:
     """Await a coroutine function or an executor, or run a plain callable off the loop when its time is limited."""
     future: concurrent.futures.Future[Any] | None = None
-    if call.executor is None or not takes(call.executor, effect):
-        if not effect.is_async:
-            limited = effect.timeout is not None
-            return await asyncio.to_thread(run_body, call, effect) if limited else run_body(call, effect)
-        awaitable = effect.target(*effect.args, **effect.kwargs)
+    if (call.executor is None or not takes(call.executor, effect)) and not effect.is_async:
+        limited = effect.timeout is not None
+        return await asyncio.to_thread(run_body, call, effect) if limited else run_body(call, effect)
     deadline: asyncio.Timeout | None = None
     stop = _Stop(call)
     try:
         with stop:
+            awaitable: Any
             if call.executor is not None and takes(call.executor, effect):
                 future = submit(call.executor, effect)
                 stop.instead(future.cancel)
                 awaitable = asyncio.wrap_future(future)
+            else:
+                awaitable = effect.target(*effect.args, **effect.kwargs)
             if effect.timeout is None:
                 return Attempt(await awaitable)
             _limit(call, effect.timeout)

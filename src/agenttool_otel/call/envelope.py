@@ -70,6 +70,10 @@ def to_result(call: Invocation) -> ToolResult:
         permission=decision.to_json_object() if decision is not None else None,
         summary=_summary(call),
     )
+    if call.abort_reason is not None:
+        result.abort_reason = call.abort_reason
+    if call.modified is not None:
+        result.context_modifier = call.modified
     if call.hook_context:
         result.additional_context = call.hook_context
     if call.hook_state is not None:

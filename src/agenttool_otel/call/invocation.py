@@ -16,6 +16,7 @@ from agenttool_otel.approvals.types import ApprovalRequest, Claim, StoredCall
 from agenttool_otel.call.effects import Services
 from agenttool_otel.call.running.handle import CallHandle, CancelState
 from agenttool_otel.call.scheduling.gate import Place
+from agenttool_otel.call.scheduling.modifiers import ContextModifier
 from agenttool_otel.catalog.spec import ToolSpec
 from agenttool_otel.context.context import AgentContext
 from agenttool_otel.facts.types import EMPTY_FACTS, Facts
@@ -77,6 +78,9 @@ class Invocation:
     executor: Executor | None = None  # where its body runs, where that is not here
     cancellation: CancelState | None = None  # the request to stop it, if there was one
     reported: int = 0  # how many progress records it has told
+    told_later: list[Callable[[], None]] | None = None  # what listeners get of them when its result is handed on
+    modifier: ContextModifier | None = None  # a change of shared context that it wants, and what became of it
+    modified: dict[str, Any] | None = None
 
     # --- state and time ---
     status: InvocationStatus = InvocationStatus.PLANNED

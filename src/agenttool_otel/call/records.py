@@ -89,6 +89,7 @@ def invocation_record(call: Invocation, *, inputs: bool = False) -> InvocationRe
         permission_decision_refs=[decided.decision_id for decided in call.decisions],
         hook_refs=[record.hook_id for record in call.hook_records],
         telemetry_refs=[trace] if context.is_valid else [],
+        scheduler_policy_ref=call.place.policy if call.place is not None else None,
         approval_request_ref=call.request.request_id if call.request else None,
         status_transitions=[StatusTransition(status=s, at=_time(at)) for s, at in call.transitions],
         created_at=_time(call.created_ns),

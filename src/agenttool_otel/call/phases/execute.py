@@ -21,6 +21,7 @@ from agenttool_otel.call.phases.hooks import HookRunner
 from agenttool_otel.call.phases.provenance import StreamWords, record_exception_text
 from agenttool_otel.call.phases.refusals import Refusals
 from agenttool_otel.call.recorder import Recorder
+from agenttool_otel.call.scheduling.modifiers import ContextModifier
 from agenttool_otel.call.target import Target
 from agenttool_otel.context.sessions import Session
 from agenttool_otel.names import (
@@ -191,6 +192,9 @@ class Body:
         if attempt.exception is not None or attempt.timed_out:
             self._failed(call, attempt)
             return
+        if type(attempt.value) is ContextModifier:
+            call.modifier = attempt.value
+            attempt.value = attempt.value.value
         call.value = attempt.value
         call.delivered = attempt.value if target.unwrap is None else target.unwrap(attempt.value)
         call.items = attempt.items

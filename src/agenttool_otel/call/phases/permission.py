@@ -50,7 +50,16 @@ Phase = Generator[Any, Any, None]
 class Permission:
     """Resolves the permission of calls."""
 
-    __slots__ = ("_environment", "_hooks", "_inputs", "_known_tools", "_questions", "_recorder", "_refusals", "_schedule")
+    __slots__ = (
+        "_environment",
+        "_hooks",
+        "_inputs",
+        "_known_tools",
+        "_questions",
+        "_recorder",
+        "_refusals",
+        "_schedule",
+    )
 
     def __init__(
         self,
@@ -95,7 +104,7 @@ class Permission:
             self.establish(call, session)
             # the call counts in its session from before the decision on, unless it is not let through
             counters = session.admit(call.spec.tool_id)
-            admitted = False
+            admitted: bool | None = False
             try:
                 document, decider = policy_input(call, session, counters), _services(call).decider
                 verdict: Verdict = yield Call(decider.decide, decider.adecide, (document,))

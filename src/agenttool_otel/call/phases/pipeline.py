@@ -82,6 +82,7 @@ class Pipeline:
         "_schedule",
         "_services",
         "_sessions",
+        "emit",
         "gate",
         "paused",
         "required",
@@ -103,6 +104,7 @@ class Pipeline:
         hooks: Hooks | None = None,
         approvals: Approvals | None = None,
     ) -> None:
+        self.emit = recorder.emit
         self._services = services
         self._recorder = recorder
         self._sessions = sessions

@@ -24,7 +24,6 @@ from agenttool_otel.names import (
 )
 from agenttool_otel.policy.types import Verdict
 
-
 _ABORTED: Final[dict[str, tuple[ErrorClass, ResultStatus]]] = {
     AbortReason.SIBLING_ERROR: (ErrorClass.SIBLING_CANCELED, ResultStatus.SYNTHETIC_ERROR),
     AbortReason.FALLBACK: (ErrorClass.STREAMING_FALLBACK_DISCARDED, ResultStatus.DISCARDED),

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from typing import Any, Final
 
 from agenttool_otel.call.invocation import Invocation
@@ -109,7 +110,13 @@ class Reporter:
             telemetry.losses.note("progress", error)
             return
         for listener in listeners:
-            try:
-                listener(record)
-            except BaseException as error:  # other people's code, which may raise anything
-                telemetry.losses.note("progress", error)
+            if call.told_later is not None:
+                call.told_later.append(partial(self._give, listener, record))
+            else:
+                self._give(listener, record)
+
+    def _give(self, listener: Listener, record: ToolProgress) -> None:
+        try:
+            listener(record)
+        except BaseException as error:  # other people's code, which may raise anything
+            self.recorder.telemetry.losses.note("progress", error)

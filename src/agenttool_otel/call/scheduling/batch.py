@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,10 +22,10 @@ from agenttool_otel.call.drivers import Steps, arun, run
 from agenttool_otel.call.envelope import to_result
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.running.handle import CancelState
-from agenttool_otel.call.running.progress import held_progress
 from agenttool_otel.call.runtime import Runtime
 from agenttool_otel.call.scheduling.gate import Place, Turn
 from agenttool_otel.call.scheduling.modifiers import settle_modifier
+from agenttool_otel.call.scheduling.phase import exclusive
 from agenttool_otel.call.tool import GovernedTool, unknown_tool
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.names import (
@@ -92,7 +93,7 @@ class Batch:
 
     # --- running -----------------------------------------------------------------------------------------------------
 
-    def stream(self) -> Iterator[tuple[int, ToolResult]]:
+    def stream(self) -> Generator[tuple[int, ToolResult], None, None]:
         """Run the calls in threads and give their results, with their places in the batch."""
         for tool in self._tools:
             if tool.is_async:
@@ -115,7 +116,7 @@ class Batch:
             for worker in workers:
                 worker.join()
 
-    async def astream(self) -> AsyncIterator[tuple[int, ToolResult]]:
+    async def astream(self) -> AsyncGenerator[tuple[int, ToolResult], None]:
         """The same in tasks of this event loop; plain functions run in threads."""
         done: asyncio.Queue[int | BaseException] = asyncio.Queue()
         workers = [asyncio.create_task(self._awork(done.put_nowait)) for _ in range(self._width)]
@@ -187,7 +188,7 @@ class Batch:
             call.executor = self._executor  # what gathers a stream's items can't travel
         self._calls[place.index] = call
         if self.policy.yield_policy is YieldPolicy.ALL_ORDERED:
-            call.told_later = held_progress()
+            call.told_later = []
         return call, self._runtime.pipeline.run(call, target)
 
     # --- what one call's end is to the others ------------------------------------------------------------------------
@@ -203,6 +204,9 @@ class Batch:
 
     def ended(self, place: Place, call: Invocation) -> None:
         """Note how a call ended, before anybody goes on because of it."""
+        if call.modifier is not None and self.policy.context_modifier_policy is not _DEFERRED:
+            alone = self._turn.serial or exclusive(call)
+            call.modified = settle_modifier(call.modifier, self.policy.context_modifier_policy, alone=alone)
         if call.status is InvocationStatus.SUCCEEDED:
             return
         self._failed.add(place.index)
@@ -237,8 +241,6 @@ class Batch:
         if isinstance(ended, BaseException):
             raise ended
         call = self._calls[ended]
-        if call.modifier is not None and self.policy.context_modifier_policy is not _DEFERRED:
-            settle_modifier(call, self.policy.context_modifier_policy)
         self._results[ended] = to_result(call)
         if YieldPolicy.UNORDERED_STREAMING is self.policy.yield_policy or (
             self.policy.ordering_policy is OrderingPolicy.ALLOW_UNORDERED
@@ -251,9 +253,10 @@ class Batch:
 
     def _hand_on(self, index: int) -> tuple[int, ToolResult]:
         call = self._calls[index]
-        if call.told_later is not None:
-            call.told_later.release()
-        call.transitions.append(call.moment(InvocationStatus.YIELDED))
+        later, call.told_later = call.told_later, None
+        for tell in later or ():
+            tell()
+        call.transitions.append((InvocationStatus.YIELDED, time.time_ns()))
         self._runtime.pipeline.emit(call, Event.INVOCATION_YIELDED, {})
         return index, self._results[index]
 
@@ -262,7 +265,8 @@ class Batch:
         if self.policy.context_modifier_policy is _DEFERRED:
             for index, call in sorted(self._calls.items()):
                 if call.modifier is not None:
-                    settle_modifier(call, _DEFERRED, self._results[index])
+                    modified = settle_modifier(call.modifier, _DEFERRED, alone=True)
+                    call.modified = self._results[index].context_modifier = modified
 
 
 _DEFERRED = ContextModifierPolicy.DEFER_UNTIL_BATCH_COMPLETE

@@ -56,15 +56,16 @@ def _run(
     carrier: dict[str, str],
 ) -> Any:
     """Run a body in the other process."""
+    found: Any = function
     if isinstance(function, tuple):
-        found: Any = importlib.import_module(function[0])
+        found = importlib.import_module(function[0])
         for part in function[1].split("."):
             found = getattr(found, part)
-        function = getattr(getattr(found, "tool", None), "function", found)
+        found = getattr(getattr(found, "tool", None), "function", found)
     token = otel_context.attach(propagate.extract(carrier))
     try:
         with agent_context(**{name: value for name, value in facts.items() if value is not None}):
-            value = function(*args, **kwargs)
+            value = found(*args, **kwargs)
             return asyncio.run(_awaited(value)) if inspect.isawaitable(value) else value
     except BaseException as error:
         raise _portable(error) from None
@@ -79,7 +80,7 @@ async def _awaited(value: Any) -> Any:
 def _portable(error: BaseException) -> BaseException:
     """Return an exception that arrives; one that can't be pickled is told by its type."""
     try:
-        pickle.loads(pickle.dumps(error))
+        pickle.loads(pickle.dumps(error))  # noqa: S301 - it was made right here
     except Exception:
         return ToolFailed(type(error).__name__)
     return error

@@ -10,12 +10,15 @@ import asyncio
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import Future, InvalidStateError
-from concurrent.futures import TimeoutError as NotYet
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
 
 from agenttool_otel.call.running.handle import CallHandle, CancelState
+
+if TYPE_CHECKING:  # a call knows its place
+    from agenttool_otel.call.invocation import Invocation
 
 Key = tuple[str, str]
 """A lock's name, and the call around this one that holds it itself: what it calls shares it among each other only."""
@@ -49,6 +52,16 @@ class Turn:
         return self.until <= time.monotonic() or not any(other < index for other in self.expected)
 
 
+class Owner(Protocol):
+    """Who put the calls of a turn together."""
+
+    def stopped(self, place: Place, call: Invocation) -> CancelState | None:
+        """Tell whether a call is not to run any more, and why."""
+
+    def ended(self, place: Place, call: Invocation) -> None:
+        """Note how a call ended, before anybody goes on because of it."""
+
+
 @dataclass(slots=True, eq=False)
 class Place:
     """A call's place in a turn."""
@@ -56,7 +69,7 @@ class Place:
     turn: Turn
     index: int
     after: tuple[int, ...] = ()  # whose end it waits for
-    stopped: Callable[[], CancelState | None] | None = None  # whether it is not to run any more, and why
+    owner: Owner | None = None
     locks: frozenset[str] = frozenset()  # what the turn's policy has it hold beside the tool's own
     policy: str | None = None  # id of the turn's policy
     entered: bool = False
@@ -85,7 +98,7 @@ class Gate:
             place.turn.arrive(place.index)
 
     def enter(self, handle: CallHandle, place: Place | None, exclusive: bool, locks: frozenset[str]) -> bool:
-        """Wait until a call may go on, and tell whether it had to; a canceled one goes on at once, without its locks."""
+        """Wait until a call may go on, and tell whether it had to; a canceled one goes on without its locks."""
         waiter = self._ask(handle, place, exclusive, locks)
         if waiter is None:
             return False
@@ -94,7 +107,7 @@ class Gate:
                 try:
                     waiter.future.result(self._patience(waiter))
                     return True
-                except NotYet:
+                except TimeoutError:
                     self._wake()
         except BaseException:
             self._forget(waiter)

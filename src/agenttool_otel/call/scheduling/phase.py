@@ -14,7 +14,9 @@ from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.phases.refusals import Refusals, Refused
 from agenttool_otel.call.recorder import Recorder
 from agenttool_otel.call.scheduling.gate import Gate
-from agenttool_otel.names import Event, InvocationStatus, ProgressStatus, ResultStatus
+from agenttool_otel.call.scheduling.modifiers import settle_modifier
+from agenttool_otel.names import ContextModifierPolicy, Event, InvocationStatus, ProgressStatus, ResultStatus
+
 
 class Schedule:
     """Lets calls wait."""
@@ -33,7 +35,7 @@ class Schedule:
             self._queued(call)
             alone = place.turn.serial or exclusive(call)
             yield Call(self.gate.enter, self.gate.aenter, (handle, place, alone, frozenset()))
-            stopped = place.stopped() if place.stopped is not None else None
+            stopped = place.owner.stopped(place, call) if place.owner is not None else None
             if stopped is not None:
                 handle.request(stopped)
         self.check(call)
@@ -67,6 +69,12 @@ class Schedule:
 
     def leave(self, call: Invocation) -> None:
         """Give back what the call holds."""
+        place = call.place
+        if call.modifier is not None and (place is None or place.owner is None):
+            alone = place is None or exclusive(call)
+            call.modified = settle_modifier(call.modifier, ContextModifierPolicy.ALLOW_SERIAL_ONLY, alone=alone)
+        if place is not None and place.owner is not None:
+            place.owner.ended(place, call)
         if call.handle is not None and (call.place is not None or call.handle.locks):
             self.gate.leave(call.handle, call.place)
 
