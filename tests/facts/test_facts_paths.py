@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from agenttool_otel.facts.paths import PathChanged, normalize_path, open_checked, path_fact, path_unchanged
 from agenttool_otel.facts.types import FactEnvironment, PathFact
 from agenttool_otel.names import PathClass
-from agenttool_otel.values.unicode import load_data, skeleton
+from agenttool_otel.values.tables import load_table
+from agenttool_otel.values.unicode import skeleton
 
 LEXICAL = FactEnvironment(roots=("/srv/ws",), cwd="/srv/ws", home="/home/agent", touch_file_system=False)
 
@@ -178,7 +179,7 @@ def test_a_roots_own_name_makes_its_files_no_dotfiles() -> None:
 
 
 def test_every_class_of_the_data_is_a_class_of_the_vocabulary() -> None:
-    data = load_data("agenttool_otel.facts", "sensitive_paths")
+    data = load_table("agenttool_otel.facts", "data/sensitive_paths.json")
     classes = {kind.value for kind in PathClass}
     assert data["order"] == [kind.value for kind in PathClass]
     for table in ("components", "names", "patterns"):

@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import unicodedata
 from datetime import datetime, timedelta
+from itertools import repeat, zip_longest
 from typing import Any, Final
 
-from agenttool_otel.approvals.store.digests import args_digest
+from agenttool_otel.approvals.identity import args_digest
 from agenttool_otel.approvals.types import ApprovalRequest
 from agenttool_otel.errors import ApprovalConflict, ApprovalError
 from agenttool_otel.names import ApprovalConflictReason
@@ -184,15 +185,8 @@ def _merge(shown: Any, edited: Any, real: Any, placeholders: set[str]) -> Any:
     if isinstance(edited, list):
         before = shown if isinstance(shown, list) else []
         truth = real if isinstance(real, list) and len(real) == len(before) else []
-        return [
-            _merge(
-                before[at] if at < len(before) else _ABSENT,
-                item,
-                truth[at] if at < len(truth) else _ABSENT,
-                placeholders,
-            )
-            for at, item in enumerate(edited)
-        ]
+        pairs = [*zip_longest(before, truth, fillvalue=_ABSENT), *repeat((_ABSENT, _ABSENT), len(edited))]
+        return [_merge(was, item, real, placeholders) for item, (was, real) in zip(edited, pairs, strict=False)]
     if isinstance(edited, str) and edited in placeholders:
         raise _bad("a redacted value was moved; type the real value, or leave it where it was")
     return edited

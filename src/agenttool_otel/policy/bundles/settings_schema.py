@@ -24,6 +24,9 @@ RULE_GLOB: Final = "#/$defs/rule_glob"
 """``$ref`` of an entry that names rules by glob."""
 
 _LITERAL: Final = re.compile(r'"rule":\s*"([^"]+)"')
+_BODIES: Final = re.compile(
+    r"^(\w+)\b(.*(?:\n(?![\w#]).*)*)", re.MULTILINE
+)  # a rule's head and what is indented under it
 _BLOCKED: Final = re.compile(r':= blocked\("(\w+)"')
 _CONCERNS: Final = re.compile(r"^package\s+agenttool\.rules\.(\w+)\s*$", re.MULTILINE)
 
@@ -41,6 +44,16 @@ def rule_names(modules: Mapping[str, str]) -> frozenset[str]:
             if concern == "declared":
                 found.update(f"agenttool.rules.declared.access_{kind}" for kind in AccessKind)
     return frozenset(found)
+
+
+def rule_kinds(modules: Mapping[str, str]) -> dict[str, set[str]]:
+    """Return the sets, ``deny``, ``ask`` and others, in which modules state each rule by its whole name."""
+    found: dict[str, set[str]] = {}
+    for text in modules.values():
+        for head, body in _BODIES.findall(text):
+            for name in _LITERAL.findall(body):
+                found.setdefault(name, set()).add(head)
+    return found
 
 
 def _of(kind: str, **more: Any) -> Schema:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
 from typing import Any, Protocol, runtime_checkable
+
+from pydantic import TypeAdapter
 
 from agenttool_otel.errors import PersistenceError
 from agenttool_otel.records.base import JsonObject, utc_now
@@ -57,47 +60,27 @@ class PersistedRef:
 
     def to_json(self) -> JsonObject:
         """Return the ``persisted_ref`` of a record: without the owner, which is nobody else's business."""
-        data: JsonObject = {
-            "uri": self.uri,
-            "media_type": self.media_type,
-            "digest": self.digest,
-            "size_bytes": self.size_bytes,
-            "redaction_state": self.redaction_state,
-        }
-        if self.expires_at is not None:
-            data["expires_at"] = self.expires_at.isoformat().replace("+00:00", "Z")
-        return data
+        own = {"owner", "created_at"}
+        return {name: value for name, value in self.to_index().items() if name not in own and value is not None}
 
     def to_index(self) -> JsonObject:
         """Return everything, for the store's own index."""
-        data = self.to_json()
-        data["created_at"] = self.created_at.isoformat()
-        data["expires_at"] = self.expires_at.isoformat() if self.expires_at else None
-        data["owner"] = dict(self.owner)
+        data: JsonObject = _reference().dump_python(self, mode="json")
         return data
 
     @classmethod
-    def from_index(cls, data: dict[str, Any]) -> PersistedRef:
+    def from_index(cls, data: Any) -> PersistedRef:
         """Read what ``to_index`` wrote.
 
         Raises:
-            KeyError, TypeError, ValueError: it is something else.
+            ValueError: it is something else.
         """
-        expires = data["expires_at"]
-        return cls(
-            uri=str(data["uri"]),
-            media_type=str(data["media_type"]),
-            digest=str(data["digest"]),
-            size_bytes=int(data["size_bytes"]),
-            created_at=datetime.fromisoformat(data["created_at"]),
-            expires_at=datetime.fromisoformat(expires) if expires else None,
-            owner={str(key): str(value) for key, value in data["owner"].items()},
-            redaction_state=str(data.get("redaction_state", "none")),
-        )
+        return _reference().validate_python(data)
 
-    def with_uri(self, uri: str) -> PersistedRef:
-        """Return the same reference under another URI."""
-        return replace(self, uri=uri)
+
+@cache
+def _reference() -> TypeAdapter[PersistedRef]:
+    return TypeAdapter(PersistedRef)
 
 
 @dataclass(frozen=True, slots=True)
