@@ -16,10 +16,11 @@ from agenttool_otel.names import Attr, Event, ProgressStatus
 from agenttool_otel.records import ToolProgress
 
 Listener = Callable[[ToolProgress], Any]
+Listeners = tuple[tuple[Listener, bool], ...]
 
 _PAUSE: Final = 0.1
 _WORDS: Final = ("message", "current_step")
-_listeners: ContextVar[tuple[Listener, ...]] = ContextVar("agenttool_progress", default=())
+_listeners: ContextVar[Listeners] = ContextVar("agenttool_progress", default=())
 
 
 def report_progress(
@@ -59,13 +60,14 @@ def report_progress(
 
 
 @contextmanager
-def progress_to(listener: Listener) -> Iterator[None]:
+def progress_to(listener: Listener, *, steps: bool = True) -> Iterator[None]:
     """Give the progress of the governed calls made inside the block to a function, as ``tool_progress`` records.
 
     Args:
         listener: what it raises is swallowed; it is called in the tool's thread.
+        steps: whether it wants the steps too that every call has, beside what tools report themselves.
     """
-    token = _listeners.set((*_listeners.get(), listener))
+    token = _listeners.set((*_listeners.get(), (listener, steps)))
     try:
         yield
     finally:
@@ -83,12 +85,14 @@ class Reporter:
 
     def listened(self, call: Invocation) -> bool:
         """Tell whether anybody wants the steps that every call has."""
-        return self.recorder.verbose or bool(self.recorder.telemetry.settings.progress) or bool(_listeners.get())
+        recorder = self.recorder
+        wanted = recorder.verbose or bool(recorder.telemetry.settings.progress)
+        return wanted or any(steps for _, steps in _listeners.get())
 
     def progress(self, call: Invocation, sequence: int, facts: dict[str, Any]) -> None:
         """Tell one step."""
         recorder, telemetry = self.recorder, self.recorder.telemetry
-        listeners = (*telemetry.settings.progress, *_listeners.get())
+        listeners = (*telemetry.settings.progress, *(listener for listener, _ in _listeners.get()))
         try:
             told = {name: recorder.said(call, str(value)) if name in _WORDS else value for name, value in facts.items()}
             attributes: dict[str, Any] = {

@@ -12,10 +12,11 @@ import threading
 import time
 from collections.abc import Iterable
 from concurrent.futures import Future, InvalidStateError
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from agenttool_otel.call.running.handle import CallHandle, CancelState
+from agenttool_otel.call.running.handle import CallHandle, CancelState, current_call
 
 if TYPE_CHECKING:  # a call knows its place
     from agenttool_otel.call.invocation import Invocation
@@ -73,6 +74,20 @@ class Place:
     locks: frozenset[str] = frozenset()  # what the turn's policy has it hold beside the tool's own
     policy: str | None = None  # id of the turn's policy
     entered: bool = False
+    taken: bool = False
+
+
+next_place: ContextVar[tuple[Place, CallHandle | None] | None] = ContextVar("agenttool_place", default=None)
+"""The place that the next call takes which is made in this very body, and in none that it calls."""
+
+
+def take_place() -> Place | None:
+    """Return the place that waits for a call made here."""
+    waiting = next_place.get()
+    if waiting is None or waiting[1] is not current_call() or waiting[0].taken:
+        return None
+    waiting[0].taken = True
+    return waiting[0]
 
 
 @dataclass(slots=True, eq=False)
@@ -135,9 +150,16 @@ class Gate:
             for key in [key for key, holder in self._held.items() if holder is handle] if handle.locks else ():
                 del self._held[key]
             handle.locks = frozenset()
-            if place is not None:
-                place.turn.open.pop(place.index, None)
-                place.turn.active.discard(place.index)
+        if place is not None:
+            self.give_up(place)
+        else:
+            self._wake()
+
+    def give_up(self, place: Place) -> None:
+        """Leave a place, also one that no call has come to."""
+        with self._mutex:
+            place.turn.open.pop(place.index, None)
+            place.turn.active.discard(place.index)
         self._wake()
 
     def _ask(self, handle: CallHandle, place: Place | None, exclusive: bool, locks: frozenset[str]) -> _Waiter | None:
