@@ -380,6 +380,13 @@ class ProgressStatus(StrEnum):
     CANCELED = "canceled"
 
 
+class TrustLevel(StrEnum):
+    """Whether what a result says may be taken at its word."""
+
+    TRUSTED = "trusted"
+    UNTRUSTED = "untrusted"
+
+
 class AbortReason(StrEnum):
     """Why a call was stopped (standard, "Cancellation facts")."""
 
@@ -389,6 +396,7 @@ class AbortReason(StrEnum):
     FALLBACK = "fallback"
     RUNTIME_SHUTDOWN = "runtime_shutdown"
     ABANDONED = "abandoned"
+    UNKNOWN = "unknown"
 
 
 class CancelOutcome(StrEnum):
@@ -404,6 +412,14 @@ class Ownership(StrEnum):
     MANAGED = "managed"
     MCP = "mcp"
     CUSTOM = "custom"
+
+
+class ContextOrigin(StrEnum):
+    """Whether the facts of who calls were stated."""
+
+    STATED = "stated"
+    NONE = "none"
+    LOST = "lost"
 
 
 class ApprovalStatus(StrEnum):

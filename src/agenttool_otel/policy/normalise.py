@@ -36,6 +36,7 @@ DECISION_KEYS: Final = frozenset(
         "alternatives",
         "obligations",
         "approver_roles",
+        "source",
         "expires_at",
     }
 )
@@ -164,11 +165,13 @@ def normalise(answer: EngineAnswer, *, engine: str) -> Verdict:
         verdict.approver_roles = _texts(item, "approver_roles")
     if (item := get("expires_at")) is not None:
         verdict.expires_at = _time(item, "expires_at")
+    if item := get("source"):
+        verdict.extra["source"] = _text(item, "source")
     if not document.keys() <= DECISION_KEYS:
         for key in document.keys() - DECISION_KEYS:
             if _meant_to_bind(key):
                 raise _malformed(key[:64], "is no member of a decision, but looks like one that binds")
-        verdict.extra = {key: document[key] for key in sorted(document.keys() - DECISION_KEYS)}
+        verdict.extra.update((key, document[key]) for key in sorted(document.keys() - DECISION_KEYS))
     return verdict
 
 

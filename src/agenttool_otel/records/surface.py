@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from pydantic import Field
 
 from agenttool_otel.names import LoadingState, SchemaVisibility, SurfaceScope
-from agenttool_otel.records.base import JsonObject, JsonValue, Record, Timestamp, utc_now
+from agenttool_otel.records.base import OPEN, JsonObject, JsonValue, Record, Timestamp, utc_now
 from agenttool_otel.values.ids import new_id
 
 
@@ -63,7 +65,7 @@ class ToolSurface(Record):
     """
 
     surface_id: str = Field(default_factory=lambda: new_id("surface"))
-    scope: SurfaceScope = SurfaceScope.SESSION
+    scope: Annotated[SurfaceScope, OPEN] = SurfaceScope.SESSION
     created_at: Timestamp = Field(default_factory=utc_now)
     producer: str | None = None
     tool_refs: list[str] = Field(default_factory=list)

@@ -29,6 +29,7 @@ from agenttool_otel.names import (
     ApprovalStatus,
     Attr,
     Behavior,
+    DecisionSource,
     ErrorClass,
     Event,
     FailClosedCause,
@@ -174,6 +175,8 @@ class Permission:
         elif approved:
             self._check_roles(call, verdict, session)
             yield from self._claim(call, verdict, session)
+            if verdict.behavior is not Behavior.ALLOW:  # it is the person's answer that lets the call run
+                call.decisions.sort(key=lambda decided: decided.verdict.source is DecisionSource.USER)
         if verdict.expires_at is not None:
             yield from self._check_not_expired(call, verdict, session)
         if call.approval is not None and call.approval["status"] == ApprovalStatus.APPROVED:
@@ -265,6 +268,7 @@ class Permission:
         self._recorder.answered(call, status, waited)
         if not answer.approved:
             self._refusals.reject(call, answer, session)
+        self._refusals.answered(call, answer, Behavior.ALLOW)
         if answer.edited_input is not None and differs(answer.edited_input, call.permission_input):
             self._inputs.mutate(
                 call,
@@ -360,6 +364,7 @@ def policy_input(call: Invocation, session: Session, counters: Mapping[str, int]
         "actor": context.policy_actor,  # type: ignore[typeddict-item]
         "session": {
             "id": context.session_id,
+            "context": context.origin.value,
             "mode": context.mode,
             "interactive": context.interactive,
             "roots": list(context.roots),

@@ -41,6 +41,7 @@ from agenttool_otel.names import (
     ApprovalStatus,
     Attr,
     CancelOutcome,
+    ContextOrigin,
     ErrorClass,
     Event,
     InvocationStatus,
@@ -79,6 +80,7 @@ class Pipeline:
         "_recorder",
         "_refusals",
         "_reporter",
+        "_require_context",
         "_schedule",
         "_services",
         "_sessions",
@@ -103,8 +105,10 @@ class Pipeline:
         known_tools: Callable[[], Mapping[str, Mapping[str, Any]]],
         hooks: Hooks | None = None,
         approvals: Approvals | None = None,
+        require_context: bool = False,
     ) -> None:
         self.emit = recorder.emit
+        self._require_context = require_context
         self._services = services
         self._recorder = recorder
         self._sessions = sessions
@@ -297,3 +301,8 @@ class Pipeline:
         if error_class is not None:
             message = f"the tool is {lifecycle.value}"
             self._refusals.refuse(call, error_class, message, InvocationStatus.BLOCKED, ResultStatus.FAILED)
+        if self._require_context and call.context.origin is not ContextOrigin.STATED:
+            self._refusals.undecidable(
+                call,
+                "no context is stated here: call inside agent_context, or wrap a thread's function in carry_context",
+            )

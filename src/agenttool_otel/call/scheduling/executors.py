@@ -13,14 +13,13 @@ import inspect
 import pickle
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from dataclasses import fields
 from typing import Any
 
 from opentelemetry import context as otel_context
 from opentelemetry import propagate
 
 from agenttool_otel.call.effects import Execute
-from agenttool_otel.context.context import AgentContext, agent_context, current_context
+from agenttool_otel.context.context import current_context, run_in_context
 from agenttool_otel.errors import ToolFailed
 
 
@@ -35,9 +34,9 @@ def submit(executor: Executor, effect: Execute) -> Future[Any]:
         return executor.submit(contextvars.copy_context().run, effect.target, *effect.args, **effect.kwargs)
     carrier: dict[str, str] = {}
     propagate.inject(carrier)
-    context = current_context()
-    facts = {one.name: getattr(context, one.name) for one in fields(AgentContext)}
-    return executor.submit(_run, _named(effect.target), effect.args, effect.kwargs, facts, carrier)
+    return executor.submit(
+        run_in_context, current_context(), _run, _named(effect.target), effect.args, effect.kwargs, carrier
+    )
 
 
 def _named(function: Callable[..., Any]) -> Callable[..., Any] | tuple[str, str]:
@@ -52,7 +51,6 @@ def _run(
     function: Callable[..., Any] | tuple[str, str],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
-    facts: dict[str, Any],
     carrier: dict[str, str],
 ) -> Any:
     """Run a body in the other process."""
@@ -64,9 +62,8 @@ def _run(
         found = getattr(getattr(found, "tool", None), "function", found)
     token = otel_context.attach(propagate.extract(carrier))
     try:
-        with agent_context(**{name: value for name, value in facts.items() if value is not None}):
-            value = found(*args, **kwargs)
-            return asyncio.run(_awaited(value)) if inspect.isawaitable(value) else value
+        value = found(*args, **kwargs)
+        return asyncio.run(_awaited(value)) if inspect.isawaitable(value) else value
     except BaseException as error:
         raise _portable(error) from None
     finally:

@@ -19,8 +19,8 @@ from agenttool_otel.values.inspection import mro_names
 _MCP_ERRORS: Final = frozenset({("mcp", "McpError"), ("mcp", "MCPError")})
 _MCP_URL_ELICITATION: Final = -32042
 _CANCELLATIONS: Final[tuple[tuple[type[BaseException], AbortReason], ...]] = (
-    (asyncio.CancelledError, AbortReason.USER_INTERRUPTION),
-    (concurrent.futures.CancelledError, AbortReason.USER_INTERRUPTION),
+    (asyncio.CancelledError, AbortReason.UNKNOWN),
+    (concurrent.futures.CancelledError, AbortReason.UNKNOWN),
     (KeyboardInterrupt, AbortReason.USER_INTERRUPTION),
     (GeneratorExit, AbortReason.ABANDONED),
     (SystemExit, AbortReason.RUNTIME_SHUTDOWN),
@@ -65,7 +65,7 @@ def cancellation(exception: BaseException) -> AbortReason | None:
         if isinstance(exception, base):
             return reason
     if any(name in ("trio.Cancelled", "trio._core._exceptions.Cancelled") for name in mro_names(type(exception))):
-        return AbortReason.USER_INTERRUPTION
+        return AbortReason.UNKNOWN
     return None
 
 
