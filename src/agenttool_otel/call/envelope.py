@@ -10,6 +10,7 @@ from agenttool_otel.call.records import (
     decision_record,
     evidence_refs,
     input_mutations,
+    mappings_of,
     policy_ref,
     references,
     trust,
@@ -85,6 +86,7 @@ def to_result(call: Invocation) -> ToolResult:
         permission=decision.to_json_object() if decision is not None else None,
         summary=_summary(call),
     )
+    result.external_mappings = mappings_of(call) or None
     if call.abort_reason is not None:
         result.abort_reason = call.abort_reason
     if call.modified is not None:
