@@ -222,12 +222,12 @@ def test_serve_prints_the_link_and_serves_until_interrupted(store: ApprovalStore
     address = urlsplit(link)
     assert address.fragment.startswith("token=")
     assert address.hostname == "127.0.0.1"
-    connection = http.client.HTTPConnection("127.0.0.1", address.port or 0, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", address.port or 0, timeout=60)
     connection.request("GET", "/login")
     assert connection.getresponse().status == 200
     connection.close()
     process.send_signal(signal.SIGINT)
-    assert process.wait(15) == 0
+    assert process.wait(60) == 0
     process.stderr.close()
 
 

@@ -43,7 +43,7 @@ class Client:
     def __call__(
         self, method: str, path: str, form: dict[str, str] | None = None, body: bytes | None = None, **headers: str
     ) -> tuple[int, dict[str, str], str]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=60)
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         if self.cookie:
             sent.setdefault("Cookie", self.cookie)
@@ -117,7 +117,7 @@ def test_another_host_name_is_refused(signed_in: Client, host: str) -> None:
 
 
 def test_two_host_headers_are_refused(server: ApprovalsServer) -> None:
-    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as raw:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as raw:
         good = f"Host: 127.0.0.1:{server.port}\r\n"
         raw.sendall(f"GET /login HTTP/1.1\r\n{good}Host: evil.example\r\n\r\n".encode())
         assert raw.recv(1000).startswith(b"HTTP/1.1 400 ")
@@ -274,7 +274,7 @@ def test_a_session_ends_by_itself_and_their_number_is_bounded() -> None:
 
 
 def test_changes_arrive_as_events(signed_in: Client, store: ApprovalStore) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", signed_in.server.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", signed_in.server.port, timeout=60)
     connection.request("GET", "/events", headers={"Cookie": signed_in.cookie})
     answer = connection.getresponse()
     assert answer.headers["Content-Type"] == "text/event-stream"

@@ -38,7 +38,7 @@ def server(store: ApprovalStore) -> Iterator[ApprovalsServer]:
 
 
 def fetch(server: ApprovalsServer, path: str = "/login", cookie: str = "") -> int:
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
     connection.request("GET", path, headers={"Cookie": cookie} if cookie else {})
     status = connection.getresponse().status
     connection.close()
@@ -46,14 +46,14 @@ def fetch(server: ApprovalsServer, path: str = "/login", cookie: str = "") -> in
 
 
 def sign_in(server: ApprovalsServer) -> str:
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
     connection.request("POST", "/login", urlencode({"token": server.token}), headers)
     return connection.getresponse().headers["set-cookie"].split(";")[0]
 
 
 def connect(server: ApprovalsServer) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", server.port), timeout=10)
+    return socket.create_connection(("127.0.0.1", server.port), timeout=60)
 
 
 def statuses(server: ApprovalsServer, data: bytes) -> list[str]:
@@ -188,7 +188,7 @@ def test_an_open_stream_ends_with_its_connection(
 
 def test_an_unfinished_request_gives_way_and_a_stream_stays(server: ApprovalsServer, store: ApprovalStore) -> None:
     cookie = sign_in(server)
-    stream = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+    stream = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
     stream.request("GET", "/events", headers={"Cookie": cookie})
     answer = stream.getresponse()
     assert answer.readline() == b"event: change\n"
@@ -207,7 +207,7 @@ def test_the_streams_of_all_clients_are_bounded(server: ApprovalsServer) -> None
     cookie = sign_in(server)
     streams = []
     for _ in range(app.MAX_STREAMS):
-        stream = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+        stream = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
         stream.request("GET", "/events", headers={"Cookie": cookie})
         answer = stream.getresponse()
         answer.readline()

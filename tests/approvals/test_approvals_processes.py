@@ -72,13 +72,13 @@ def test_sigkill_at_each_step_runs_nothing_twice_nor_loses_it(store_url: str, tm
     process = start("die_at", store_url, KEY, step, str(ran), invocation)
     assert said(process) == step
     process.send_signal(signal.SIGKILL)
-    assert process.wait(10) == -signal.SIGKILL
+    assert process.wait(60) == -signal.SIGKILL
     assert process.stdout is not None
     for stream in (process.stdin, process.stdout, process.stderr):
         assert stream is not None
         stream.close()
 
-    store = ApprovalStore(store_url, key=KEY, timeout=10)
+    store = ApprovalStore(store_url, key=KEY, timeout=60)
     request = store.by_invocation(invocation)
     assert (request.status if request else None) is found
     assert len(ran.read_text().splitlines() if ran.exists() else []) == ran_before

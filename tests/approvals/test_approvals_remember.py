@@ -146,7 +146,7 @@ def test_the_command_line_remembers_lists_and_revokes(opened: Callable[..., Tool
 def _fetch(
     server: ApprovalsServer, method: str, path: str, form: dict[str, str] | None = None, cookie: str = ""
 ) -> tuple[Any, str]:
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
     headers = {**FORM, **({"Cookie": cookie} if cookie else {})}
     connection.request(method, path, body=urlencode(form or {}).encode(), headers=headers)
     answer = connection.getresponse()

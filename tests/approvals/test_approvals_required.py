@@ -492,7 +492,7 @@ async def test_a_task_canceled_while_its_call_is_stored_does_not_wait(on_sqlite:
 
     def slow(*args: Any, **kwargs: Any) -> None:
         reached.set()
-        go_on.wait(10)
+        go_on.wait(60)
         real(store, *args, **kwargs)
 
     store.keep_required = slow  # type: ignore[method-assign]
@@ -521,7 +521,7 @@ async def test_a_completion_canceled_after_its_claim_is_still_recorded(
     def slow(*args: Any) -> Any:
         taken = real(store, *args)
         reached.set()
-        go_on.wait(10)
+        go_on.wait(60)
         return taken
 
     store.take_required = slow  # type: ignore[method-assign]
@@ -568,7 +568,7 @@ def test_kill_minus_9_between_pause_and_result_loses_nothing(processes: Processe
     told = json.loads(said(victim))
     assert told["status"] == "pending"
     victim.send_signal(signal.SIGKILL)
-    assert victim.wait(10) == -signal.SIGKILL
+    assert victim.wait(60) == -signal.SIGKILL
     closed(victim)
 
     second = processes.start()

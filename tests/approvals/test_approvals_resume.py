@@ -152,7 +152,7 @@ async def test_a_resume_canceled_while_it_claims_uses_nothing_up(captured: Captu
     def slow(*args: Any, **kwargs: Any) -> Any:
         claim = real(*args, **kwargs)
         claiming.set()
-        go_on.wait(10)
+        go_on.wait(60)
         return claim
 
     store.claim = slow  # type: ignore[method-assign]
@@ -184,7 +184,7 @@ async def test_a_second_cancellation_does_not_keep_the_claim(captured: Capture) 
 
     def slow(*args: Any, **kwargs: Any) -> Any:
         claiming.set()
-        go_on.wait(10)
+        go_on.wait(60)
         return real(*args, **kwargs)
 
     store.claim = slow  # type: ignore[method-assign]
@@ -235,7 +235,7 @@ async def test_an_interrupt_that_is_canceled_is_done_and_raises(captured: Captur
 
     def slow(*args: Any) -> Any:
         inside.set()
-        go_on.wait(10)
+        go_on.wait(60)
         return real(*args)
 
     store.cancel = slow  # type: ignore[method-assign]

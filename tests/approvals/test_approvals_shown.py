@@ -47,7 +47,7 @@ def asked(store: ApprovalStore, root: Path, arguments: dict[str, Any], **facts: 
 
 def page_of(store: ApprovalStore, request: ApprovalRequest) -> str:
     with ApprovalsServer(store, answered_by="user:ada") as server:
-        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
         form = {"Content-Type": "application/x-www-form-urlencoded"}
         connection.request("POST", "/login", urlencode({"token": server.token}), form)
         cookie = connection.getresponse().headers["set-cookie"].split(";")[0]

@@ -142,7 +142,18 @@ def test_rules_use_only_builtins_that_all_engines_answer_alike() -> None:
     agreed = {
         *("array.concat", "concat", "count", "endswith", "glob.match", "is_array", "is_boolean", "is_number"),
         *("is_object", "is_set", "is_string", "lower", "max", "min", "object.get", "object.keys", "object.union"),
-        *("regex.match", "set", "sort", "split", "sprintf", "startswith", "substring", "trim_space", "trim_suffix"),
+        *(
+            "regex.match",
+            "set",
+            "sort",
+            "split",
+            "sprintf",
+            "startswith",
+            "substring",
+            "to_number",
+            "trim_space",
+            "trim_suffix",
+        ),
     }
     for file, text in modules():
         code = _code(text)

@@ -258,7 +258,7 @@ def test_an_allowed_call_returns_what_its_tool_returns(shape: str) -> None:
                 "agenttool.result.status": "succeeded",
             },
             StatusCode.UNSET,
-            ["tool.permission.decided", "tool.result.created"],
+            ["tool.permission.decided", "tool.result.created", "tool.invocation.succeeded"],
         )
         check_metrics(captured, "allow", "executed", None, sized=True)
 
@@ -290,7 +290,7 @@ def test_a_denied_call_raises_a_typed_denial_and_leaves_its_span(shape: str) -> 
                 "agenttool.error.recoverability": "change_arguments_or_policy",
             },
             StatusCode.ERROR,
-            ["tool.permission.decided"],
+            ["tool.permission.decided", "tool.result.created", "tool.invocation.failed"],
             "permission_denied",
         )
         check_metrics(captured, "deny", "not_executed", "permission_denied", sized=False)
@@ -315,7 +315,7 @@ def test_an_asked_call_waits_and_is_no_error(shape: str) -> None:
                 "agenttool.approval.status": "pending",
             },
             StatusCode.UNSET,
-            ["tool.permission.decided", "tool.approval.requested"],
+            ["tool.permission.decided", "tool.permission.requested", "tool.approval.requested", "tool.result.created"],
         )
         check_metrics(captured, "ask", "pending", None, sized=False)
 
@@ -344,7 +344,7 @@ def test_the_tools_own_exception_comes_out_unmodified(shape: str) -> None:
                 "agenttool.error.native_type": "builtins.FileNotFoundError",
             },
             StatusCode.ERROR,
-            ["tool.permission.decided", "exception", "tool.result.created"],
+            ["tool.permission.decided", "exception", "tool.result.created", "tool.invocation.failed"],
             "execution_failed",
         )
         (event,) = [event for event in captured.span.events if event.name == "exception"]

@@ -359,7 +359,7 @@ def test_log_events_carry_the_same_facts_as_span_events() -> None:
     settings = TelemetrySettings(logger_provider=provider, events="both")
     Governor(policy=StaticEngine("allow"), telemetry=settings).govern(lambda: 1, name="t")()
     names = [record.log_record.event_name for record in exporter.get_finished_logs()]
-    assert names == ["tool.permission.decided", "tool.result.created"]
+    assert names == ["tool.permission.decided", "tool.result.created", "tool.invocation.succeeded"]
 
 
 def test_captured_content_is_redacted_and_said_to_be() -> None:

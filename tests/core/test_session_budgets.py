@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import threading
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any
 
 import pytest
@@ -22,31 +24,28 @@ READS: dict[str, Any] = {"read_only": True, "access_kinds": ["file_read"], "writ
 
 
 def test_calls_at_the_same_time_stay_within_the_budget() -> None:
-    governor, ran, inside, waiting = one_call(), [], threading.Event(), threading.Barrier(6)
+    governor, inside = one_call(), threading.Event()
 
     @governor.govern(**READS)
-    def look() -> None:
-        ran.append(1)
-        inside.wait(10)
+    def look() -> str:
+        inside.wait(120)
+        return "ran"
 
-    def work() -> None:
+    def work() -> str:
         with agent_context(actor="agent:a", session_id="s"):
-            waiting.wait(10)
+            start.wait(120)
             try:
-                look()
+                return look()
             except ToolDenied:
-                refused.release()
+                return "denied"
 
-    refused = threading.Semaphore(0)
-    threads = [threading.Thread(target=work) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for _ in range(5):
-        assert refused.acquire(timeout=10)  # denied while the one that was let through still runs
-    inside.set()
-    for thread in threads:
-        thread.join()
-    assert ran == [1]
+    start = threading.Barrier(6)
+    with ThreadPoolExecutor(6) as pool:
+        calls = [pool.submit(work) for _ in range(6)]
+        refused = list(itertools.islice(as_completed(calls, timeout=120), 5))  # while the one let through still runs
+        inside.set()
+        assert [call.result() for call in refused] == ["denied"] * 5
+    assert sorted(call.result() for call in calls) == ["denied"] * 5 + ["ran"]
 
 
 async def test_the_same_in_an_event_loop() -> None:

@@ -87,7 +87,7 @@ def test_the_collector_refuses_a_broken_configuration(tmp_path: Path) -> None:
 @pytest.mark.servers
 def test_jaeger_starts_with_its_configuration(tmp_path: Path) -> None:
     program("jaeger")
-    with servers_run.jaeger(tmp_path) as (url, _), urllib.request.urlopen(f"{url}/search", timeout=10) as answer:
+    with servers_run.jaeger(tmp_path) as (url, _), urllib.request.urlopen(f"{url}/search", timeout=60) as answer:
         assert '"topTagPrefixes":["agenttool.' in answer.read().decode().replace(" ", "")
 
 
@@ -107,7 +107,7 @@ def test_opa_serves_the_stock_bundle_as_compose_starts_it(tmp_path: Path) -> Non
             data=b'{"input": {}}',
             headers={"Content-Type": "application/json"},
         )
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=60) as answer:
             decision = json.load(answer)
     assert decision["result"]["behavior"] == "deny", "an empty input is never allowed"
 

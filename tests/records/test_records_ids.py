@@ -22,7 +22,7 @@ held, go = threading.Event(), threading.Event()
 def hold():
     with ids._lock:
         held.set()
-        go.wait(10)
+        go.wait(60)
 thread = threading.Thread(target=hold)
 thread.start()
 held.wait()

@@ -265,7 +265,7 @@ def test_alerts_fire_for_what_the_run_did(world: World) -> None:
 def test_jaeger_serves_the_ui_configuration(world: World) -> None:
     import urllib.request
 
-    with urllib.request.urlopen(f"{world.stack.jaeger}/search", timeout=10) as answer:
+    with urllib.request.urlopen(f"{world.stack.jaeger}/search", timeout=60) as answer:
         page = answer.read().decode()
     shipped = json.loads((BOARDS.parents[1] / "jaeger" / "ui-config.json").read_text("utf-8"))
     served = json.loads(re.search(r"JAEGER_CONFIG = (\{.*?\});\n", page, re.S)[1])  # type: ignore[index]

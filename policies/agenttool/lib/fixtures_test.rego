@@ -134,7 +134,7 @@ base := {
 		"redaction_required": false,
 	},
 	"input": {"path": "notes.txt"},
-	"facts": {"paths": [path_fact], "urls": [], "shell": [], "sql": [], "provenance": {}},
+	"facts": {"paths": [path_fact], "urls": [], "shell": [], "sql": [], "provenance": {}, "intent": null, "approved": []},
 	"actor": {"id": "agent:support", "kind": "agent", "roles": ["reader"], "tenant": "acme"},
 	"session": {
 		"id": "s-1",

@@ -16,7 +16,7 @@ from agenttool_otel.call.drivers import arun, run
 from agenttool_otel.call.effects import Attempt
 from agenttool_otel.call.envelope import to_result
 from agenttool_otel.call.invocation import Invocation
-from agenttool_otel.call.pending.serialized import unpack
+from agenttool_otel.call.pending.serialized import recall, unpack
 from agenttool_otel.call.resume import asking_context, asking_span
 from agenttool_otel.call.runtime import Runtime
 from agenttool_otel.catalog import ToolSource, ToolSpec, declare
@@ -188,6 +188,7 @@ def _asking_call(runtime: Runtime, stored: StoredCall, request: ApprovalRequest)
         id=request.invocation_id,
         resumed=True,
     )
+    recall(call, stored.context)
     call.request = request
     call.model_input = call.observable_input = call.permission_input = dict(stored.original_arguments)
     call.approval_status = ApprovalStatus.CANCELED.value

@@ -15,6 +15,7 @@ from agenttool_otel.call.complete import undeclared
 from agenttool_otel.call.drivers import run
 from agenttool_otel.call.envelope import to_result
 from agenttool_otel.call.invocation import Invocation
+from agenttool_otel.call.pending.serialized import recall
 from agenttool_otel.call.phases import Target
 from agenttool_otel.call.resume import asking_context, asking_span
 from agenttool_otel.call.runtime import Runtime
@@ -52,6 +53,7 @@ def _close(runtime: Runtime, stored: StoredCall) -> ToolResult:
         id=request.invocation_id,
         resumed=True,
     )
+    recall(call, stored.context)
     call.request, call.ticket = request, stored
     call.validated = True
     target = Target(_never, _binder(stored), _unchanged)

@@ -31,8 +31,8 @@ _FIELDS: Final[dict[str, set[str]]] = {
 
 _NEEDED: Final = (
     *("spec", "context", "id", "native_call_id", "status", "outcome", "transitions", "created_ns", "started_ns"),
-    *("ended_ns", "span", "model_input", "observable_input", "permission_input", "bound", "mutations", "verdict"),
-    *("decisions", "request", "hook_records", "error", "_result_id", "result_status", "persistence"),
+    *("ended_ns", "span", "model_input", "received", "observable_input", "permission_input", "bound", "mutations"),
+    *("decisions", "request", "hook_records", "error", "_result_id", "result_status", "persistence", "verdict"),
     "redaction_state",
 )
 _needed_of = attrgetter(*_NEEDED)

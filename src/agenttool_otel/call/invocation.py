@@ -86,6 +86,7 @@ class Invocation:
     call_args: tuple[Any, ...] = ()  # as the caller gave them, later what the executor gets
     call_kwargs: dict[str, Any] = field(default_factory=dict)
     model_input: dict[str, Any] = field(default_factory=dict)  # JSON arguments as received; never changed
+    received: dict[str, Any] | None = None  # the model input of before a pause, after which a call is bound anew
     observable_input: dict[str, Any] = field(default_factory=lambda: NOT_READ)  # normalised copy for hooks and people
     permission_input: dict[str, Any] = field(default_factory=dict)  # what is decided
     bound: dict[str, Any] = field(default_factory=dict)  # Python arguments by name: what the executor gets
@@ -132,6 +133,7 @@ class Invocation:
     # the decision under which the call's own secrets were looked for, and their mask
     argument_mask: tuple[Verdict | None, ArgumentMask | None] | None = None
     _result_id: str = ""
+    told: bool = False  # that there is a result was told
 
     @property
     def ran(self) -> bool:
@@ -167,6 +169,7 @@ class Invocation:
         """
         second = copy.copy(self)
         second._result_id = ""
+        second.told = False
         second.transitions = list(self.transitions)
         second.decisions = list(self.decisions)
         second.redactions = list(self.redactions)
@@ -176,9 +179,14 @@ class Invocation:
         return second
 
     def enter(self, status: InvocationStatus) -> None:
-        """Change the state and remember when."""
+        """Change the state and remember when; what a paused call goes through again was entered before."""
         self.status = status
-        self.transitions.append((status, time.time_ns()))
+        if (
+            self.ticket is None
+            or self.approval is not None
+            or all(status is not entered for entered, _ in self.transitions)
+        ):
+            self.transitions.append((status, time.time_ns()))
 
     def decide(self, verdict: Verdict) -> None:
         """Take a believed verdict into force."""

@@ -17,6 +17,7 @@ from opentelemetry.trace import Link
 
 from agenttool_otel.call.argument_secrets import cleaner_of, mask_of, plain
 from agenttool_otel.call.attributes import (
+    ERROR,
     decision_attributes,
     decision_labels,
     engine_labels,
@@ -36,6 +37,7 @@ from agenttool_otel.names import (
     InvocationStatus,
     Label,
     Outcome,
+    Phase,
     ProgressStatus,
     RedactionState,
 )
@@ -57,8 +59,16 @@ _TERMINAL_EVENTS = {
     InvocationStatus.CANCELED: Event.INVOCATION_CANCELED,
     InvocationStatus.TIMED_OUT: Event.INVOCATION_TIMED_OUT,
     InvocationStatus.YIELDED: Event.INVOCATION_YIELDED,
-    InvocationStatus.SCHEMA_PARSE_FAILED: Event.INVOCATION_VALIDATION_FAILED,
-    InvocationStatus.VALIDATION_FAILED: Event.INVOCATION_VALIDATION_FAILED,
+    InvocationStatus.DENIED: Event.INVOCATION_FAILED,
+    InvocationStatus.BLOCKED: Event.INVOCATION_FAILED,
+    InvocationStatus.SCHEMA_PARSE_FAILED: Event.INVOCATION_FAILED,
+    InvocationStatus.VALIDATION_FAILED: Event.INVOCATION_FAILED,
+}
+"""The one terminal event of every call that ended; a call that waits has none yet."""
+
+_INVALID: Final = {
+    InvocationStatus.SCHEMA_PARSE_FAILED: Phase.PARSE_SCHEMA.value,
+    InvocationStatus.VALIDATION_FAILED: Phase.VALIDATE_VALUES.value,
 }
 
 
@@ -266,6 +276,7 @@ class Recorder:
 
     def result(self, call: Invocation) -> None:
         """Record that a result was created: status, size, and its redacted content where captured."""
+        call.told = True
         if not self.telemetry.events.wanted(call.span):
             return
         attributes: dict[str, Any] = {Attr.RESULT_STATUS: str(call.result_status)}
@@ -323,9 +334,8 @@ class Recorder:
         duration = time.perf_counter() - call.t0
         telemetry = self.telemetry
         try:
-            terminal = _TERMINAL_EVENTS.get(call.status) if self.verbose else None
-            if terminal is not None:
-                self.emit(call, terminal, {})
+            if telemetry.events.wanted(call.span):
+                self._tell_end(call)
             recording = telemetry.recording(call.span)
             if recording or call.owned:
                 attributes = final_attributes(call) if recording else {}
@@ -337,6 +347,25 @@ class Recorder:
                 telemetry.events.put(finished_records(call))
         except BaseException as error:
             telemetry.losses.note("end", error)
+
+    def _tell_end(self, call: Invocation) -> None:
+        """Emit what every call has at its end: its result, unless that was told already, and one terminal event."""
+        if not call.told:
+            self.result(call)
+        name = _TERMINAL_EVENTS.get(call.status)
+        if name is None:
+            return
+        if call.error is None:
+            self.emit(call, name, {Attr.INVOCATION_STATUS: call.status.value})
+            return
+        attributes = ERROR.of(call.error)
+        if call.status in _INVALID:
+            phase = {Attr.PHASE: _INVALID[call.status]}
+            self.emit(call, Event.INVOCATION_VALIDATION_FAILED, {**attributes, **phase})
+        attributes[Attr.INVOCATION_STATUS] = call.status.value
+        if call.abort_reason is not None:
+            attributes[Attr.ABORT_REASON] = call.abort_reason
+        self.emit(call, name, attributes)
 
     def _blocked(self, call: Invocation, path: str, redact_input: tuple[str, ...]) -> dict[str, Any]:
         """Name the argument whose place a decision names, and the place where content is captured."""

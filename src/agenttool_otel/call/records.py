@@ -66,6 +66,8 @@ def invocation_record(call: Invocation, *, inputs: bool = False) -> InvocationRe
     shown: dict[str, Any] = {}
     for name in ("model_input", "observable_input", "permission_input"):
         value = getattr(call, name)
+        if name == "model_input" and call.received is not None:
+            value = call.received
         shown[name if inputs else f"{name}_ref"] = value if inputs else digest(value)
     # a call that did not get so far has no call input: nothing was, or will be, executed
     if call.outcome is Outcome.EXECUTED or call.status is InvocationStatus.NEEDS_INPUT:

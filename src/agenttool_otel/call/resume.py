@@ -13,6 +13,7 @@ from agenttool_otel.call.drivers import Steps, arun, run
 from agenttool_otel.call.envelope import to_result
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.pending.paused import PausedCall
+from agenttool_otel.call.pending.serialized import recall
 from agenttool_otel.call.phases import Target
 from agenttool_otel.call.runtime import Runtime
 from agenttool_otel.context.context import AgentContext, current_context
@@ -79,6 +80,7 @@ def _plan(runtime: Runtime, invocation_id: str, stored: StoredCall, *, asynchron
         id=invocation_id,
         resumed=True,
     )
+    recall(call, stored.context)
     call.request = request
     call.ticket = stored
     waiting = runtime.pipeline.paused.look(invocation_id)

@@ -269,6 +269,7 @@ def _spec(o: Resolved) -> ToolSpec:
         metric_attributes={GenAI.TOOL_NAME: o.name, GenAI.TOOL_TYPE: tool_type},
         policy_tool=_policy_tool(o),
         policy_profile=_policy_profile(permission),
+        verbs=tuple(o.options.get("verbs", ())),
     )
 
 

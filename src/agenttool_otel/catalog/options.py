@@ -42,6 +42,7 @@ class GovernOptions(TypedDict, total=False):
         title: name for people.
         description: guidance for models; the docstring where not given.
         search_hint: three to ten words for discovery.
+        verbs: words by which people ask for what it does, beside those of its name, title and hint; in any language.
         lifecycle: draft, available, disabled, requires_setup, deferred, deprecated or retired.
         tool_kind: what kind of tool it is, for example function, file_operation, shell_command, web_search, mcp_tool.
         ownership: managed, mcp or custom (openboa).
@@ -108,6 +109,7 @@ class GovernOptions(TypedDict, total=False):
     title: str
     description: str
     search_hint: str
+    verbs: Sequence[str]
     lifecycle: Literal["draft", "available", "disabled", "requires_setup", "deferred", "deprecated", "retired"]
     tool_kind: str
     ownership: Literal["managed", "mcp", "custom"]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from agenttool_otel.catalog.options import Classifier
 from agenttool_otel.catalog.parameters import Parameters
 from agenttool_otel.catalog.schema import SchemaCheck
+from agenttool_otel.facts.types import ToolWords
 from agenttool_otel.records import ExecutionProfile, PermissionProfile, ToolDeclaration, ToolInterface
 from agenttool_otel.values.snapshot import snapshot
 
@@ -56,13 +57,17 @@ class ToolSpec:
     policy_profile: dict[str, Any]  # ``input.permission_profile``; never changed
     exempt: bool = False  # reads persisted results itself, so that its own are never persisted (circular guard)
     unknown: bool = False  # stands for a name that no tool has
+    verbs: tuple[str, ...] = ()  # words for what it does, as stated
     tool_id: str = field(init=False)
     name: str = field(init=False)  # the name that models call
+    words: ToolWords = field(init=False)  # what it is called, as the fact of the user's intent reads it
     shapes_result: bool = field(init=False)  # whether the contract may change or keep a result of whatever size
 
     def __post_init__(self) -> None:
         self.tool_id = self.declaration.tool_id
         self.name = self.declaration.name
+        hints = (self.declaration.title, self.declaration.search_hint)
+        self.words = ToolWords(self.name, " ".join(filter(None, hints)), self.verbs)
         self.shapes_result = bool(
             self.redact_result
             or self.persistence

@@ -15,6 +15,7 @@ _COMMANDS: Final = {
     "permissions": "agenttool_otel.cli.permissions",
     "policy": "agenttool_otel.cli.policy",
     "records": "agenttool_otel.cli.records",
+    "tools": "agenttool_otel.cli.tools",
     "trace": "agenttool_otel.cli.trace",
 }
 """The module of each command, imported when the command is used: one needs a database, another an HTTP client."""

@@ -72,7 +72,7 @@ def check(
     """Tell whether a call would be allowed (exit 0), asked about (3) or denied (4), by which rule, and what instead."""
     arguments = _object(args, "--args") if args else None
     with _context(actor, tenant, role, session, root, evaluation):
-        governor = _governor(module)
+        governor = governor_of(module)
         told = _guarded(lambda: check_tool(governor, tool, arguments))
         known = governor.find(tool) is not None
         document = _guarded(lambda: planned_input(governor, tool, arguments)) if show_input else None
@@ -100,7 +100,7 @@ def describe(
 ) -> None:
     """Show what waits, which tools are always asked about, gated or blocked, and what to do next."""
     with _context(actor, tenant, role, session, root, evaluation):
-        governor = _governor(module)
+        governor = governor_of(module)
         posture = _guarded(governor.describe)
     if as_json:
         _print_json(posture.to_json_object())
@@ -121,7 +121,7 @@ def write(
 ) -> None:
     """Write permission-posture.json, permission-posture.md and managed-tools.json for agents that read files."""
     with _context(actor, tenant, role, session, root, evaluation):
-        governor = _governor(module)
+        governor = governor_of(module)
         files = _guarded(lambda: governor.write_posture(folder))
     for file in files:
         typer.echo(str(file))
@@ -143,7 +143,7 @@ def _context(
         yield
 
 
-def _governor(module: str) -> Governor:
+def governor_of(module: str) -> Governor:
     """Import the module that governs the tools, from where the command is run as ``python -m`` would."""
     name, _, attribute = module.partition(":")
     if "" not in sys.path:

@@ -13,6 +13,7 @@ from agenttool_otel.cli.rendering import out, render_summary, render_tree
 from agenttool_otel.cli.spans import SpanView, TraceFormatError
 from agenttool_otel.cli.story import clean, why
 from agenttool_otel.cli.trace_sources import Backend, Question, TraceUnavailable, read_file, read_url
+from agenttool_otel.cli.would_have import render_would_have
 from agenttool_otel.names import Attr, Behavior, GenAI
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
@@ -37,6 +38,9 @@ def trace(
     header: Annotated[list[str] | None, typer.Option(help="HTTP header, NAME:VALUE; may be repeated.")] = None,
     events: Annotated[bool, typer.Option("--events", help="List each span's events.")] = False,
     whole: Annotated[bool, typer.Option("--whole", help="Show the other calls of the traces found, too.")] = False,
+    would_have: Annotated[
+        bool, typer.Option("--would-have", help="Sum up what shadow mode would have asked about and denied.")
+    ] = False,
     summary: Annotated[bool, typer.Option("--summary", help="Count calls per tool instead of drawing trees.")] = False,
 ) -> None:
     """Show traces of governed tool calls: decisions, waits, sizes, redactions."""
@@ -60,6 +64,8 @@ def trace(
         raise typer.Exit(1)
     if story:
         console.print(why(_one(spans, story, errors)), markup=False, highlight=False)
+    elif would_have:
+        console.print(render_would_have(spans))
     elif summary:
         console.print(render_summary(spans))
     else:

@@ -4,23 +4,45 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Container
-from typing import Any
+from collections.abc import Container, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 from agenttool_otel.context.context import AgentContext
 from agenttool_otel.facts.provenance import ProvenanceLedger
+from agenttool_otel.facts.targets import target_digests
+from agenttool_otel.facts.types import IntentFact, ToolWords
+
+if TYPE_CHECKING:
+    from agenttool_otel.facts.intent import Said
+
+_MAX_HEARD: Final = 256
+_MAX_APPROVED: Final = 1_024
 
 
 class Session:
     """One session's counters and ledger; preflight never touches them."""
 
-    __slots__ = ("_exempt", "_heard", "_lock", "_tools", "asks", "calls", "denials", "ledger", "result_bytes")
+    __slots__ = (
+        "_approved",
+        "_exempt",
+        "_heard",
+        "_lock",
+        "_said",
+        "_tools",
+        "asks",
+        "calls",
+        "denials",
+        "ledger",
+        "result_bytes",
+    )
 
     def __init__(self, exempt: Container[str] = ()) -> None:
         self._exempt = exempt
         self._lock = threading.Lock()
         self._tools: dict[str, int] = {}
-        self._heard: set[str] = set()
+        self._heard: set[int] = set()
+        self._said: Said | None = None
+        self._approved: OrderedDict[bytes, None] = OrderedDict()
         self.calls = 0
         self.asks = 0
         self.denials = 0
@@ -75,17 +97,44 @@ class Session:
             self.denials += 1
 
     def record_user_text(self, texts: tuple[str, ...]) -> None:
-        """Let the ledger know the user's words, each text once."""
-        if not texts:
-            return
-        ledger = self.open_ledger()
+        """Remember the user's words, each text once."""
         for text in texts:
-            if text not in self._heard:
-                with self._lock:
-                    if len(self._heard) > 256:
-                        self._heard.clear()
-                    self._heard.add(text)
-                ledger.record_user(text)
+            heard = hash(text)  # of this process; two texts that share it make for a question more, not for one less
+            if heard in self._heard:
+                continue
+            with self._lock:
+                if len(self._heard) > _MAX_HEARD:
+                    self._heard.clear()
+                self._heard.add(heard)
+                self._said = _heard_too(self._said, text)
+            self.open_ledger().record_user(text)
+
+    def intent(self, tool: ToolWords, texts: tuple[str, ...]) -> IntentFact | None:
+        """Return whether the user asked for what a tool does; ``None`` where no words of the user are known.
+
+        Texts that were not recorded, as in a preflight, count for this one answer."""
+        said = self._said
+        for text in texts:
+            if hash(text) not in self._heard:
+                said = _heard_too(said, text)
+        return said.intent(tool) if said is not None else None
+
+    def approve(self, tool_id: str, arguments: Mapping[str, Any]) -> None:
+        """Remember that a person approved a call, and so its targets."""
+        digests = [digest for _, digest in target_digests(tool_id, arguments)]
+        with self._lock:
+            for digest in digests:
+                self._approved[digest] = None
+                self._approved.move_to_end(digest)
+            while len(self._approved) > _MAX_APPROVED:
+                self._approved.popitem(last=False)
+
+    def approved(self, tool_id: str, arguments: Mapping[str, Any]) -> list[str]:
+        """Return the JSON pointers of the values that a person approved as targets earlier."""
+        known = self._approved
+        if not known:
+            return []
+        return sorted(pointer for pointer, digest in target_digests(tool_id, arguments) if digest in known)
 
     def record_output(self, tool_id: str, value: Any, *, open_world: bool) -> None:
         """Let the ledger know a tool's output."""
@@ -99,6 +148,15 @@ class Session:
                 if self.ledger is None:
                     self.ledger = ProvenanceLedger()
         return self.ledger
+
+
+def _heard_too(said: Said | None, text: str) -> Said:
+    """Return what was said with one text more; what was there stays as it is, for it may be read meanwhile."""
+    from agenttool_otel.facts.intent import Said  # the stemmer is slow to import
+
+    more = Said() if said is None else said.copy()
+    more.add(text)
+    return more
 
 
 class SessionBook:

@@ -111,6 +111,9 @@ class Settings:
             where empty.
         policy_engine: ``embedded`` or ``opa_server`` (``AGENTTOOL_POLICY_ENGINE``).
         policy_mode: ``enforce`` or ``shadow`` (``AGENTTOOL_POLICY_MODE``).
+        shadow_tools: globs of tool ids or full names whose decisions are recorded and block nothing; the last that
+            matches counts, and one that begins with ``!`` takes tools out (``AGENTTOOL_SHADOW_TOOLS``,
+            comma-separated).
         policy_timeout: seconds that one decision may take (``AGENTTOOL_POLICY_TIMEOUT``).
         policy_cache: decisions that the cache keeps, 0 for no cache (``AGENTTOOL_POLICY_CACHE``).
         policy_preset: preset of the stock bundle, ``strict``, ``balanced`` or ``observe``
@@ -154,6 +157,7 @@ class Settings:
         guards=True,
     )
     policy_mode: PolicyMode = _setting(PolicyMode.ENFORCE, "POLICY_MODE", _mode)
+    shadow_tools: tuple[str, ...] = _setting((), "SHADOW_TOOLS", _list)
     policy_timeout: float = _setting(1.0, "POLICY_TIMEOUT", _positive, guards=True)
     policy_cache: int = _setting(4096, "POLICY_CACHE", _count)
     policy_preset: str = _setting("", "POLICY_PRESET", _words("", "strict", "balanced", "observe"), guards=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from agenttool_otel.facts.argument_names import FactKind
-from agenttool_otel.facts.types import FactEnvironment, Facts, PathFact, ShellFact, SqlFact, UrlFact
+from agenttool_otel.facts.types import EMPTY_FACTS, FactEnvironment, Facts, PathFact, ShellFact, SqlFact, UrlFact
 from agenttool_otel.names import PathAccess, PathRejection, UrlRejection
 from agenttool_otel.values.pointers import escape_token
 
@@ -35,7 +35,7 @@ class Collector:
         self._seen: dict[str, set[FactKind]] = {}
         self._declared: frozenset[str] = frozenset()
         self._gave_up = False
-        self.facts: Facts = {"paths": [], "urls": [], "shell": [], "sql": [], "provenance": {}}
+        self.facts: Facts = {**EMPTY_FACTS, "paths": [], "urls": [], "shell": [], "sql": [], "provenance": {}}
 
     @property
     def env(self) -> FactEnvironment:

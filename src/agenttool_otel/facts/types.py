@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypedDict
 
 if TYPE_CHECKING:
     from agenttool_otel.facts.provenance import ProvenanceLedger
@@ -160,6 +160,22 @@ class ProvenanceFact(TypedDict):
     private: list[str]  # confidential sources of what it holds
 
 
+class IntentFact(TypedDict):
+    """Whether what the user asked for, in all turns of the session, calls for this kind of action; by words alone."""
+
+    called_for: bool  # some word for what the tool does was used as something to be done
+    matched: list[str]  # those words, as the tool's author or our table has them
+    named: list[str]  # other words of the tool's name, title and hint that the user used
+
+
+class ToolWords(NamedTuple):
+    """What a tool is called by its author; of the tool, never of a call."""
+
+    name: str
+    hints: str = ""  # its title and search hint
+    verbs: tuple[str, ...] = ()  # words for what it does, as its author stated them
+
+
 class Facts(TypedDict):
     """``input.facts``."""
 
@@ -168,9 +184,19 @@ class Facts(TypedDict):
     shell: list[ShellFact]
     sql: list[SqlFact]
     provenance: dict[str, ProvenanceFact]  # by JSON pointer of the argument
+    intent: IntentFact | None  # None where the context gives no words of the user's
+    approved: list[str]  # JSON pointers of values that a person approved as a target, earlier in this session
 
 
-EMPTY_FACTS: Facts = {"paths": [], "urls": [], "shell": [], "sql": [], "provenance": {}}
+EMPTY_FACTS: Facts = {
+    "paths": [],
+    "urls": [],
+    "shell": [],
+    "sql": [],
+    "provenance": {},
+    "intent": None,
+    "approved": [],
+}
 """The facts of a call whose tool has no such arguments; shared, so never change it."""
 
 

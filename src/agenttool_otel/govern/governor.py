@@ -122,6 +122,7 @@ class Governor(Runtime):
             cache=self._cache,
             shadow_engines=shadow_engines,
             shadow_packages=shadow_packages,
+            shadow_tools=settings.shadow_tools,
         )
         results = results or ResultKeeper(self._open_results, max_inline_chars=settings.max_inline_chars)
         configured = bool(approvals or settings.approvals_url)

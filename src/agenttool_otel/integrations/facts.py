@@ -7,8 +7,10 @@ choose its own permissions, even another tool's id. A host that believes a tool 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import partial
+from importlib import resources
 from pathlib import Path
 from typing import Any, cast
 
@@ -34,6 +36,41 @@ def facts_in_metadata(tool: Any) -> GovernOptions:
     hints = {fact: metadata[hint] for hint, fact in _HINTS if isinstance(metadata.get(hint), bool)}
     stated = metadata.get(_KEY)
     return cast(GovernOptions, {**hints, **stated} if isinstance(stated, Mapping) else hints)
+
+
+def server_facts(server: str, *, prefix: str = "") -> dict[str, GovernOptions]:
+    """Return the reviewed facts of a common MCP server's tools, by tool name: ``known_servers.json``.
+
+    Whoever connects the server names it, since a server's own name is only its word: name it for the tools of that very
+    server (``AgentToolMiddleware(facts=server_facts("git"))``). A tool that nobody reviewed has no entry.
+
+    Args:
+        server: ``filesystem``, ``git``, ``fetch``, ``github``, ``slack`` or ``postgres``.
+        prefix: what the client puts before the names of that server's tools, such as ``"git_"``.
+
+    Raises:
+        ConfigurationError: nobody reviewed a server of that name.
+    """
+    text = resources.files("agenttool_otel.integrations").joinpath("known_servers.json").read_text("utf-8")
+    servers = json.loads(text)["servers"]
+    if server not in servers:
+        raise ConfigurationError(f"nobody reviewed a server {server!r}; it is one of {', '.join(servers)}")
+    found: dict[str, GovernOptions] = {}
+    for group in servers[server]["tools"]:
+        facts = cast(GovernOptions, {"ownership": "mcp", **group["facts"]})
+        if "absolute" in group:
+            facts["validate"] = partial(_refuse_relative, group["absolute"])
+        found.update((prefix + name, facts) for name in group["names"])
+    return found
+
+
+def _refuse_relative(names: Sequence[str], arguments: Mapping[str, Any]) -> None:
+    """Refuse a path whose meaning depends on the directory of a server's own process."""
+    for name in names:
+        value = arguments.get(name)
+        for path in value if isinstance(value, list) else [value]:
+            if isinstance(path, str) and not Path(path).is_absolute():
+                raise ValueError(f"{name} has to be an absolute path: the server has a directory of its own")
 
 
 def options_for(facts: Mapping[str, GovernOptions], name: str) -> GovernOptions:

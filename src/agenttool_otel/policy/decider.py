@@ -11,6 +11,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from fnmatch import fnmatchcase
 from typing import Any, Final, TypeVar
 
 from agenttool_otel.errors import ConfigurationError, PolicyEvaluationError, PolicyTimeout
@@ -56,6 +57,7 @@ class Decider:
         cache: DecisionCache | None = None,
         shadow_engines: Sequence[PolicyEngine] = (),
         shadow_packages: Sequence[str] = (),
+        shadow_tools: Sequence[str] = (),
     ) -> None:
         if len(shadow_engines) + bool(shadow_packages) > 1:
             # a verdict, a span and the metrics have room for one other opinion; a second would be asked for nothing
@@ -78,6 +80,7 @@ class Decider:
         self._cache = cache
         self._shadow_engines = whole or tuple(shadow_engines)
         self._shadow_packages = tuple(shadow_packages)
+        self._shadow_tools = tuple(shadow_tools)
 
     @property
     def mode(self) -> PolicyMode:
@@ -102,6 +105,7 @@ class Decider:
             "engines": [_describe(engine) for engine in self._engines],
             "shadow_engines": [_describe(engine) for engine in self._shadow_engines],
             "shadow_packages": list(self._shadow_packages),
+            "shadow_tools": list(self._shadow_tools),
             "cache": None if self._cache is None else self._cache.describe(),
         }
 
@@ -121,7 +125,7 @@ class Decider:
             shadow = self._chain(self._shadow_engines, document, started)
         elif self._shadow_engines:
             shadow = self._ask(self._shadow_engines[0], document, self._left(self._shadow_engines[0], started))
-        return self._finish(verdict, shadow, started)
+        return self._finish(document, verdict, shadow, started)
 
     async def adecide(self, document: PolicyInput) -> Verdict:
         """Decide one call without blocking the event loop; as ``decide``."""
@@ -132,7 +136,7 @@ class Decider:
             shadow = await self._achain(self._shadow_engines, document, started)
         elif self._shadow_engines:
             shadow = await self._aask(self._shadow_engines[0], document, self._left(self._shadow_engines[0], started))
-        return self._finish(verdict, shadow, started)
+        return self._finish(document, verdict, shadow, started)
 
     def _left(self, engine: PolicyEngine, started: float) -> float:
         if engine.capabilities.counts_cpu_time:
@@ -198,14 +202,28 @@ class Decider:
         except BaseException as error:
             return _failure(error, engine)
 
-    def _finish(self, verdict: Verdict, shadow: Verdict | None, started: float) -> Verdict:
+    def _finish(self, document: PolicyInput, verdict: Verdict, shadow: Verdict | None, started: float) -> Verdict:
         if shadow is not None:
             shadow.mode = PolicyMode.SHADOW
             verdict.shadow = shadow
-        if self._mode is PolicyMode.SHADOW:
+        if self._mode is PolicyMode.SHADOW or (self._shadow_tools and self._only_observes(document)):
             verdict = _observed(verdict)
         verdict.duration = time.perf_counter() - started
         return verdict
+
+    def _only_observes(self, document: PolicyInput) -> bool:
+        """Tell whether this tool's decisions are recorded only: the last glob that matches says so, one with ``!`` not.
+
+        By id or full name alone: a short name is one that another tool could borrow."""
+        try:
+            tool = document["tool"]
+            names = (tool["id"], f"{tool['namespace']}.{tool['name']}")
+            fitting = [
+                glob for glob in self._shadow_tools if any(fnmatchcase(n, glob.removeprefix("!")) for n in names)
+            ]
+        except (KeyError, TypeError):  # no document that could be decided
+            return False
+        return bool(fitting) and not fitting[-1].startswith("!")
 
     # --- the other entry points --------------------------------------------------------------------------------------
 

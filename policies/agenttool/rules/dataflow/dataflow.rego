@@ -29,6 +29,8 @@ harmless(c, pointer, fact) if {
 } else if {
 	is_boolean(fact.untrusted)
 	carried(c, pointer)
+} else if {
+	data.agenttool.counterparties.known(c, pointer, fact)
 }
 
 # METADATA

@@ -47,26 +47,55 @@ def stored_context(call: Invocation) -> dict[str, Any]:
     }
 
 
+def asked_context(call: Invocation) -> dict[str, Any]:
+    """Return what is stored of a call that waits for an approval; it holds content and has to be sealed."""
+    return {**stored_context(call), "call": _past(call)}
+
+
+def recall(call: Invocation, stored: dict[str, Any]) -> Invocation:
+    """Give a call that goes on its past: what it received, when it went through which state, and its decisions."""
+    past = stored.get("call")
+    if isinstance(past, dict):
+        _recall(call, past)
+    return call
+
+
+def _past(call: Invocation) -> dict[str, Any]:
+    dump = _verdicts().dump_python
+    return {
+        "model_input": call.model_input,
+        "decisions": [[ref, dump(verdict, mode="json"), at] for ref, verdict, at in call.decisions],
+        "created_ns": call.created_ns,
+        "transitions": [[str(status), at] for status, at in call.transitions],
+        "mutations": [record.to_json_object() for record in call.mutations],
+        "hook_records": [record.to_json_object() for record in call.hook_records],
+    }
+
+
+def _recall(call: Invocation, past: dict[str, Any]) -> None:
+    read = _verdicts().validate_python
+    call.received = past["model_input"]
+    call.decisions = [Decided(str(ref), read(verdict), int(at)) for ref, verdict, at in past["decisions"]]
+    call.created_ns = int(past["created_ns"])
+    call.transitions = [(InvocationStatus(status), int(at)) for status, at in past["transitions"]]
+    call.mutations = [InputMutation.from_json_object(record) for record in past["mutations"]]
+    call.hook_records = [HookRecord.from_json_object(record) for record in past["hook_records"]]
+
+
 def pack(call: Invocation) -> dict[str, Any]:
     """Return what is stored of a call beside its arguments, as JSON data; it holds content and has to be sealed."""
-    adapter = _verdicts()
     state = call.hook_state
     return {
         **stored_context(call),
         "surface": call.context.surface,
         "tool_name": call.spec.name,
         "call": {
-            "model_input": call.model_input,
+            **_past(call),
             "observable_input": call.observable_input,
             "permission_input": call.permission_input,
-            "decisions": [[ref, adapter.dump_python(v, mode="json"), at] for ref, v, at in call.decisions],
             "approval": call.approval,
             "approval_status": call.approval_status,
             "approval_wait": call.approval_wait,
-            "created_ns": call.created_ns,
-            "transitions": [[str(status), at] for status, at in call.transitions],
-            "mutations": [record.to_json_object() for record in call.mutations],
-            "hook_records": [record.to_json_object() for record in call.hook_records],
             "hook_context": list(call.hook_context),
             "hook_messages": list(state.messages) if state is not None else [],
             "redaction_state": str(call.redaction_state),
@@ -86,19 +115,14 @@ def unpack(invocation_id: str, stored: dict[str, Any], spec: ToolSpec, context: 
 
 
 def _restore(call: Invocation, data: dict[str, Any]) -> None:
-    adapter = _verdicts()
+    _recall(call, data)
     call.model_input = data["model_input"]
     call.observable_input = data["observable_input"]
     call.permission_input = data["permission_input"]
-    call.decisions = [Decided(str(ref), adapter.validate_python(v), int(at)) for ref, v, at in data["decisions"]]
     call.verdict = call.decisions[-1].verdict if call.decisions else None
     call.approval = data["approval"]
     call.approval_status = data["approval_status"]
     call.approval_wait = data["approval_wait"]
-    call.created_ns = int(data["created_ns"])
-    call.transitions = [(InvocationStatus(status), int(at)) for status, at in data["transitions"]]
-    call.mutations = [InputMutation.from_json_object(record) for record in data["mutations"]]
-    call.hook_records = [HookRecord.from_json_object(record) for record in data["hook_records"]]
     call.hook_context = list(data["hook_context"])
     if data["hook_messages"]:
         call.hook_state = HookState(messages=list(data["hook_messages"]))

@@ -76,8 +76,6 @@ class Body:
         recorder = self._recorder
         if recorder.captures:
             recorder.arguments(call)
-        if recorder.verbose:
-            recorder.emit(call, Event.INVOCATION_QUEUED, {})
         timeout = execution.timeout_ms / 1000 if execution.timeout_ms else None
         plain = not (target.streams or target.collects or target.in_thread)
         function = target.function if plain else self._function(call, target)
@@ -104,6 +102,8 @@ class Body:
         call.outcome = Outcome.EXECUTED
         call.attempts = 1
         call.enter(InvocationStatus.RUNNING)
+        if self._recorder.verbose:
+            self._recorder.emit(call, Event.INVOCATION_STARTED, {})
         yield from self._conclude(call, _ELSEWHERE, session, attempt)
 
     def _conclude(
@@ -218,11 +218,13 @@ class Body:
                 ResultStatus.TIMED_OUT,
             )
             call.exception = None
+        elif jump(error):  # the tool is done, and the framework goes on elsewhere
+            call.enter(InvocationStatus.SUCCEEDED)
+            call.result_status = ResultStatus.SUCCEEDED
         elif control_flow(error):
             call.enter(InvocationStatus.NEEDS_INPUT)
             call.result_status = ResultStatus.PENDING
-            if not jump(error):
-                call.outcome = Outcome.PENDING  # the framework runs the body again, from its start
+            call.outcome = Outcome.PENDING  # the framework runs the body again, from its start
         elif cancellation(error) is not None:
             call.abort_reason = AbortReason.USER_INTERRUPTION.value
             self._refusals.cancel(call, error)

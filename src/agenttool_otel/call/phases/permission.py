@@ -11,7 +11,7 @@ from agenttool_otel.approvals.types import ApprovalAnswer, ClaimBinding
 from agenttool_otel.call.approval_requests import Questions, bound_places
 from agenttool_otel.call.effects import Call, Services, finish_claim
 from agenttool_otel.call.invocation import Invocation
-from agenttool_otel.call.pending.serialized import stored_context
+from agenttool_otel.call.pending.serialized import asked_context
 from agenttool_otel.call.phases.grants import GrantUse
 from agenttool_otel.call.phases.hooks import HookRunner
 from agenttool_otel.call.phases.inputs import Inputs, differs
@@ -75,6 +75,10 @@ class Permission:
             call.facts = EMPTY_FACTS
         else:
             call.facts = plan.establish(call.permission_input, self._environment(call.context, session))
+        intent = session.intent(call.spec.words, call.context.user_text)
+        approved = session.approved(call.spec.tool_id, call.permission_input)
+        if intent is not None or approved:
+            call.facts = {**call.facts, "intent": intent, "approved": approved}
 
     def resolve(self, call: Invocation, target: Target, session: Session) -> Phase:
         """Get a decision that lets the call run, or end it."""
@@ -151,6 +155,8 @@ class Permission:
             return False
         if verdict.expires_at is not None:
             yield from self._check_not_expired(call, verdict, session)
+        if call.approval is not None and call.approval["status"] == ApprovalStatus.APPROVED:
+            session.approve(call.spec.tool_id, call.permission_input)
         return True
 
     def _deny_unsettled(self, call: Invocation, session: Session) -> None:
@@ -187,12 +193,13 @@ class Permission:
         request = call.request = self._questions.make(call, verdict)
         if self._hooks is not None:
             yield from self._hooks.asking(call, request, session)
+        self._recorder.emit(call, Event.PERMISSION_REQUESTED, {Attr.POLICY_ENGINE: str(verdict.engine)})
         self._recorder.emit(call, Event.APPROVAL_REQUESTED, {Attr.APPROVAL_ID: request.request_id})
         self._recorder.pending(1)
         approvals, asked_at = _services(call).approvals, time.perf_counter()
         try:
             answer: ApprovalAnswer | None = yield Call(
-                approvals.ask, approvals.aask, (request, call.permission_input, stored_context(call))
+                approvals.ask, approvals.aask, (request, call.permission_input, asked_context(call))
             )
         except ApprovalError as error:
             self._recorder.pending(-1)

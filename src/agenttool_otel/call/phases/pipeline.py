@@ -119,6 +119,8 @@ class Pipeline:
         call.services = services or self._services
         session = self._sessions.of(call.context)
         self._recorder.begin(call, links)
+        if not call.transitions:
+            call.transitions.append((InvocationStatus.PLANNED, call.created_ns))
         try:
             try:
                 self._prepare(call, target, session)
@@ -243,10 +245,10 @@ class Pipeline:
         return call
 
     def _check_available(self, call: Invocation) -> None:
-        call.enter(InvocationStatus.SELECTED)
         if call.spec.unknown:
             message = "no tool of that name is on the surface"
             self._refusals.refuse(call, ErrorClass.UNKNOWN_TOOL, message, InvocationStatus.BLOCKED, ResultStatus.FAILED)
+        call.enter(InvocationStatus.SELECTED)
         lifecycle = call.spec.declaration.lifecycle
         error_class = _LIFECYCLE_ERRORS.get(lifecycle)
         if error_class is not None:

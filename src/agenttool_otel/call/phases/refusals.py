@@ -11,15 +11,12 @@ from agenttool_otel.call.recorder import Recorder
 from agenttool_otel.context.sessions import Session
 from agenttool_otel.names import (
     ApprovalStatus,
-    Attr,
     Behavior,
     DecisionSource,
     ErrorClass,
-    Event,
     FailClosedCause,
     InvocationStatus,
     Outcome,
-    Phase,
     ReasonType,
     ResultStatus,
 )
@@ -59,8 +56,6 @@ class Refusals:
 
     def invalid(self, call: Invocation, message: str) -> NoReturn:
         """End the call because its arguments don't fit the schema."""
-        if self._recorder.verbose:
-            self._recorder.emit(call, Event.INVOCATION_VALIDATION_FAILED, {Attr.PHASE: Phase.PARSE_SCHEMA.value})
         self.refuse(
             call,
             ErrorClass.SCHEMA_VALIDATION_FAILED,

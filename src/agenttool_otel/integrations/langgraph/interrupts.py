@@ -45,6 +45,7 @@ from agenttool_otel.approvals.types import (
 from agenttool_otel.call.drivers import arun, run
 from agenttool_otel.call.effects import Asks, Decides
 from agenttool_otel.call.invocation import Invocation
+from agenttool_otel.call.pending.serialized import recall
 from agenttool_otel.call.phases import Target
 from agenttool_otel.call.phases.refusals import fail_closed
 from agenttool_otel.call.resume import asking_context, asking_span
@@ -256,6 +257,7 @@ class _GraphCall:
         call, request = self.call, stored.request
         call.context = asking_context(stored.context)
         call.resumed = True
+        recall(call, stored.context)
         call.request, call.ticket = request, stored
         self.links = asking_span(stored.context)
         self._stored = stored

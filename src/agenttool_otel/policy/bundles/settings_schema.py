@@ -105,6 +105,7 @@ _MEMBERS: Final[dict[str, Schema]] = {
         tools=_map(_NUMBER),
         asks=_NUMBER,
     ),
+    "counterparties": _closed(known=_TEXTS, own=_TEXTS, source_tools=_TEXTS, approved=_TRUTH),
     "dataflow": _closed(inward_access_kinds=_FLAGS, target_names=_FLAGS, target_suffixes=_TEXTS),
     "declared": _closed(
         lifecycles=_map(_ANSWER), access_kinds=_map(_ANSWER), shell_access_kinds=_FLAGS, file_access_kinds=_FLAGS

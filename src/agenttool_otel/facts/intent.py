@@ -1,0 +1,172 @@
+"""Does what the user asked for call for this kind of action? From the user's own words and the tool's, nothing else.
+
+It is lexical and deterministic: words are brought to their stems (Snowball's English stemmer) and compared with the
+words that stand for the tool's action, of a small table (``data/intent.toml``). It understands nothing: who asks in
+other words than the table has, or in another language, is not matched, unless the tool's ``verbs`` name those words.
+
+What is kept of the user's words is keyed digests of stems.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache, lru_cache
+from importlib.resources import files
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
+
+from agenttool_otel.facts.tokens import normalize_text
+from agenttool_otel.facts.types import IntentFact, ToolWords
+
+_KEY: Final = secrets.token_bytes(32)
+"""Of this process, where nobody gives another."""
+
+_MAX_CHARS: Final = 200_000
+_MAX_STEMS: Final = 8_192
+_MAX_TOLD: Final = 16
+_NEAR: Final = 3
+"""Words before a noun among which a light verb makes it an action."""
+
+_TOKEN: Final = re.compile(r"[^\W\d_]+|[.,;:!?()\n]")
+_HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+class Said:
+    """What a user asked for, in all turns of a session, as keyed digests; grows only to its bound.
+
+    A stem that had no room is not matched later, so that the call is asked about rather than let through."""
+
+    __slots__ = ("_asked", "_key", "_named")
+
+    def __init__(self, key: bytes = _KEY, asked: Iterable[bytes] = (), named: Iterable[bytes] = ()) -> None:
+        self._key = key
+        self._asked = set(asked)
+        self._named = set(named)
+
+    def __len__(self) -> int:
+        """Return how many stems are remembered."""
+        return len(self._asked) + len(self._named)
+
+    def copy(self) -> Said:
+        """Return another of the same words."""
+        return Said(self._key, self._asked, self._named)
+
+    def add(self, text: str) -> None:
+        """Take one text of the user."""
+        for stem, asks in _stems(text[:_MAX_CHARS]):
+            if len(self) >= _MAX_STEMS:
+                return
+            digest = _digest(self._key, stem)
+            self._named.add(digest)
+            if asks:
+                self._asked.add(digest)
+
+    def intent(self, tool: ToolWords) -> IntentFact:
+        """Return whether the user asked for what a tool does."""
+        actions, objects = _keyed(tool, self._key)
+        matched = sorted({actions[digest] for digest in actions.keys() & self._asked})
+        named = sorted({objects[digest] for digest in objects.keys() & self._named})
+        return {"called_for": bool(matched), "matched": matched[:_MAX_TOLD], "named": named[:_MAX_TOLD]}
+
+
+@lru_cache(maxsize=4096)
+def _keyed(tool: ToolWords, key: bytes) -> tuple[dict[bytes, str], dict[bytes, str]]:
+    actions, objects = _words_of(tool)
+    return (
+        {_digest(key, stem): word for stem, word in actions.items()},
+        {_digest(key, stem): word for stem, word in objects.items()},
+    )
+
+
+def _digest(key: bytes, stem: str) -> bytes:
+    return hashlib.blake2b(stem.encode("utf-8", "surrogatepass"), digest_size=12, key=key, person=b"intent").digest()
+
+
+def _words_of(tool: ToolWords) -> tuple[dict[str, str], dict[str, str]]:
+    """Return by stem the words that ask for what a tool does, and the words for what it does it with."""
+    table = _table()
+    named = [*_tokens(_HUMP.sub(" ", tool.name).replace("_", " ")), *_tokens(tool.hints)]
+    words = {_stem(word): word for word in reversed(named)}
+    known = [stem for stem in words if stem in table.actions]
+    verbs = [stem for stem in known if stem not in table.nouns] or known
+    stated = {_stem(word): word for text in tool.verbs for word in _tokens(text)}
+    objects = {stem: word for stem, word in words.items() if stem not in verbs}
+    # a tool without a word for what it does is asked for by any of its words
+    actions = dict(stated) if verbs or stated else dict(words)
+    for stem in (*verbs, *stated):
+        actions.setdefault(stem, words.get(stem) or stated[stem])
+        entries = table.actions.get(stem, ())
+        special = [entry for entry in entries if entry.nouns & (words.keys() - {stem})]
+        for entry in special or [entry for entry in entries if not entry.nouns]:
+            actions = {**entry.said, **actions}
+    return actions, objects
+
+
+def _stems(text: str) -> Iterator[tuple[str, bool]]:
+    """Return the stems of a text, each with whether it is used as something to be done."""
+    table, refused = _table(), False
+    before: list[str] = [""]  # of this clause
+    for word, following in pairwise([*_tokens(text), ""]):
+        if not word.isalpha():
+            before, refused = [""], False
+            continue
+        if word == "s" and before[-1] == "let":
+            continue
+        refused = word in table.refusals or (refused and word not in table.kept)
+        stem, said = _stem(word), before[-1]
+        named = said in table.determiners
+        if stem in table.nouns:
+            named = named or not (said == "" or said in table.openers or following in table.objects)
+        named = named and table.light.isdisjoint(map(_stem, before[-_NEAR:]))
+        yield stem, not (refused or named)
+        before.append(word)
+
+
+def _tokens(text: str) -> list[str]:
+    return _TOKEN.findall(normalize_text(text))
+
+
+@lru_cache(maxsize=8192)
+def _stem(word: str) -> str:
+    return str(_stemmer().stemWord(word)) if len(word) < 40 else word
+
+
+@cache
+def _stemmer() -> Any:
+    from snowballstemmer.english_stemmer import EnglishStemmer  # brings all its languages, so only where words are read
+
+    return EnglishStemmer()
+
+
+class _Action(NamedTuple):
+    said: Mapping[str, str]  # words by stem
+    nouns: frozenset[str]  # stems with which it counts; empty: with any
+
+
+class _Table(NamedTuple):
+    actions: Mapping[str, list[_Action]]  # by stem of a tool's word
+    nouns: frozenset[str]
+    openers: frozenset[str]
+    determiners: frozenset[str]
+    objects: frozenset[str]
+    refusals: frozenset[str]
+    kept: frozenset[str]
+    light: frozenset[str]  # stems
+
+
+@cache
+def _table() -> _Table:
+    data = tomllib.loads(files("agenttool_otel.facts").joinpath("data/intent.toml").read_text("utf-8"))
+    actions: dict[str, list[_Action]] = {}
+    for entry in data["action"]:
+        nouns = frozenset(map(_stem, entry.get("with", ())))
+        action = _Action({_stem(word): word for word in reversed(entry["said"])}, nouns)
+        for word in entry["tool"]:
+            actions.setdefault(_stem(word), []).append(action)
+    words = {name: frozenset(data[name]) for name in ("openers", "determiners", "objects", "refusals", "kept")}
+    stems = {name: frozenset(map(_stem, data[name])) for name in ("nouns", "light")}
+    return _Table(actions=actions, **words, **stems)
