@@ -395,7 +395,9 @@ def _facts(o: Resolved) -> FactPlan | None:
         inert_args=tuple(o.options.get("inert_args", ())),
         family=o.namespace,
         # nobody stated what the tool touches, or it touches files: then a name may mean a file
-        file_access="access_kinds" not in o.options or o.kind in _FILE_KINDS or bool(_FILE_ACCESS.intersection(o.access)),
+        file_access="access_kinds" not in o.options
+        or o.kind in _FILE_KINDS
+        or bool(_FILE_ACCESS.intersection(o.access)),
         **names,
     )
 

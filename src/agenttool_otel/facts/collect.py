@@ -88,9 +88,7 @@ class Collector:
         self.facts["shell"].append(_unread_shell(pointer))
         self.facts["sql"].append(_unread_sql(pointer))
 
-    def trace(
-        self, arguments: Mapping[str, Any], *, everything: bool, family: str, texts: TextAccounting
-    ) -> None:
+    def trace(self, arguments: Mapping[str, Any], *, everything: bool, family: str, texts: TextAccounting) -> None:
         """Add provenance: of all texts and numbers among the arguments, or of those that there is a fact about."""
         from agenttool_otel.facts.paths.fact import path_text_of
         from agenttool_otel.facts.provenance import UNREADABLE

@@ -29,7 +29,8 @@ _MAX_NODES: Final = 20_000
 _PLAIN: Final = (datetime.date, datetime.time, datetime.timedelta, decimal.Decimal, uuid.UUID, pathlib.PurePath)
 _FIELDS: Final = ("__dataclass_fields__", "__pydantic_fields__", "__attrs_attrs__")
 _MAX_JSON: Final = 200_000
-_ENCODED: Final = re.compile(r"(?<![\w+/=-])[\w+/-]{8,4096}={0,2}(?![\w+/=-])", re.ASCII)
+_MIN_ENCODED: Final = 8
+_ENCODED: Final = re.compile(r"[\w+/-]{8,8192}={0,2}", re.ASCII)
 _ESCAPE: Final = re.compile(r"\\u([0-9a-fA-F]{4})|\\x([0-9a-fA-F]{2})")
 
 _Patterns = tuple[tuple[tuple[str, ...], Trust], ...]
@@ -186,9 +187,9 @@ def fields_of(item: Any) -> tuple[list[tuple[str | int, Any]] | None, bool]:
         return [(key if isinstance(key, str) else str(text_of(key)), child) for key, child in dict.items(item)], False
     if isinstance(item, tuple) and isinstance(names := getattr(type(item), "_fields", None), tuple):
         return list(zip(map(str, names), tuple.__iter__(item), strict=False)), True
-    for kind in (list, tuple, set, frozenset):
-        if isinstance(item, kind):
-            return list(enumerate(kind.__iter__(item))), False
+    if isinstance(item, (list, tuple, set, frozenset)):
+        builtin: Any = next(kind for kind in (list, tuple, set, frozenset) if isinstance(item, kind))
+        return list(enumerate(builtin.__iter__(item))), False
     if not any(mark in base.__dict__ for base in type(item).__mro__ for mark in _FIELDS):
         return None, False
     try:
@@ -211,15 +212,12 @@ def _structured(value: Any) -> Any:
             except (ValueError, RecursionError):
                 return value
         return value
-    fields = dict((fields_of(value)[0] or ())[:16]) if not isinstance(value, (dict, list)) else {}
-    fields = (
-        value if isinstance(value, dict) else {0: value[0]} if isinstance(value, list) and len(value) == 1 else fields
-    )
+    fields = dict(fields_of(value)[0] or ()) if not isinstance(value, list) else {"content": value}
     inner = fields.get("structuredContent") or fields.get("structured_content")
     if inner is not None:
         return inner
-    blocks = fields.get("content") if isinstance(fields.get("content"), list) else [fields[0]] if 0 in fields else []
-    block = dict(fields_of(blocks[0])[0] or ()) if len(blocks) == 1 else {}
+    blocks = fields.get("content")
+    block = dict(fields_of(blocks[0])[0] or ()) if isinstance(blocks, list) and len(blocks) == 1 else {}
     told = _structured(block["text"]) if block.get("type") == "text" and isinstance(block.get("text"), str) else value
     return value if isinstance(told, str) else told
 
@@ -231,21 +229,24 @@ def _is_identity(text: str) -> bool:
 def decoded(text: str) -> list[str]:
     """Return what a text says in the encodings that a model undoes without being asked."""
     found = []
-    for match in _ENCODED.finditer(text[:_MAX_JSON]):
-        word = match[0]
-        if word.isdecimal() or (word.isalpha() and (word.islower() or word.istitle())):
-            continue
-        try:
-            plain = base64.b64decode(
-                word.rstrip("=") + "=" * (-len(word.rstrip("=")) % 4), b"-_" if "-" in word or "_" in word else None
-            )
-            readable = plain.decode("utf-8")
-        except ValueError:
-            continue
-        if readable.isprintable():
-            found.append(readable)
+    for word in text[:_MAX_JSON].split():
+        # text that is encoded has small and capital letters
+        if len(word) >= _MIN_ENCODED and not (word.islower() or word.isupper() or word.istitle()):
+            match = _ENCODED.search(word)
+            found.append(_unarmoured(match[0]) if match else "")
     if "\\u" in text or "\\x" in text:
         found.append(_ESCAPE.sub(lambda match: chr(int(match[1] or match[2], 16)), text))
     if "&" in text and ";" in text:
         found.append(html.unescape(text))
-    return found
+    return [form for form in found if form]
+
+
+def _unarmoured(word: str) -> str:
+    """Return the readable text that a base64 word stands for, or an empty one."""
+    bare = word.rstrip("=")
+    alternative = b"-_" if "-" in bare or "_" in bare else None
+    try:
+        plain = base64.b64decode(bare + "=" * (-len(bare) % 4), alternative, validate=True).decode("utf-8")
+    except ValueError:
+        return ""
+    return plain if plain.isprintable() else ""

@@ -31,12 +31,14 @@ _USER: Final = "user"
 _UNKNOWN: Final = "unknown"
 _OTHER_TOOLS: Final = "tool:other"
 _MAX_SOURCES: Final = 256
+_MAX_LABELED: Final = 160
 _MAX_JOINED: Final = 48
 _MAX_WHOLE: Final = 1024
 _SHORT_ID: Final = 6
 _SHOWN: Final = 4
-_CARE: Final = {trust: care for care, trust in enumerate(Trust)}
-_UNVOUCHED: Final = (Trust.FREE_TEXT, Trust.UNKNOWN)
+_LEVELS: Final = tuple(Trust)
+_FREE: Final = _LEVELS.index(Trust.FREE_TEXT)
+_NOWHERE: Final = _LEVELS.index(Trust.UNKNOWN)
 _NOT_ALNUM: Final = re.compile(r"[^0-9a-z]+")
 _OPEN: Final = OutputTrust(open_world=True)
 _CLOSED: Final = OutputTrust(open_world=False)
@@ -66,8 +68,9 @@ class ProvenanceLedger:
         self._given: dict[Any, int] = {}
         self._sources: list[tuple[str, Trust, str]] = []
         self._bits: dict[tuple[str, Trust, str], int] = {}
-        self._masks: dict[Trust, int] = dict.fromkeys(Trust, 0)
-        self._masks[Trust.USER] = 1
+        self._masks = [0] * len(_LEVELS)  # the sources of each level
+        self._masks[0] = 1
+        self._plain: dict[tuple[int, ArgumentRole], ProvenanceFact] = {}  # facts of values that were seen as a whole
         self._private = 0
         self._complete = True
 
@@ -81,7 +84,7 @@ class ProvenanceLedger:
     @property
     def speaks(self) -> bool:
         """Whether there is anything to say of a value: the user's words are known, or text that anybody wrote."""
-        return bool(self._user or self._masks[Trust.FREE_TEXT] or not self._complete)
+        return bool(self._user or self._masks[_FREE] or not self._complete)
 
     def record_user(self, text: Any) -> None:
         """Remember the tokens of what the user said."""
@@ -135,6 +138,11 @@ class ProvenanceLedger:
         among the ids of its kind alone, as its argument's name and the tool's family tell it."""
         try:
             kinds = id_kinds(name, family)
+            if not kinds and role is not ArgumentRole.CONTENT and isinstance(value, str) and len(value) <= _MAX_WHOLE:
+                with self._lock:
+                    mask = self._mask(" ".join(normalize_text(value).split()))
+                    if mask:
+                        return self._seen_whole(mask, role)
             texts, readable = texts_of(value, keys=False)
             judged = _Judged(unknown=not readable)
             with self._lock:
@@ -161,18 +169,19 @@ class ProvenanceLedger:
         for text in texts:
             tokens = tokens_of(text)
             fresh = [*tokens.lines, *tokens.strong, *filter(None, [tokens.whole])]
-            fresh = [token for token in fresh if self._level(self._mask(token)) in _UNVOUCHED]
+            fresh = [token for token in fresh if self._level(self._mask(token)) >= _FREE]
             self._remember(self._given, fresh, 1, self._max_user_tokens)
 
     def _bit(self, key: tuple[str, Trust, str], private: bool) -> int:
         if key not in self._bits:
-            if len(self._sources) >= _MAX_SOURCES:
-                key = (key[0] if len(self._sources) < 2 * _MAX_SOURCES else _OTHER_TOOLS, key[1], "")
+            known = len(self._sources)
+            if known >= _MAX_LABELED:
+                key = (key[0] if known < _MAX_SOURCES else _OTHER_TOOLS, key[1], "")
             if key not in self._bits:
                 self._sources.append(key)
                 # Bit 0 is the user's.
                 self._bits[key] = 1 << len(self._sources)
-                self._masks[key[1]] |= self._bits[key]
+                self._masks[_LEVELS.index(key[1])] |= self._bits[key]
                 if private:
                     self._private |= self._bits[key]
         return self._bits[key]
@@ -181,15 +190,22 @@ class ProvenanceLedger:
         key = self._digest(token)
         return self._user.get(key, 0) | self._tools.get(key, 0)
 
+    def _seen_whole(self, mask: int, role: ArgumentRole) -> ProvenanceFact:
+        fact = self._plain.get((mask, role))
+        if fact is None:
+            if len(self._plain) > _MAX_SOURCES:
+                self._plain.clear()
+            judged = _Judged(unknown=False, masks=[mask], private=0 if mask & 1 else mask & self._private)
+            fact = self._plain[mask, role] = self._fact(judged, role, True)
+        return fact
+
     def _fact(self, judged: _Judged, role: ArgumentRole, readable: bool) -> ProvenanceFact:
         union = 0
         for mask in judged.masks:
             union |= mask
         levels = {self._level(mask) for mask in judged.masks}
-        untrusted = judged.joined or Trust.FREE_TEXT in levels
-        level = max(levels, key=_CARE.__getitem__, default=Trust.UNKNOWN)
-        if untrusted or judged.unknown:
-            level = Trust.FREE_TEXT if untrusted else Trust.UNKNOWN
+        untrusted = judged.joined or _FREE in levels
+        level = _FREE if untrusted else _NOWHERE if judged.unknown else max(levels, default=_NOWHERE)
         named = self._named(union)
         sources = [_USER] if union & 1 else []
         sources += dict.fromkeys(name for name, _ in named)
@@ -199,12 +215,12 @@ class ProvenanceLedger:
             "sources": sources,
             "untrusted": untrusted,
             "certain": readable and (self._complete or not judged.unknown),
-            "trust": level.value,
+            "trust": _LEVELS[level].value,
             "role": role.value,
             "seen_in": [label for _, label in named if label][:_SHOWN],
             "link": judged.link,
             "extended": judged.extended,
-            "made_up_id": judged.made_up_id and level is Trust.UNKNOWN,
+            "made_up_id": judged.made_up_id and level == _NOWHERE,
             "private": list(dict.fromkeys(name for name, _ in self._named(judged.private))),
         }
 
@@ -213,20 +229,22 @@ class ProvenanceLedger:
         found = [source for at, source in enumerate(self._sources) if mask >> (at + 1) & 1]
         return [(tool if tool == _OTHER_TOOLS else f"tool:{tool}", label) for tool, _, label in found]
 
-    def _level(self, mask: int) -> Trust:
-        return next((trust for trust in Trust if mask & self._masks[trust]), Trust.UNKNOWN)
+    def _level(self, mask: int) -> int:
+        if not mask:
+            return _NOWHERE
+        masks = self._masks
+        return 0 if mask & 1 else next(level for level in range(1, _NOWHERE) if mask & masks[level])
 
     def _judge(self, text: str, kinds: tuple[str, ...], role: ArgumentRole, judged: _Judged) -> None:
+        if not text.strip():
+            return
         whole = " ".join(normalize_text(text).split()) if len(text) <= _MAX_WHOLE else ""
         mask = self._mask(whole) if whole else 0
-        if not text.strip() or (mask and not kinds and role is not ArgumentRole.CONTENT):
-            judged.masks += [mask] if mask else []
-            return
         tokens = tokens_of(text)
         if kinds and not tokens.strong:
             # another field that happens to hold the same number says nothing about an id
             typed = next(filter(None, (self._mask(f"{kind}\0{whole}") for kind in kinds)), 0)
-            masks = [typed | mask & (1 | self._masks[Trust.FREE_TEXT])]
+            masks = [typed | mask & (1 | self._masks[_FREE])]
             judged.made_up_id |= whole.isdecimal() and len(whole) <= _SHORT_ID
         else:
             masks = [mask] if mask else self._masks_of(tokens)
@@ -234,7 +252,7 @@ class ProvenanceLedger:
             self._note_strong(strong, judged)
         if 0 in masks:
             hidden = [mask for form in decoded(text) for mask in self._masks_of(tokens_of(form))]
-            masks += [mask for mask in hidden if self._level(mask) is Trust.FREE_TEXT]
+            masks += [mask for mask in hidden if self._level(mask) == _FREE]
             # what has a form of its own, such as an address, is asked about where it is unknown; a word would run
             if not tokens.strong and role is not ArgumentRole.CONTENT:
                 judged.joined |= self._is_joined(_NOT_ALNUM.sub("", whole))
@@ -252,7 +270,7 @@ class ProvenanceLedger:
         mask = self._mask(strong.token)
         if not mask & 1:
             judged.private |= mask & self._private
-        if strong.link and self._level(self._strong_mask(strong)) is Trust.FREE_TEXT:
+        if strong.link and self._level(self._strong_mask(strong)) == _FREE:
             judged.link = True
             seen = mask or ("?" not in strong.tail and self._mask(strong.parts[0]) if strong.parts else mask)
             judged.extended |= bool(strong.tail) and not seen
@@ -282,7 +300,7 @@ class ProvenanceLedger:
         for end in range(1, len(text) + 1):
             for start in range(end):
                 if start in reached and (start, end) != (0, len(text)) and (mask := self._mask(text[start:end])):
-                    reached[end] = reached.get(end, False) or reached[start] or self._level(mask) is Trust.FREE_TEXT
+                    reached[end] = reached.get(end, False) or reached[start] or self._level(mask) == _FREE
         return reached.get(len(text), False)
 
 

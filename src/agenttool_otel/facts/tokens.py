@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
 from agenttool_otel.values.unicode import strip_invisible
@@ -23,18 +23,20 @@ _MAX_NODES: Final = 20_000
 _CHUNK: Final = re.compile(r"""[^\s<>"'`(){}\[\],;|*]+""")
 _LEFT: Final = ":!?=&#…。，、；：！？"
 _RIGHT: Final = _LEFT + ".-_~"
-_DIGITS: Final = re.compile(r"\+?\d(?:[ \-.()/]?\d){5,33}")
-_IBAN: Final = re.compile(r"\d{2}[ -]?[a-z0-9]{4}(?:[ -]?\d{4}){1,6}(?:[ -]?[a-z0-9]{1,4})?(?![a-z0-9])")
+_DIGITS: Final = re.compile(r"[0-9](?:[ \-.()/]?[0-9]){5,33}")
+_IBAN: Final = re.compile(r"[0-9]{2}[ -]?[a-z0-9]{4}(?:[ -]?\d{4}){1,6}(?:[ -]?[a-z0-9]{1,4})?(?![a-z0-9])")
 """From its check digits on: the two letters before are looked at apart, because few places have digits."""
 
+_RUN: Final = re.compile(r"[0-9]{2,}")
 _CLOCK: Final = re.compile(r"\d+(?::\d+)+")
 _HOST: Final = re.compile(r"(?:[\w-]{1,63}\.)+[a-z][\w-]{1,62}")
-_ID: Final = re.compile(r"(?=[\w.:-]*\d)(?=[\w.:-]*[a-z])[\w.:-]{6,}")
+_ID: Final = re.compile(r"[\w.:-]{6,}")
+_DIGIT: Final = re.compile(r"[0-9]")
+_LETTER: Final = re.compile(r"[a-z]")
 _NOT_ALNUM: Final = re.compile(r"[^0-9a-z]+")
 
 
-@dataclass(frozen=True, slots=True)
-class Strong:
+class Strong(NamedTuple):
     """A token that says by itself where something goes or what it is about."""
 
     token: str  # the normalised token
@@ -96,9 +98,12 @@ def tokens_of(text: str) -> Tokens:
             _classify(chunk, found)
     for match in _DIGITS.finditer(text):
         _add(found, Strong(_NOT_ALNUM.sub("", match[0])))
-    for match in _IBAN.finditer(text):
-        start = match.start() - 2
-        if start >= 0 and _is_latin(text[start : start + 2]) and not (start and text[start - 1].isalnum()):
+    for run in _RUN.finditer(text):
+        start = run.start() - 2
+        if start < 0 or not _is_latin(text[start : start + 2]) or (start and text[start - 1].isalnum()):
+            continue
+        match = _IBAN.match(text, start + 2)
+        if match is not None:
             _add(found, Strong(_NOT_ALNUM.sub("", text[start : match.end()])))
     return found
 
@@ -131,9 +136,9 @@ def _classify(chunk: str, found: Tokens) -> None:
         else:
             _add(found, Strong(path))
         found.words.add(path.rpartition("/")[2] or path)
-    elif _HOST.fullmatch(chunk):
+    elif "." in chunk and _HOST.fullmatch(chunk):
         _add(found, Strong(chunk.removeprefix("www."), link=chunk.startswith("www.")))
-    elif _ID.fullmatch(chunk):
+    elif len(chunk) >= 6 and _DIGIT.search(chunk) and _LETTER.search(chunk) and _ID.fullmatch(chunk):
         _add(found, Strong(chunk))
     else:
         found.words.add(chunk)

@@ -106,7 +106,16 @@ _MEMBERS: Final[dict[str, Schema]] = {
         asks=_NUMBER,
     ),
     "counterparties": _closed(known=_TEXTS, own=_TEXTS, source_tools=_TEXTS, approved=_TRUTH),
-    "dataflow": _closed(inward_access_kinds=_FLAGS, target_names=_FLAGS, target_suffixes=_TEXTS),
+    "dataflow": _closed(
+        vouch=_TRUTH,
+        trust_inferred=_TRUTH,
+        vouched_rules=_FLAGS,
+        mild=_FLAGS,
+        own_access_kinds=_FLAGS,
+        inward_access_kinds=_FLAGS,
+        target_names=_FLAGS,
+        target_suffixes=_TEXTS,
+    ),
     "declared": _closed(
         lifecycles=_map(_ANSWER), access_kinds=_map(_ANSWER), shell_access_kinds=_FLAGS, file_access_kinds=_FLAGS
     ),
