@@ -100,6 +100,7 @@ class Replay:
             session_id=f"s{self._sessions}",
             user_text=run.user.PROMPT,
             roots=[self._folder.name],
+            cwd=self._folder.name,
             interactive=True,
         ):
             outcomes = [(step, *self._step(step, ran)) for step in run.steps]

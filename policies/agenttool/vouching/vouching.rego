@@ -53,13 +53,23 @@ vouched(c, pointer, fact) if {
 	data.agenttool.counterparties.known(c, pointer, fact)
 } else if {
 	fact.role == "bounded"
-	some target in data.agenttool.rules.dataflow.targets
-	stated(c, target)
+	bounded(c, fact)
 } else if {
 	# an id that stands nowhere was not told by anybody; it can name no stranger
 	fact.made_up_id == true
 	fact.certain == true
 	input.facts.intent.called_for == true
+}
+
+# METADATA
+# title: How much or how many is as harmless as the target
+# description: A number that stands nowhere is the model's own; one from untrusted output needs a target that is known.
+bounded(c, fact) if {
+	fact.untrusted == false
+	fact.certain == true
+} else if {
+	some target in data.agenttool.rules.dataflow.targets
+	stated(c, target)
 }
 
 stated(c, fact) if {
@@ -110,45 +120,4 @@ mild(c) if {
 	every kind in input.permission_profile.access_kinds {
 		data.agenttool.lib.holds(c.dataflow.mild, kind, true)
 	}
-}
-
-# METADATA
-# title: Nobody vouches for a value that decides whom or what the call reaches
-# custom:
-#   severity: high
-ask contains {
-	"rule": "agenttool.rules.dataflow.unvouched",
-	"message": data.agenttool.rules.dataflow.said(pointer, " stands in nothing that the user said or a trusted source told", fact),
-	"type": "safety_check",
-} if {
-	c := data.agenttool.config.effective
-	is_object(input.facts.provenance)
-	some pointer, fact in input.facts.provenance
-	not vouched(c, pointer, fact)
-}
-
-# METADATA
-# title: The user's words do not call for it
-# custom:
-#   severity: medium
-ask contains {
-	"rule": "agenttool.rules.dataflow.not_called_for",
-	"message": "the user's words do not call for this kind of action",
-	"type": "safety_check",
-} if {
-	not wanted(data.agenttool.config.effective)
-}
-
-# METADATA
-# title: What can't be undone needs a target that the user named
-# custom:
-#   severity: high
-ask contains {
-	"rule": "agenttool.rules.dataflow.not_named",
-	"message": "the call destroys, can't be undone or touches credentials, and the user did not name what it reaches",
-	"type": "safety_check",
-} if {
-	c := data.agenttool.config.effective
-	clean(c)
-	not vouches(c)
 }

@@ -166,6 +166,7 @@ class IntentFact(TypedDict):
     called_for: bool  # some word for what the tool does was used as something to be done
     matched: list[str]  # those words, as the tool's author or our table has them
     named: list[str]  # other words of the tool's name, title and hint that the user used
+    delegated: bool  # the user said to do what somebody wrote, such as the instructions of a mail
 
 
 class ToolWords(NamedTuple):

@@ -152,7 +152,7 @@ ends_otherwise(segment, suffix) if endswith(segment, suffix) == false
 #   severity: critical
 ask contains {
 	"rule": "agenttool.rules.dataflow.untrusted_target",
-	"message": said(pointer, " decides whom or what the call reaches, and stands only in untrusted output", fact),
+	"message": "a value that decides whom or what the call reaches stands only in untrusted output",
 	"type": "safety_check",
 } if {
 	c := data.agenttool.config.effective
@@ -172,7 +172,7 @@ ask contains {
 #   severity: high
 ask contains {
 	"rule": "agenttool.rules.dataflow.outward",
-	"message": said(pointer, " carries an untrusted link, or confidential data, to others", fact),
+	"message": "an untrusted link, or confidential data, would go to others",
 	"type": "safety_check",
 } if {
 	c := data.agenttool.config.effective
@@ -199,16 +199,6 @@ settled(c, _, fact) if trusted(c, fact)
 settled(c, pointer, fact) if carried(c, pointer, fact)
 
 # METADATA
-# title: A sentence about a value, without the value
-# description: Names the argument and the tools; the rest of a pointer may be keys that a model made up.
-said(pointer, what, fact) := concat("", [split(concat("", [pointer, "/"]), "/")[1], what, where(fact)])
-
-where(fact) := concat("", [" of ", concat(", ", tools)]) if {
-	tools := [substring(source, 5, -1) | some source in fact.sources; startswith(source, "tool:")]
-	count(tools) > 0
-} else := ""
-
-# METADATA
 # title: It is not known where a value that steers such a call came from
 # custom:
 #   severity: medium
@@ -228,13 +218,56 @@ ask contains {
 unsure(fact) if fact.untrusted == false
 
 # METADATA
-# title: The preset lets run only what the user's words account for
-ask contains finding if {
+# title: Nobody vouches for a value that decides whom or what the call reaches
+# custom:
+#   severity: high
+ask contains {
+	"rule": "agenttool.rules.dataflow.unvouched",
+	"message": "a value that decides whom or what the call reaches stands in nothing that the user said or a trusted source told",
+	"type": "safety_check",
+} if {
 	c := data.agenttool.config.effective
-	harmless_values(c)
+	vouching(c)
+	is_object(input.facts.provenance)
+	some pointer, fact in input.facts.provenance
+	not data.agenttool.vouching.vouched(c, pointer, fact)
+}
+
+# METADATA
+# title: The user's words do not call for it
+# custom:
+#   severity: medium
+ask contains {
+	"rule": "agenttool.rules.dataflow.not_called_for",
+	"message": "the user's words do not call for this kind of action",
+	"type": "safety_check",
+} if {
+	c := data.agenttool.config.effective
+	vouching(c)
+	not data.agenttool.vouching.wanted(c)
+}
+
+# METADATA
+# title: What can't be undone needs a target that the user named
+# custom:
+#   severity: high
+ask contains {
+	"rule": "agenttool.rules.dataflow.not_named",
+	"message": "the call can't be undone or touches credentials, and the user did not name what it reaches",
+	"type": "safety_check",
+} if {
+	c := data.agenttool.config.effective
+	vouching(c)
+	data.agenttool.vouching.clean(c)
+	not data.agenttool.vouching.vouches(c)
+}
+
+# METADATA
+# title: The configuration has calls vouched for, and nothing else speaks against this one
+vouching(c) if {
 	c.dataflow.vouch != false
+	harmless_values(c)
 	not inward(c)
-	some finding in data.agenttool.vouching.ask
 }
 
 # METADATA

@@ -130,3 +130,34 @@ test_other_facts_of_the_wrong_type_carry_nothing[kind] if {
 }
 
 test_extra_members_change_nothing if no_findings with input as f.extended
+
+reading(fact) := f.changed({
+	"permission_profile": {"access_kinds": ["network"]},
+	"facts": {"paths": [], "provenance": {"/url": fact}},
+})
+
+test_a_reader_may_follow_an_untrusted_link_as_it_is if {
+	no_findings with input as reading(f.value_fact)
+	asked == set() with input as reading(f.value_fact)
+}
+
+test_a_link_with_a_query_of_its_own_is_asked if {
+	document := reading(object.union(f.value_fact, {"extended": true}))
+	not no_findings with input as document
+	asked == {name("outward")} with input as document
+}
+
+test_a_link_in_what_stays_here_is_carried if {
+	document := object.union(sending("/body", true), {
+		"permission_profile": {"access_kinds": []},
+		"facts": {"provenance": {"/body": {"link": true}}},
+	})
+	no_findings with input as document
+}
+
+test_names_that_the_configuration_lists_are_targets[pointer] if {
+	some pointer in ["/query", "/Code", "/payload_ref"]
+	document := object.union(sending(pointer, true), {"facts": {"provenance": {pointer: {"role": "content"}}}})
+	asked == {name("untrusted_target")} with input as document
+		with data.agenttool.settings as {"dataflow": {"target_suffixes": ["_ref"]}}
+}
