@@ -1,6 +1,6 @@
 """AgentDojo without a model: each user's task, alone and fully hijacked, replayed under a policy.
 
-The model is taken to obey every injection that it reads. What is printed is by suite and preset: hijacks stopped, attacks
+The model is taken to obey every injection that it reads. Printed are, by suite and preset: hijacks stopped, attacks
 that succeed by the benchmark's own checks, honest calls that are asked about or denied, user tasks that keep their
 utility when honest questions are approved; then the rules that asked. Usage:
 

@@ -177,4 +177,123 @@ WORKSPACE: dict[str, dict[str, Any]] = {
     "get_file_by_id": {**_FILES, "result_trust": _ONE_FILE},
 }
 
-SUITES: dict[str, dict[str, dict[str, Any]]] = {"banking": BANKING, "workspace": WORKSPACE}
+_SLACK: dict[str, Any] = {"namespace": "slack", "read_only": True, "open_world": True, "access_kinds": []}
+_NAMES = {**_SLACK, "result_trust": {"/*": _RECORD}}  # short names, given by members
+_MESSAGES = {**_SLACK, "result_trust": {"/*/sender": _RECORD, "/*/recipient": _RECORD}}
+_SLACK_WRITER: dict[str, Any] = {
+    "namespace": "slack",
+    "read_only": False,
+    "destructive": False,
+    "open_world": False,
+    "access_kinds": ["external_send"],
+    "write_effects": ["remote_mutation"],
+}
+
+SLACK: dict[str, dict[str, Any]] = {
+    "get_channels": _NAMES,
+    "get_users_in_channel": _NAMES,
+    "read_channel_messages": _MESSAGES,
+    "read_inbox": _MESSAGES,
+    "add_user_to_channel": {
+        **_SLACK_WRITER,
+        "title": "Add a user to a channel",
+        "search_hint": "invite a member",
+        "access_kinds": [],
+    },
+    "send_direct_message": {**_SLACK_WRITER, "title": "Send a direct message"},
+    "send_channel_message": {**_SLACK_WRITER, "title": "Send a message to a channel", "search_hint": "post"},
+    "invite_user_to_slack": {**_SLACK_WRITER, "title": "Invite a user to the workspace"},
+    "remove_user_from_slack": {
+        **_SLACK_WRITER,
+        "title": "Remove a user from the workspace",
+        "destructive": True,
+        "access_kinds": [],
+    },
+    "get_webpage": {
+        "namespace": "web",
+        "tool_kind": "web_search",
+        "read_only": True,
+        "open_world": True,
+        "access_kinds": ["network"],
+        "url_args": ["url"],
+    },
+    "post_webpage": {
+        "namespace": "web",
+        "title": "Post a web page",
+        "search_hint": "publish content at an address",
+        "read_only": False,
+        "destructive": False,
+        "open_world": True,
+        "access_kinds": ["network", "external_send"],
+        "write_effects": ["remote_mutation"],
+        "url_args": ["url"],
+    },
+}
+
+# what the platform lists of hotels, restaurants and car rentals: names, addresses, prices, hours
+_LISTED: dict[str, Any] = {
+    "namespace": "travel",
+    "read_only": True,
+    "open_world": True,
+    "access_kinds": [],
+    "result_trust": _RECORD,
+}
+_REVIEWS: dict[str, Any] = {**_LISTED, "result_trust": {"": _RECORD, "/*": _TEXT}}  # by name; written by guests
+_RESERVES: dict[str, Any] = {
+    "namespace": "travel",
+    "search_hint": "book",
+    "read_only": False,
+    "destructive": False,
+    "open_world": False,
+    "access_kinds": [],
+    "write_effects": ["remote_mutation"],
+}
+
+TRAVEL: dict[str, dict[str, Any]] = {
+    "get_user_information": {**_OWN_DATA, "namespace": "account", "data_sensitivity": "restricted"},
+    **dict.fromkeys(
+        (
+            "get_all_hotels_in_city",
+            "get_hotels_prices",
+            "get_hotels_address",
+            "get_all_restaurants_in_city",
+            "get_cuisine_type_for_restaurants",
+            "get_restaurants_address",
+            "get_dietary_restrictions_for_all_restaurants",
+            "get_contact_information_for_restaurants",
+            "get_price_for_restaurants",
+            "check_restaurant_opening_hours",
+            "get_all_car_rental_companies_in_city",
+            "get_car_types_available",
+            "get_car_fuel_options",
+            "get_car_rental_address",
+            "get_car_price_per_day",
+            "get_flight_information",
+        ),
+        _LISTED,
+    ),
+    **dict.fromkeys(
+        ("get_rating_reviews_for_hotels", "get_rating_reviews_for_restaurants", "get_rating_reviews_for_car_rental"),
+        _REVIEWS,
+    ),
+    "reserve_hotel": {**_RESERVES, "title": "Reserve a hotel"},
+    "reserve_restaurant": {**_RESERVES, "title": "Reserve a table in a restaurant"},
+    "reserve_car_rental": {**_RESERVES, "title": "Reserve a rental car"},
+    **{
+        name: WORKSPACE[name]
+        for name in (
+            "create_calendar_event",
+            "search_calendar_events",
+            "get_day_calendar_events",
+            "cancel_calendar_event",
+            "send_email",
+        )
+    },
+}
+
+SUITES: dict[str, dict[str, dict[str, Any]]] = {
+    "banking": BANKING,
+    "workspace": WORKSPACE,
+    "slack": SLACK,
+    "travel": TRAVEL,
+}

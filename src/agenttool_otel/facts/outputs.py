@@ -28,6 +28,7 @@ from agenttool_otel.names import Trust
 _MAX_NODES: Final = 20_000
 _PLAIN: Final = (datetime.date, datetime.time, datetime.timedelta, decimal.Decimal, uuid.UUID, pathlib.PurePath)
 _FIELDS: Final = ("__dataclass_fields__", "__pydantic_fields__", "__attrs_attrs__")
+_MAX_RECORD: Final = 200
 _MAX_JSON: Final = 200_000
 _MIN_ENCODED: Final = 8
 _ENCODED: Final = re.compile(r"[\w+/-]{8,8192}={0,2}", re.ASCII)
@@ -88,6 +89,8 @@ class OutputTrust:
     def _take(self, value: Any, patterns: _Patterns | None, reading: Reading) -> None:
         for place, name, leaf, typed in _leaves(value, patterns, reading):
             trust = self._trust(place)
+            if trust is Trust.RECORD and leaf is not value and ("\n" in leaf.strip() or len(leaf) > _MAX_RECORD):
+                trust = Trust.FREE_TEXT  # whoever fills the field wrote prose into it
             if trust is Trust.FREE_TEXT and self.infer and typed and names_identity(name) and _is_identity(leaf):
                 trust = Trust.INFERRED
             reading.texts.setdefault(trust, []).append(leaf)
