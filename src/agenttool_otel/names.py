@@ -685,6 +685,7 @@ class Attr:
     PERMISSION_REASON_MESSAGE: Final = "agenttool.permission.reason.message"
     PERMISSION_RULE: Final = "agenttool.permission.rule"
     PERMISSION_RULES: Final = "agenttool.permission.rules"
+    PERMISSION_ORIGINS: Final = "agenttool.permission.origins"
     PERMISSION_DECISION_ID: Final = "agenttool.permission.decision_id"
     PERMISSION_SHADOW_BEHAVIOR: Final = "agenttool.permission.shadow.behavior"
     PERMISSION_SHADOW_RULE: Final = "agenttool.permission.shadow.rule"
