@@ -15,7 +15,7 @@ from typing import Any
 
 from sqlalchemy import select
 
-from agenttool_otel.approvals.store.digests import args_digest
+from agenttool_otel.approvals.identity import args_digest
 from agenttool_otel.approvals.store.schema import requests
 from agenttool_otel.approvals.store.store import ApprovalStore
 from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest

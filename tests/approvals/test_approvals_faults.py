@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from approval_helpers import ARGS, FakeClock, a_request, bindings, held_by, no, yes
 
+from agenttool_otel.approvals.identity import args_digest
 from agenttool_otel.approvals.store import database
-from agenttool_otel.approvals.store.digests import args_digest
 from agenttool_otel.approvals.store.requests import by_id
 from agenttool_otel.approvals.store.schema import requests
 from agenttool_otel.approvals.store.store import ApprovalStore

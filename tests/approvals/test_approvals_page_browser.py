@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from approval_helpers import a_request
 
-from agenttool_otel.approvals.store.digests import args_digest
+from agenttool_otel.approvals.identity import args_digest
 from agenttool_otel.approvals.store.store import ApprovalStore
 from agenttool_otel.approvals.web.server import ApprovalsServer
 from agenttool_otel.names import ApprovalStatus as Status

@@ -133,3 +133,17 @@ def test_a_meter_that_refuses_an_instrument_stops_no_governor() -> None:
     settings = TelemetrySettings(meter_provider=NoObservables())
     governor = Governor(policy=StaticEngine("allow"), telemetry=settings)
     assert governor.govern(lambda: 7, name="seven")() == 7
+
+
+class Broken:
+    """A provider of anything that gives nothing."""
+
+    def __getattr__(self, name: str) -> Any:
+        return raises(RuntimeError)
+
+
+def test_a_provider_that_raises_costs_its_telemetry_alone() -> None:
+    broken: Any = Broken()
+    governor = allowing(tracer_provider=broken, meter_provider=broken, logger_provider=broken, events="both")
+    assert governor.govern(lambda: 7, name="seven")() == 7
+    assert {where for where, _ in governor.telemetry.losses.by_kind()} >= {"get_tracer", "get_meter", "get_logger"}

@@ -52,7 +52,7 @@ def test_the_four_inputs_are_told_apart_in_the_record(asynchronous: bool) -> Non
     )
     with capture(policy=engine, hooks=hooks) as captured:
         call = called(captured, trim, asynchronous, given={"text": " a "})
-        record = invocation_record(call, inputs=True)
+        record = invocation_record(call, show=lambda value: value)
         assert record.model_input == {"text": " a "}
         assert record.observable_input == {"text": " a ", "limit": 10}
         assert record.permission_input == {"text": "a", "limit": 5}
@@ -186,7 +186,7 @@ def test_a_hook_gives_internal_arguments_that_nobody_else_sees(event: str, async
         assert mutation.changed_fields == ["/_tenant", "/_session"]
         marked = {"pointer": "/_tenant", "visibility": "internal", "mutation_source": "hook"}
         assert marked in mutation.to_json_object()["fields"]
-        record = invocation_record(call, inputs=True)
+        record = invocation_record(call, show=lambda value: value)
         everything = repr([record, call.mutations, call.hook_records, engine.documents])
         assert "internal-acme" not in everything
         told = [e for e in captured.events if e.event_type != "tool.result.created"]

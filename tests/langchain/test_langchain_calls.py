@@ -93,6 +93,34 @@ def test_every_way_in_is_denied(way: str) -> None:
         assert captured.span.attributes["agenttool.permission.outcome"] == "not_executed"
 
 
+FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+    "func": lambda t: t(shout).func("a"),
+    "func of Tool": lambda t: t(Tool(name="loud", func=str.upper, description="Shout.")).func("a"),
+    "coroutine": lambda t: asyncio.run(t(ashout).coroutine("a")),
+}
+
+
+@pytest.mark.parametrize("way", FUNCTIONS)
+def test_the_function_of_a_governed_tool_is_decided_too(way: str) -> None:
+    engine = StaticEngine("allow")
+    with capture(policy=engine) as captured:
+        assert FUNCTIONS[way](captured.governor.govern) == "A"
+        assert len(engine.documents) == 1
+        assert captured.span.attributes["agenttool.permission.outcome"] == "executed"
+    with capture(policy=StaticEngine("deny")) as captured, pytest.raises(ToolDenied):
+        FUNCTIONS[way](captured.governor.govern)
+
+
+def test_the_function_of_a_governed_tool_can_be_replaced() -> None:
+    with capture(policy=StaticEngine("deny")) as captured:
+        governed = captured.governor.govern(shout)
+        governed.func = lambda text: text  # type: ignore[attr-defined]
+        with pytest.raises(ToolDenied):
+            governed.invoke({"text": "a"})
+        with pytest.raises(ToolDenied):
+            governed.func("a")  # type: ignore[attr-defined]
+
+
 def test_a_pickled_tool_comes_back_governed() -> None:
     made = Tool(name="loud", func=str.upper, description="Shout.")
     again = pickle.loads(pickle.dumps(govern_default(made)))

@@ -23,6 +23,7 @@ from pydantic import BaseModel, PrivateAttr, SecretStr, field_serializer
 
 from agenttool_otel.values.canonical import canonical_bytes, digest
 from agenttool_otel.values.conversion import to_json_value
+from agenttool_otel.values.copying import NotCopyable
 from agenttool_otel.values.pointers import changed_pointers
 from agenttool_otel.values.snapshot import snapshot
 
@@ -483,3 +484,55 @@ def _time(function, value, count=2000):
     for _ in range(count):
         function(value)
     return (time.thread_time() - started) / count
+
+
+class Bare(enum.StrEnum):
+    SAFE = "safe.txt"
+
+
+class Telling(enum.StrEnum):
+    SAFE = "safe.txt"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class Lying(str, enum.Enum):  # noqa: UP042
+    SAFE = "safe.txt"
+
+    def __str__(self) -> str:
+        return "/etc/shadow"
+
+
+class LyingFormat(enum.StrEnum):
+    SAFE = "safe.txt"
+
+    def __format__(self, spec: str) -> str:
+        return "/etc/shadow"
+
+
+class OtherValue(enum.Enum):
+    SAFE = "safe.txt"
+
+    @property
+    def value(self) -> str:  # type: ignore[override]
+        return "/etc/shadow"
+
+
+@dataclass
+class Shifty:
+    path: str = "safe.txt"
+
+    def __getattribute__(self, name: str) -> object:
+        return "/etc/shadow" if name == "path" else object.__getattribute__(self, name)
+
+
+@pytest.mark.parametrize("value", [Bare.SAFE, Telling.SAFE])
+def test_enum_members_that_say_their_value_are_kept(value: object) -> None:
+    assert snapshot(value) is value
+
+
+@pytest.mark.parametrize("value", [Lying.SAFE, LyingFormat.SAFE, OtherValue.SAFE, Shifty()])
+def test_what_reads_as_something_else_is_not_copied(value: object) -> None:
+    with pytest.raises(NotCopyable):
+        snapshot({"argument": value})

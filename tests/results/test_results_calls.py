@@ -157,7 +157,7 @@ class Weather:
     degrees: int
 
 
-def test_output_that_misses_its_schema_is_a_recorded_fact_alone(stored: Capture) -> None:
+def test_output_that_misses_its_schema_is_told_and_delivered(stored: Capture) -> None:
     def weather(town: str) -> Weather:
         return Weather(degrees="warm" if town == "Rome" else 20)  # type: ignore[arg-type]
 
@@ -165,7 +165,8 @@ def test_output_that_misses_its_schema_is_a_recorded_fact_alone(stored: Capture)
     assert governed("Rome") == Weather("warm")  # type: ignore[arg-type]
     result = governed.tool.invoke(town="Rome")
     assert result.status == "succeeded"
-    assert result.is_error is False
+    assert result.is_error is True
+    assert stored.spans[-1].attributes["error.type"] == "result_mapping_failed"
     assert result.value == Weather("warm")  # type: ignore[arg-type]
     assert result.error is not None
     assert result.error.error_class == "result_mapping_failed"

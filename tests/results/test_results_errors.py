@@ -363,11 +363,11 @@ def test_pauses_of_missing_frameworks_are_known_by_name(module, name):
 @pytest.mark.parametrize(
     ("exception", "reason"),
     [
-        (asyncio.CancelledError(), AbortReason.USER_INTERRUPTION),
+        (asyncio.CancelledError(), AbortReason.UNKNOWN),
         (KeyboardInterrupt(), AbortReason.USER_INTERRUPTION),
         (GeneratorExit(), AbortReason.ABANDONED),
         (SystemExit(1), AbortReason.RUNTIME_SHUTDOWN),
-        (BaseExceptionGroup("g", [asyncio.CancelledError()]), AbortReason.USER_INTERRUPTION),
+        (BaseExceptionGroup("g", [asyncio.CancelledError()]), AbortReason.UNKNOWN),
         (BaseExceptionGroup("g", [asyncio.CancelledError(), ValueError()]), None),
         (ValueError(), None),
     ],

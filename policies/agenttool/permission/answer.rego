@@ -43,6 +43,7 @@ answer(behavior, findings) := document if {
 			contributors,
 		),
 		"approver_roles": approver_roles(behavior),
+		"source": min({origin | some finding in findings; finding.rule == rule; origin := rule_source(finding)}),
 		"expires_at": expires_at(behavior),
 	}
 }
@@ -78,6 +79,22 @@ reason_type(finding) := finding.type if {
 		"other",
 	}
 } else := "rule"
+
+# METADATA
+# title: Where a rule comes from
+# description: One of the standard's rule sources, where the rule states it; else an empty string.
+rule_source(finding) := finding.source if {
+	finding.source in {
+		"user_settings",
+		"project_settings",
+		"local_settings",
+		"flag_settings",
+		"policy_settings",
+		"cli_arg",
+		"command",
+		"session",
+	}
+} else := ""
 
 # METADATA
 # title: The input that a custom rule wants instead

@@ -95,8 +95,15 @@ test_a_sensitive_place_is_denied_with_its_path if {
 		"alternatives": [],
 		"obligations": nothing,
 		"approver_roles": [],
+		"source": "",
 		"expires_at": null,
 	} with input as document
+}
+
+test_a_rule_says_where_it_comes_from if {
+	found := {"rule": "custom.r", "message": "m", "source": "project_settings"}
+	answer := decision with input as f.writing with data.agenttool.custom as {"deny": {found}}
+	answer.source == "project_settings"
 }
 
 test_a_question_carries_what_an_approver_may_grant if {

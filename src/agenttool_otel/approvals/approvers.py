@@ -14,7 +14,8 @@ import threading
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from agenttool_otel.approvals.console import ConsoleApprover
 from agenttool_otel.approvals.types import (
@@ -23,7 +24,6 @@ from agenttool_otel.approvals.types import (
     Approver,
     AskLimit,
     AsyncApprover,
-    StoredCall,
 )
 from agenttool_otel.errors import ApprovalError, ConfigurationError
 from agenttool_otel.names import INSTRUMENTATION_NAME, ApprovalStatus
@@ -36,6 +36,9 @@ __all__ = [
     "StoreWaitingApprover",
     "build_approver",
 ]
+
+if TYPE_CHECKING:  # SQLAlchemy is imported when a store is opened
+    from agenttool_otel.approvals.store.store import ApprovalStore
 
 _LOG = logging.getLogger(f"{INSTRUMENTATION_NAME}.approvals")
 
@@ -170,12 +173,6 @@ class QueueApprover:
         return await asyncio.to_thread(self.ask, request)
 
 
-class _Store(Protocol):
-    def get(self, request_id: str) -> ApprovalRequest: ...
-
-    def stored_call(self, ref: str) -> StoredCall: ...
-
-
 class StoreWaitingApprover:
     """Waits until somebody answers the stored request, on the page, the command line or elsewhere.
 
@@ -185,7 +182,7 @@ class StoreWaitingApprover:
         interval: seconds between two looks.
     """
 
-    def __init__(self, store: _Store, *, timeout: float = 300.0, interval: float = 0.5) -> None:
+    def __init__(self, store: ApprovalStore, *, timeout: float = 300.0, interval: float = 0.5) -> None:
         self._store = store
         self._timeout = timeout
         self._interval = max(0.01, interval)
@@ -223,15 +220,7 @@ class StoreWaitingApprover:
             return False, None
         if answer is None:
             return True, None
-        return True, ApprovalAnswer(
-            approved=answer.approved,
-            answered_by=answer.answered_by,
-            roles=answer.roles,
-            reason=answer.reason,
-            edited_input=answer.edited_input,
-            remember=answer.remember,
-            stored=True,
-        )
+        return True, replace(answer, stored=True)
 
 
 class RateLimitedApprover:

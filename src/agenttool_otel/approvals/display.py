@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 import unicodedata
 from datetime import datetime, timedelta
+from itertools import repeat, zip_longest
 from typing import Any, Final
 
-from agenttool_otel.approvals.store.digests import args_digest
+from agenttool_otel.approvals.identity import args_digest
 from agenttool_otel.approvals.types import ApprovalRequest
 from agenttool_otel.errors import ApprovalConflict, ApprovalError
 from agenttool_otel.names import ApprovalConflictReason
+from agenttool_otel.values.conversion import loads_unique
 
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _BLANK_LETTERS: Final = frozenset("\u115f\u1160\u2800\u3164\uffa0\u034f\u17b4\u17b5\u180b\u180c\u180d\u180f")
@@ -138,18 +140,8 @@ def parse_edit(text: str) -> dict[str, Any]:
     """Return edited arguments from JSON text."""
     if len(text) > MAX_EDIT_CHARS:
         raise _bad("the edited arguments are too long")
-
-    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(items)
-        if len(found) != len(items):
-            raise ValueError("a key appears twice")
-        return found
-
-    def constant(name: str) -> Any:
-        raise ValueError(f"{name} is no JSON number")
-
     try:
-        value = json.loads(text, object_pairs_hook=pairs, parse_constant=constant)
+        value = loads_unique(text)
     except RecursionError:
         raise _bad("the edited arguments are nested too deeply") from None
     except ValueError as error:
@@ -188,15 +180,8 @@ def _merge(shown: Any, edited: Any, real: Any, placeholders: set[str]) -> Any:
     if isinstance(edited, list):
         before = shown if isinstance(shown, list) else []
         truth = real if isinstance(real, list) and len(real) == len(before) else []
-        return [
-            _merge(
-                before[at] if at < len(before) else _ABSENT,
-                item,
-                truth[at] if at < len(truth) else _ABSENT,
-                placeholders,
-            )
-            for at, item in enumerate(edited)
-        ]
+        pairs = [*zip_longest(before, truth, fillvalue=_ABSENT), *repeat((_ABSENT, _ABSENT), len(edited))]
+        return [_merge(was, item, real, placeholders) for item, (was, real) in zip(edited, pairs, strict=False)]
     if isinstance(edited, str) and edited in placeholders:
         raise _bad("a redacted value was moved; type the real value, or leave it where it was")
     return edited

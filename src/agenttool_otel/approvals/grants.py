@@ -15,9 +15,8 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any, Final
 
-from agenttool_otel.approvals.identity import is_same_identity
+from agenttool_otel.approvals.identity import args_digest, is_same_identity
 from agenttool_otel.approvals.store.clock import from_us
-from agenttool_otel.approvals.store.digests import args_digest
 from agenttool_otel.approvals.types import ApprovalRequest, Grant, GrantQuery
 from agenttool_otel.errors import ApprovalConflict, ApprovalError
 from agenttool_otel.names import ApprovalConflictReason
@@ -91,36 +90,13 @@ def questions_of(rule_ref: str, rule_refs: Iterable[str]) -> frozenset[str]:
 
 
 def grant_covers(grant: Grant, wanted: GrantQuery, digest: str) -> bool:
-    """Tell whether a live grant answers everything that is asked about a call."""
+    """Tell whether a live grant answers all that is asked about a call; what is not understood does not match."""
     if not wanted.rule_refs <= set(grant.rule_refs):
         return False  # somebody else asks: whoever granted has not answered that
     if wanted.approver_roles and not wanted.approver_roles & set(grant.granter_roles):
         return False
-    return grant_matches(
-        grant,
-        tool_id=wanted.tool_id,
-        declaration_digest=wanted.declaration_digest,
-        actor_id=wanted.actor_id,
-        tenant=wanted.tenant,
-        session_id=wanted.session_id,
-        arguments=wanted.arguments,
-        digest=digest,
-    )
-
-
-def grant_matches(
-    grant: Grant,
-    *,
-    tool_id: str,
-    declaration_digest: str,
-    actor_id: str,
-    tenant: str | None,
-    session_id: str | None,
-    arguments: dict[str, Any],
-    digest: str,
-) -> bool:
-    """Tell whether a live grant covers a call; whatever is not understood doesn't match."""
-    if (grant.tool_id, grant.declaration_digest, grant.tenant) != (tool_id, declaration_digest, tenant):
+    tenant, actor_id = wanted.tenant, wanted.actor_id
+    if (grant.tool_id, grant.declaration_digest, grant.tenant) != (wanted.tool_id, wanted.declaration_digest, tenant):
         return False
     if grant.scope not in SCOPES or (grant.scope == "tenant" and not tenant):
         return False
@@ -128,13 +104,13 @@ def grant_matches(
         grant.scope in {"session", "actor"} or is_same_identity(grant.granted_by, actor_id)
     ):
         return False  # another's call; or a tenant's grant that would let whoever gave it approve their own calls
-    if grant.scope == "session" and (not session_id or grant.session_id != session_id):
+    if grant.scope == "session" and (not wanted.session_id or grant.session_id != wanted.session_id):
         return False
     if grant.args is None:
         return grant.args_digest is not None and grant.args_digest == digest
-    if set(arguments) != set(grant.args):
+    if set(wanted.arguments) != set(grant.args):
         return False
-    return all(_value_matches(matcher, arguments[name]) for name, matcher in grant.args.items())
+    return all(_value_matches(matcher, wanted.arguments[name]) for name, matcher in grant.args.items())
 
 
 def _value_matches(matcher: Any, value: Any) -> bool:

@@ -1,9 +1,13 @@
-"""When two names of people or agents are one to whoever reads them."""
+"""When two names of people or agents are one to whoever reads them, and the digest of what an approval covers."""
 
 from __future__ import annotations
 
+import json
 import unicodedata
+from typing import Any
 
+from agenttool_otel.errors import ApprovalError
+from agenttool_otel.values.canonical import digest
 from agenttool_otel.values.unicode import has_invisible, skeleton, strip_invisible
 
 _UNSEEN = frozenset(("Cc", "Cs"))
@@ -26,3 +30,14 @@ def is_same_identity(one: str, other: str) -> bool:
 def _plain(text: str) -> str:
     folded = unicodedata.normalize("NFKC", strip_invisible(unicodedata.normalize("NFKC", text))).casefold()
     return "".join(c for c in folded if not c.isspace() and unicodedata.category(c) not in _UNSEEN)
+
+
+def args_digest(arguments: Any) -> str:
+    """Return the digest of JSON arguments (``values.canonical.digest``), for what can be stored as JSON."""
+    try:
+        found = digest(arguments)
+        if digest(json.loads(json.dumps(arguments, allow_nan=False))) == found:
+            return found
+    except (ValueError, TypeError, RecursionError) as error:
+        raise ApprovalError(f"the arguments can't be kept as JSON: {type(error).__name__}") from None
+    raise ApprovalError("the arguments can't be kept as JSON: they would come back changed")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from agenttool_otel.authoring.explaining import title_above
@@ -15,6 +15,7 @@ from agenttool_otel.authoring.unread import missing_data, unread_rules
 from agenttool_otel.errors import PolicyError, PolicyUnavailable
 from agenttool_otel.names import EngineName, EntryPoint
 from agenttool_otel.policy.bundles.check import check_program, entry_path, load_program
+from agenttool_otel.policy.bundles.own_rules import rule_problems
 from agenttool_otel.policy.bundles.reads import obstacles
 from agenttool_otel.policy.bundles.rego import Module
 from agenttool_otel.policy.bundles.settings_check import settings_problems
@@ -66,20 +67,7 @@ class CheckReport:
 
     def to_json_object(self) -> dict[str, Any]:
         """Return the report as plain JSON data."""
-        return {
-            "ok": self.ok,
-            "checks": [
-                {
-                    "name": check.name,
-                    "status": check.status,
-                    "detail": check.detail,
-                    "problems": [
-                        {"file": item.file, "line": item.line, "message": item.message} for item in check.problems
-                    ],
-                }
-                for check in self.checks
-            ],
-        }
+        return {"ok": self.ok, "checks": [asdict(check) for check in self.checks]}
 
 
 def problem_of(error: PolicyError) -> Problem:
@@ -152,7 +140,8 @@ def check_load(project: Project, engine: str) -> Check:
         if problem.message.endswith("is recursive") and not project.is_own(problem.file):
             problems = _circles(project) or problems
         return Check("load", "failed", f"{detail}, for {engine}", problems)
-    return Check("load", "passed", f"{detail}, for {engine}")
+    problems = [problem_of(PolicyError(message)) for message in rule_problems(project.whole)]
+    return _done("load", problems, detail=f"{detail}, for {engine}")
 
 
 def _circles(project: Project) -> list[Problem]:

@@ -95,8 +95,9 @@ def final_attributes(call: Invocation) -> dict[str, Any]:
         attributes[Attr.INVOCATION_ATTEMPTS] = call.attempts
     if call.resumed:
         attributes[Attr.INVOCATION_RESUMED] = True
-    if call.error is not None:
-        attributes.update(ERROR.of(call.error))
+    error = call.reported_error
+    if error is not None:
+        attributes.update(ERROR.of(error))
     return attributes
 
 
@@ -107,6 +108,8 @@ def decision_attributes(call: Invocation, verdict: Verdict) -> dict[str, Any]:
     attributes[Attr.PERMISSION_DECISION_ID] = call.decision_id
     if not verdict.rule_ref:
         del attributes[Attr.PERMISSION_RULE]
+    if not verdict.engine:  # a person's answer
+        del attributes[Attr.POLICY_ENGINE], attributes[Attr.POLICY_REVISION]
     if len(verdict.rule_refs) > 1:
         attributes[Attr.PERMISSION_RULES] = list(verdict.rule_refs)
     if verdict.message:

@@ -13,7 +13,16 @@ from typing import Any
 from agenttool_otel.call.argument_secrets import mask_of
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.recorder import Recorder
-from agenttool_otel.names import Attr, Event, InvocationStatus, PersistenceStrategy, RedactionState, ResultStatus
+from agenttool_otel.names import (
+    Attr,
+    ErrorClass,
+    Event,
+    InvocationStatus,
+    PersistenceStrategy,
+    RedactionState,
+    ResultStatus,
+)
+from agenttool_otel.records import ToolError
 from agenttool_otel.redaction import Redactor
 from agenttool_otel.redaction.argument_mask import ArgumentMask
 from agenttool_otel.redaction.pointers import targets
@@ -52,6 +61,7 @@ class Delivery:
         call.delivered = _WITHHELD
         call.redaction_state = RedactionState.FAILED
         call.result_status = ResultStatus.REDACTED
+        call.flaw = ToolError.of(ErrorClass.RESULT_REDACTED, "an obligation could not be met")
 
     def prepare(self, call: Invocation, recorder: Recorder) -> Callable[[], None] | None:
         """Meet the obligations of a result; what has to be stored is returned as work that may block."""
@@ -253,6 +263,8 @@ def _mark_dropped(call: Invocation) -> None:
     if decision is not None and decision.strategy is PersistenceStrategy.DROP_WITH_REASON and call.ran:
         failed = decision.redaction_state is RedactionState.FAILED
         call.result_status = ResultStatus.REDACTED if failed else ResultStatus.TOO_LARGE
+        error_class = ErrorClass.RESULT_REDACTED if failed else ErrorClass.RESULT_TOO_LARGE
+        call.flaw = ToolError.of(error_class, decision.reason or "")
         if failed:
             call.redaction_state = RedactionState.FAILED
 

@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from agenttool_otel.call.invocation import Invocation
-from agenttool_otel.call.records import call_input, decision_record, policy_ref
+from agenttool_otel.call.records import (
+    call_input,
+    decision_record,
+    evidence_refs,
+    input_mutations,
+    policy_ref,
+    references,
+    trust,
+)
 from agenttool_otel.errors import (
     ApprovalRejected,
     ApprovalRequired,
@@ -19,6 +27,7 @@ from agenttool_otel.errors import (
 )
 from agenttool_otel.names import ErrorClass, InvocationStatus, Outcome, ResultStatus
 from agenttool_otel.records import ToolError, ToolResult
+from agenttool_otel.results.content.native import PLAIN_TYPES
 from agenttool_otel.telemetry.spans import context_of
 from agenttool_otel.values.conversion import to_json_value
 
@@ -39,6 +48,8 @@ _OUTCOMES: dict[ErrorClass, type[GovernedOutcome]] = {
 
 def to_result(call: Invocation) -> ToolResult:
     """Build the envelope of a call that ended, or that waits for an answer."""
+    if call.ran:
+        examine(call)
     decision = decision_record(call)
     context = context_of(call.span)
     refs: list[dict[str, Any]] = []
@@ -53,12 +64,16 @@ def to_result(call: Invocation) -> ToolResult:
                 "result_size_bytes": call.size,
             }
         )
+    error = call.error or call.flaw
     result = ToolResult(
         result_id=call.result_id,
         invocation_id=call.id,
         status=call.result_status,
-        is_error=call.error is not None,
-        error=call.error,
+        is_error=call.reported_error is not None,
+        error=error.model_copy(update=references(call)) if error is not None else None,
+        evidence_refs=evidence_refs(call),
+        input_mutations=input_mutations(call),
+        trust=trust(call),
         policy_refs=[policy_ref(call.verdict)] if call.verdict is not None and call.verdict.engine else [],
         telemetry_refs=refs,
         persistence_refs=[call.persistence.decision_id] if call.persistence is not None else [],
@@ -105,18 +120,27 @@ def _with_value(call: Invocation, result: ToolResult) -> ToolResult:
     result.resource_refs = mapped.resource_refs
     result.artifact_refs = mapped.artifact_refs
     result.is_error = result.is_error or mapped.is_error
+    result.schema_errors = call.schema_errors or None
     if call.persistence is not None:
         result.persistence = call.persistence.to_json_object()
         if call.persistence.persisted_ref is not None:
             result.resource_refs = [call.persistence.persisted_ref, *result.resource_refs]
-    problems = [*mapped.schema_errors, *_output_problems(call, mapped.structured_content)]
-    if problems:
-        result.schema_errors = problems
-        if result.error is None:
-            # a fact for whoever reads the envelope; the tool ran, and its caller has the value
-            told = f"the output does not fit the output schema: {', '.join(problems)}"
-            result.error = ToolError.of(ErrorClass.RESULT_MAPPING_FAILED, told)
     return result.with_value(call.delivered)
+
+
+def examine(call: Invocation) -> None:
+    """Look whether what a tool returned fits its schema, and which deliverables it names."""
+    from agenttool_otel.results.content.map_content import map_content
+
+    check = call.spec.output_check
+    if call.schema_errors is not None or (check is None and type(call.value) in PLAIN_TYPES):
+        return
+    mapped = map_content(call.model_value)
+    call.artifact_refs = mapped.artifact_refs
+    call.schema_errors = problems = [*mapped.schema_errors, *_output_problems(call, mapped.structured_content)]
+    if problems and call.error is None and call.flaw is None:
+        told = f"the output does not fit the output schema: {', '.join(problems)}"
+        call.flaw = ToolError.of(ErrorClass.RESULT_MAPPING_FAILED, told)
 
 
 def _output_problems(call: Invocation, structured: Any) -> list[str]:

@@ -7,15 +7,22 @@ from operator import attrgetter
 from typing import Any, Final
 
 from agenttool_otel.call.invocation import Invocation
-from agenttool_otel.call.records import decision_records, invocation_record, policy_ref
+from agenttool_otel.call.records import (
+    decision_records,
+    input_mutations,
+    invocation_record,
+    policy_ref,
+    references,
+    trust,
+)
 from agenttool_otel.records import ToolResult
 from agenttool_otel.records.base import JsonObject, Record
 from agenttool_otel.telemetry.sinks import Build
 
 _FIELDS: Final[dict[str, set[str]]] = {
     "tool_permission_decision": {
-        *("schema_version", "decision_id", "invocation_id", "behavior", "mode", "source", "reason", "rule_refs"),
-        *("policy_refs", "user_modified", "obligations", "decided_at", "expires_at"),
+        *("schema_version", "decision_id", "invocation_id", "behavior", "mode", "enforced", "shadow", "source"),
+        *("reason", "rule_refs", "policy_refs", "user_modified", "obligations", "decided_at", "expires_at"),
     },
     "input_mutation": {
         *("schema_version", "mutation_id", "invocation_id", "source_type", "source_ref", "from_input_ref"),
@@ -33,7 +40,7 @@ _NEEDED: Final = (
     *("spec", "context", "id", "native_call_id", "status", "outcome", "transitions", "created_ns", "started_ns"),
     *("ended_ns", "span", "model_input", "received", "observable_input", "permission_input", "bound", "mutations"),
     *("decisions", "request", "hook_records", "error", "_result_id", "result_status", "persistence", "verdict"),
-    "redaction_state",
+    *("redaction_state", "flaw", "artifact_refs"),
 )
 _needed_of = attrgetter(*_NEEDED)
 
@@ -60,16 +67,21 @@ def _records(values: tuple[Any, ...]) -> Iterator[tuple[str, JsonObject]]:
             yield kind, _without_content(kind, record)
     if call.persistence is not None:
         yield "tool_result_persistence", call.persistence.to_json_object()
+    error = call.error or call.flaw
     result = ToolResult(
         result_id=call.result_id,
         invocation_id=call.id,
         status=call.result_status,
-        is_error=call.error is not None,
+        is_error=call.reported_error is not None,
+        evidence_refs=invocation.evidence_refs,
+        artifact_refs=call.artifact_refs,
+        input_mutations=input_mutations(call),
+        trust=trust(call),
         policy_refs=[policy_ref(call.verdict)] if call.verdict is not None and call.verdict.engine else [],
         telemetry_refs=invocation.telemetry_refs,
         persistence_refs=[call.persistence.decision_id] if call.persistence is not None else [],
         redaction_state=call.redaction_state,
-        error=call.error.model_copy(update={"message": ""}) if call.error is not None else None,
+        error=error.model_copy(update={"message": "", **references(call)}) if error is not None else None,
         created_at=invocation.ended_at or invocation.created_at,
     )
     yield "tool_result", result.to_json_object()

@@ -116,6 +116,9 @@ class Invocation:
     # --- result ---
     result_status: ResultStatus = ResultStatus.SYNTHETIC_ERROR
     error: ToolError | None = None
+    flaw: ToolError | None = None  # what went wrong with the result of a tool that returned
+    artifact_refs: list[dict[str, Any]] = field(default_factory=list)  # deliverables that the result names
+    schema_errors: list[str] | None = None  # where the output misses its schema, once that was looked at
     exception: BaseException | None = None  # what the tool (or a control-flow signal) raised, re-raised unmodified
     value: Any = _NOT_RUN  # native return value; ``ran`` tells whether there is one
     delivered: Any = _NOT_RUN  # what the caller of the plain function gets
@@ -144,6 +147,12 @@ class Invocation:
     def model_value(self) -> Any:
         """What a model gets of the result."""
         return self.delivered if self.preview is _NOT_RUN else self.preview
+
+    @property
+    def reported_error(self) -> ToolError | None:
+        """What a result, a span and events give as the error: of the call, or of its result."""
+        hook = self.flaw is not None and self.flaw.error_class is ErrorClass.POST_HOOK_FAILED
+        return self.error if self.error is not None or hook else self.flaw
 
     @property
     def decision_id(self) -> str:

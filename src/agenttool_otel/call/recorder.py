@@ -280,6 +280,8 @@ class Recorder:
         if not self.telemetry.events.wanted(call.span):
             return
         attributes: dict[str, Any] = {Attr.RESULT_STATUS: str(call.result_status)}
+        if call.flaw is not None:
+            attributes[GenAI.ERROR_TYPE] = call.flaw.error_class.value
         if call.size is not None:
             attributes[Attr.RESULT_SIZE_BYTES] = call.size
         if call.items is not None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 from agenttool_otel.call.invocation import Decided, Invocation
-from agenttool_otel.names import InvocationStatus, Outcome
+from agenttool_otel.names import InvocationStatus, Outcome, PolicyMode, TrustLevel
 from agenttool_otel.policy.types import Verdict
 from agenttool_otel.records import InvocationRecord, PermissionDecision, StatusTransition
 from agenttool_otel.records.permission_decision import DecisionReason, Obligations
@@ -25,14 +26,25 @@ def decision_records(call: Invocation) -> list[PermissionDecision]:
     return [_decision(call, decided) for decided in call.decisions]
 
 
+_PASSED: Final = ("classifier", "pending_classifier_check", "content_blocks", "accept_feedback")
+"""What a policy or an approver may say that only the record of the decision repeats."""
+
+
 def _decision(call: Invocation, decided: Decided) -> PermissionDecision:
-    verdict = decided.verdict
+    enforced, verdict = decided.verdict, decided.verdict
+    if verdict.mode is PolicyMode.SHADOW and verdict.shadow is not None:
+        verdict = verdict.shadow  # what was decided; that it did not bind is another fact
+    shadow = enforced.shadow if verdict is enforced else None
+    said = {name: verdict.extra[name] for name in _PASSED if verdict.extra.get(name)}
+    origin = verdict.extra.get("source")
     return PermissionDecision(
         decision_id=decided.decision_id,
         invocation_id=call.id,
         behavior=verdict.behavior,
-        mode=verdict.mode.value,
-        source=verdict.source.value,
+        mode=call.context.mode,
+        enforced=enforced.mode is PolicyMode.ENFORCE,
+        shadow={"behavior": shadow.behavior.value, "rule_ref": shadow.rule_ref} if shadow is not None else None,
+        source=origin if origin and isinstance(origin, str) else verdict.source.value,
         reason=DecisionReason(type=verdict.reason_type, rule_ref=verdict.rule_ref or None, message=verdict.message),
         rule_refs=list(verdict.rule_refs),
         policy_refs=[policy_ref(verdict)] if verdict.engine else [],
@@ -49,6 +61,7 @@ def _decision(call: Invocation, decided: Decided) -> PermissionDecision:
         ),
         decided_at=_time(decided.at_ns),
         expires_at=datetime.fromisoformat(verdict.expires_at) if verdict.expires_at else None,
+        **said,
     )
 
 
@@ -61,18 +74,22 @@ def call_input(call: Invocation) -> dict[str, Any]:
     return {**call.permission_input, **decided_form(given, call.permission_input)}
 
 
-def invocation_record(call: Invocation, *, inputs: bool = False) -> InvocationRecord:
-    """Build the tool_invocation record; with the four inputs themselves, or with digests that stand for them."""
+def invocation_record(call: Invocation, *, show: Callable[[Any], Any] | None = None) -> InvocationRecord:
+    """Build the tool_invocation record; with the four inputs as what redacts shows them, or with their digests."""
     shown: dict[str, Any] = {}
     for name in ("model_input", "observable_input", "permission_input"):
         value = getattr(call, name)
         if name == "model_input" and call.received is not None:
             value = call.received
-        shown[name if inputs else f"{name}_ref"] = value if inputs else digest(value)
+        shown[f"{name}_ref"] = digest(value)
+        if show is not None:
+            shown[name] = show(value)
     # a call that did not get so far has no call input: nothing was, or will be, executed
     if call.outcome is Outcome.EXECUTED or call.status is InvocationStatus.NEEDS_INPUT:
         given = call_input(call)
-        shown["call_input" if inputs else "call_input_ref"] = given if inputs else digest(given)
+        shown["call_input_ref"] = digest(given)
+        if show is not None:
+            shown["call_input"] = show(given)
     if call.mutations:
         shown["mutation_refs"] = [mutation.mutation_id for mutation in call.mutations]
     context = context_of(call.span)
@@ -88,6 +105,8 @@ def invocation_record(call: Invocation, *, inputs: bool = False) -> InvocationRe
         policy_refs=[policy_ref(call.verdict)] if call.verdict and call.verdict.engine else [],
         permission_decision_refs=[decided.decision_id for decided in call.decisions],
         hook_refs=[record.hook_id for record in call.hook_records],
+        evidence_refs=evidence_refs(call),
+        artifact_refs=call.artifact_refs,
         telemetry_refs=[trace] if context.is_valid else [],
         approval_request_ref=call.request.request_id if call.request else None,
         status_transitions=[StatusTransition(status=s, at=_time(at)) for s, at in call.transitions],
@@ -96,6 +115,32 @@ def invocation_record(call: Invocation, *, inputs: bool = False) -> InvocationRe
         ended_at=_time(call.ended_ns) if call.ended_ns else None,
         **shown,
     )
+
+
+def evidence_refs(call: Invocation) -> list[str]:
+    """Return what of the chained approval log proves who was asked about a call and what they said."""
+    return [f"approval_log:{call.request.request_id}"] if call.request is not None else []
+
+
+def references(call: Invocation) -> dict[str, list[str]]:
+    """Return the policies and the evidence behind an error."""
+    policies = [policy_ref(call.verdict)] if call.verdict is not None and call.verdict.engine else []
+    return {"policy_refs": policies, "evidence_refs": evidence_refs(call)}
+
+
+def input_mutations(call: Invocation) -> list[dict[str, Any]] | None:
+    """Return who changed which fields of the input: ids and places, never values."""
+    fields = {"mutation_id", "source_type", "source_ref", "changed_fields"}
+    return [change.model_dump(mode="json", exclude_none=True, include=fields) for change in call.mutations] or None
+
+
+def trust(call: Invocation) -> dict[str, str] | None:
+    """Say whether others may have written what a tool returned, and why."""
+    if call.outcome is not Outcome.EXECUTED:
+        return None
+    closed = call.spec.safety.open_world is False
+    level = TrustLevel.TRUSTED if closed else TrustLevel.UNTRUSTED
+    return {"level": level.value, "reason": "closed_world" if closed else "open_world"}
 
 
 def policy_ref(verdict: Verdict) -> str:

@@ -9,7 +9,9 @@ import contextlib
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -24,6 +26,7 @@ from agenttool_otel.approvals.store.database import parse_url
 from agenttool_otel.approvals.store.sealing import load_or_create_key_file
 from agenttool_otel.approvals.store.store import ApprovalStore
 from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest
+from agenttool_otel.cli.common import AsJson, failure, group, print_json
 from agenttool_otel.cli.endings import open_endings
 from agenttool_otel.cli.rendering import out
 from agenttool_otel.errors import (
@@ -35,23 +38,11 @@ from agenttool_otel.errors import (
 )
 from agenttool_otel.names import ApprovalStatus, Env
 
-EXIT_CODES: Final = {
-    "ok": 0,
-    "store_error": 1,
-    "usage": 2,
-    "not_found": 3,
-    "conflict": 4,
-    "expired": 5,
-    "timeout": 6,
-}
+EXIT_CODES: Final = {"ok": 0, "store_error": 1, "usage": 2, "not_found": 3, "conflict": 4, "expired": 5, "timeout": 6}
 """What the exit codes of these commands mean."""
 
-app = typer.Typer(
-    name="approvals",
-    help="List, show, answer, watch and serve approval requests.",
-    no_args_is_help=True,
-    pretty_exceptions_show_locals=False,
-)
+_fail = partial(failure, EXIT_CODES)
+app = group("approvals", "List, show, answer, watch and serve approval requests.")
 
 Url = Annotated[
     str,
@@ -63,7 +54,6 @@ Url = Annotated[
         show_default=False,
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 RequestId = Annotated[str, typer.Argument(metavar="REQUEST", help="Id of the request or invocation, or its start.")]
 Who = Annotated[str, typer.Option("--as", help="Who answers; the login name by default.", show_default=False)]
 Roles = Annotated[list[str] | None, typer.Option("--role", help="A role of whoever answers; may be repeated.")]
@@ -74,9 +64,12 @@ _MIN_PREFIX: Final = 8
 _MAX_SEARCHED: Final = 1000
 
 
-def _fail(message: str, code: str) -> typer.Exit:
-    Console(stderr=True).print(Text(message, style="red"))
-    return typer.Exit(EXIT_CODES[code])
+_ENDINGS: Final[dict[type[Exception], str]] = {
+    ApprovalNotFound: "not_found",
+    ApprovalExpired: "expired",
+    ApprovalConflict: "conflict",
+    ConfigurationError: "usage",
+}
 
 
 @contextlib.contextmanager
@@ -98,16 +91,9 @@ def _store(url: str, *, create: bool = False) -> Iterator[ApprovalStore]:
             yield store
         finally:
             store.close()
-    except ApprovalNotFound as error:
-        raise _fail(str(error), "not_found") from None
-    except ApprovalExpired as error:
-        raise _fail(str(error), "expired") from None
-    except ApprovalConflict as error:
-        raise _fail(str(error), "conflict") from None
-    except ConfigurationError as error:
-        raise _fail(str(error), "usage") from None
-    except ApprovalError as error:
-        raise _fail(str(error), "store_error") from None
+    except (ApprovalError, ConfigurationError) as error:
+        name = next((name for kind, name in _ENDINGS.items() if isinstance(error, kind)), "store_error")
+        raise _fail(str(error), name) from None
 
 
 def _find(store: ApprovalStore, ref: str) -> ApprovalRequest:
@@ -131,10 +117,6 @@ def _by_prefix(store: ApprovalStore, ref: str) -> ApprovalRequest | None:
     return found[0] if found else None
 
 
-def _print_json(value: Any) -> None:
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=True) + "\n")
-
-
 @app.command("list")
 def list_requests(
     url: Url = "",
@@ -150,18 +132,24 @@ def list_requests(
     with _store(url) as store:
         found = store.list(None if status == "all" else status, limit=limit)
         if as_json:
-            _print_json([one.to_json_object() for one in found])
+            print_json([one.to_json_object() for one in found])
             return
         now = store.now()
-        table = Table(title="Approval requests", title_justify="left", show_edge=False, pad_edge=False)
-        for heading in ("Request", "Tool", "For", "State", "Reason", "Expires in"):
-            table.add_column(heading, overflow="fold", no_wrap=heading == "Request")  # an id is for copying
+        rows = []
         for one in found:
             left = remaining(one, now) if one.status is ApprovalStatus.PENDING else ""
-            cells = (one.request_id, one.tool_name, one.actor_id, one.status.value, one.message, left)
-            table.add_row(*(Text(visible(cell)) for cell in cells))
-        console = out()
-        console.print(table if found else Text("Nothing there.", style="dim"))
+            rows.append((one.request_id, one.tool_name, one.actor_id, one.status.value, one.message, left))
+        _print_table("Approval requests", ("Request", "Tool", "For", "State", "Reason", "Expires in"), rows)
+
+
+def _print_table(title: str, headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
+    """Print a table whose first column is an id, which is for copying."""
+    table = Table(title=title, title_justify="left", show_edge=False, pad_edge=False)
+    for heading in headings:
+        table.add_column(heading, overflow="fold", no_wrap=heading == headings[0])
+    for row in rows:
+        table.add_row(*(Text(visible(cell)) for cell in row))
+    out().print(table if rows else Text("Nothing there.", style="dim"))
 
 
 @app.command()
@@ -170,7 +158,7 @@ def show(request: RequestId, url: Url = "", as_json: AsJson = False) -> None:
     with _store(url) as store:
         found = _find(store, request)
         if as_json:
-            _print_json(found.to_json_object())
+            print_json(found.to_json_object())
         else:
             out().print(request_panel(found))
 
@@ -257,7 +245,7 @@ def _confirm(request: ApprovalRequest, question: str, yes: bool) -> None:
 
 def _answered(request: ApprovalRequest, as_json: bool) -> None:
     if as_json:
-        _print_json(request.to_json_object())
+        print_json(request.to_json_object())
     else:
         out().print(Text(f"{request.request_id}: {request.status.value} by {visible(request.answered_by or '')}"))
 
@@ -303,7 +291,7 @@ def _wait_for(store: ApprovalStore, ref: str, deadline: float | None, interval: 
             break
         time.sleep(interval)
     if as_json:
-        _print_json(found.to_json_object())
+        print_json(found.to_json_object())
     else:
         out().print(Text(f"{found.request_id}: {found.status.value}"))
     codes = {
@@ -367,15 +355,7 @@ def verify(
     with _store(url) as store:
         report = store.verify_chain(anchor=(int(entries), head) if anchor else None)
         if as_json:
-            _print_json(
-                {
-                    "ok": report.ok,
-                    "entries": report.entries,
-                    "head": report.head,
-                    "broken_at": report.broken_at,
-                    "problem": report.problem,
-                }
-            )
+            print_json(asdict(report))
         elif report.ok:
             out().print(Text(f"{report.entries} entries, unbroken; head {report.head}"))
         else:
@@ -397,10 +377,7 @@ def rotate_key(
 ) -> None:
     """Seal the whole store under another key. Processes that have the old one are refused from then on."""
     with _store(url) as store:
-        new_key = None
-        if new_key_file is not None:
-            new_key = load_or_create_key_file(new_key_file, "")
-        store.rotate_key(new_key)
+        store.rotate_key(None if new_key_file is None else load_or_create_key_file(new_key_file, ""))
         report = store.verify_chain()
         out().print(Text(f"sealed under the new key; anchor {report.entries}:{report.head}"))
 
@@ -411,18 +388,14 @@ def grants(url: Url = "", as_json: AsJson = False) -> None:
     with _store(url) as store:
         found = store.list_grants()
         if as_json:
-            _print_json([one.to_json_object() for one in found])
+            print_json([one.to_json_object() for one in found])
             return
-        table = Table(title="Grants", title_justify="left", show_edge=False, pad_edge=False)
-        table.add_column("Grant", no_wrap=True)  # it is to be copied
-        for heading in ("Tool", "Scope", "For", "Granted by", "Until"):
-            table.add_column(heading, overflow="fold")
+        rows = []
         for one in found:
             whom = {"session": one.session_id, "actor": one.actor_id, "tenant": one.tenant}.get(one.scope)
             until = one.expires_at.isoformat(timespec="seconds")
-            cells = (one.grant_id, one.tool_id, one.scope, whom or "", one.granted_by, until)
-            table.add_row(*(Text(visible(cell)) for cell in cells))
-        out().print(table if found else Text("Nothing there.", style="dim"))
+            rows.append((one.grant_id, one.tool_id, one.scope, whom or "", one.granted_by, until))
+        _print_table("Grants", ("Grant", "Tool", "Scope", "For", "Granted by", "Until"), rows)
 
 
 @app.command()

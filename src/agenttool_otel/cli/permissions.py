@@ -10,15 +10,16 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
-from rich.console import Console
 from rich.markdown import Markdown
 from rich.table import Table
 from rich.text import Text
 
+from agenttool_otel.cli.common import AsJson, failure, group, print_json
 from agenttool_otel.cli.rendering import out
 from agenttool_otel.context.context import agent_context
 from agenttool_otel.errors import AgentToolError
@@ -29,20 +30,14 @@ from agenttool_otel.preflight.posture_files import posture_markdown
 EXIT_CODES: Final = {"allow": 0, "failed": 1, "usage": 2, "ask": 3, "deny": 4, "unknown_tool": 5}
 """What the exit codes of these commands mean; ``check`` tells its answer by them."""
 
-app = typer.Typer(
-    name="permissions",
-    help="Ask the policy what it would say, without running anything.",
-    no_args_is_help=True,
-    pretty_exceptions_show_locals=False,
-)
-
+_fail = partial(failure, EXIT_CODES)
+app = group("permissions", "Ask the policy what it would say, without running anything.")
 Module = Annotated[
     str,
     typer.Option(
         "--module", "-m", help="Module with the governed tools, or module:name of a Governor in it.", show_default=False
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Actor = Annotated[str | None, typer.Option("--actor", help="Who would call.", show_default=False)]
 Tenant = Annotated[str | None, typer.Option("--tenant", help="For which tenant.", show_default=False)]
 Roles = Annotated[list[str] | None, typer.Option("--role", help="A role of the actor; may be repeated.")]
@@ -79,9 +74,9 @@ def check(
     if show_input:
         if document is None:
             raise _fail(f"the call never gets to the policy: {told['reason']}", "failed")
-        _print_json(document)
+        print_json(document)
     elif as_json:
-        _print_json(told)
+        print_json(told)
     else:
         _show(told)
     raise typer.Exit(EXIT_CODES[told["behavior"]] if known else EXIT_CODES["unknown_tool"])
@@ -103,7 +98,7 @@ def describe(
         governor = governor_of(module)
         posture = _guarded(governor.describe)
     if as_json:
-        _print_json(posture.to_json_object())
+        print_json(posture.to_json_object())
     else:
         out().print(Markdown(posture_markdown(posture)))
 
@@ -190,12 +185,3 @@ def _show(told: dict[str, Any]) -> None:
         table.add_row("instead", Text(f"{alternative.get('tool')} {shown}: {alternative.get('reason', '')}"))
     table.add_row("next step", Text(str(told["next_step"])))
     out().print(table)
-
-
-def _print_json(value: Any) -> None:
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=True) + "\n")
-
-
-def _fail(message: str, code: str) -> typer.Exit:
-    Console(stderr=True).print(Text(message, style="red"))
-    return typer.Exit(EXIT_CODES[code])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
@@ -21,13 +21,10 @@ if TYPE_CHECKING:
 Value: TypeAlias = str | bool | int | float | list["Value"] | dict[str, "Value"] | None
 Status: TypeAlias = Literal["unset", "ok", "error"]
 
+_STATUS: Final[tuple[Status, ...]] = ("unset", "ok", "error")
 _OTLP_STATUS: Final[dict[object, Status]] = {
-    0: "unset",
-    1: "ok",
-    2: "error",
-    "STATUS_CODE_UNSET": "unset",
-    "STATUS_CODE_OK": "ok",
-    "STATUS_CODE_ERROR": "error",
+    **dict(enumerate(_STATUS)),
+    **{f"STATUS_CODE_{status.upper()}": status for status in _STATUS},
 }
 
 
@@ -65,7 +62,6 @@ class SpanView:
         context = span.context
         if context is None:
             raise TraceFormatError("the span has no context")
-        status: Status = {0: "unset", 1: "ok", 2: "error"}[span.status.status_code.value]  # type: ignore[assignment]
         return cls(
             name=span.name,
             trace_id=f"{context.trace_id:032x}",
@@ -75,7 +71,7 @@ class SpanView:
             end_ns=span.end_time,
             attributes=dict(span.attributes or {}),
             events=_in_order(EventView(e.name, e.timestamp, dict(e.attributes or {})) for e in span.events),
-            status=status,
+            status=_STATUS[span.status.status_code.value],
             resource=dict(span.resource.attributes),
         )
 
@@ -181,21 +177,18 @@ def _attributes(pairs: Sequence[Mapping[str, Any]] | None) -> dict[str, Any]:
 
 
 def _value(value: Mapping[str, Any]) -> Value:
-    if "stringValue" in value:
-        return str(value["stringValue"])
-    if "boolValue" in value:
-        return bool(value["boolValue"])
-    if "intValue" in value:
-        return int(value["intValue"])
-    if "doubleValue" in value:
-        return float(value["doubleValue"])
-    if "arrayValue" in value:
-        return [_value(item) for item in value["arrayValue"].get("values") or []]
-    if "kvlistValue" in value:
-        return {str(item["key"]): _value(item.get("value") or {}) for item in value["kvlistValue"].get("values") or []}
-    if "bytesValue" in value:
-        return str(value["bytesValue"])
-    return None
+    return next((read(value[kind]) for kind, read in _VALUES.items() if kind in value), None)
+
+
+_VALUES: Final[dict[str, Callable[[Any], Value]]] = {
+    "stringValue": str,
+    "boolValue": bool,
+    "intValue": int,
+    "doubleValue": float,
+    "bytesValue": str,
+    "arrayValue": lambda array: [_value(item) for item in array.get("values") or []],
+    "kvlistValue": lambda pairs: _attributes(pairs.get("values")),
+}
 
 
 def _jaeger(trace: Mapping[str, Any]) -> Iterator[SpanView]:

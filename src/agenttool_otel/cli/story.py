@@ -4,50 +4,26 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator
+from functools import cache
 from typing import Any, Final
 
 from agenttool_otel.cli.spans import SpanView
 from agenttool_otel.names import (
-    ApprovalStatus,
     Attr,
-    Behavior,
-    DecisionSource,
     Event,
-    FailClosedCause,
     GenAI,
     Outcome,
-    PersistenceStrategy,
     PolicyMode,
-    Recoverability,
     RedactionState,
 )
+from agenttool_otel.values.tables import load_table
 
-_CAUSES: Final = {
-    FailClosedCause.UNDEFINED: "the policy had no answer for this input",
-    FailClosedCause.MALFORMED: "the policy's answer was not a decision",
-    FailClosedCause.UNKNOWN_BEHAVIOR: "the policy answered with a word that is none of allow, ask and deny",
-    FailClosedCause.ENGINE_ERROR: "the policy engine failed",
-    FailClosedCause.ENGINE_PANIC: "the policy engine crashed",
-    FailClosedCause.TIMEOUT: "the policy engine did not answer in time",
-    FailClosedCause.UNAVAILABLE: "the policy engine could not be reached",
-    FailClosedCause.CIRCUIT_OPEN: "the policy engine failed so often that it is not asked for a while",
-    FailClosedCause.BUNDLE_MISSING: "no policy bundle was loaded",
-    FailClosedCause.INPUT_INVALID: "the input for the policy did not fit its schema",
-    FailClosedCause.NO_DECISION: "every engine passed the question on",
-    FailClosedCause.INTERNAL: "something broke inside the permission check",
-}
 
-_ADVICE: Final = {
-    Recoverability.RETRY_SAFE: "The same call may be sent again.",
-    Recoverability.RETRY_LATER: "The same call may succeed later.",
-    Recoverability.CHANGE_ARGUMENTS: "A retry needs other arguments.",
-    Recoverability.CHANGE_ARGUMENTS_OR_POLICY: "A retry needs other arguments or another policy.",
-    Recoverability.DISCOVER_FIRST: "The tool's schema has to be discovered first.",
-    Recoverability.APPROVAL_NEEDED: "It needs an approval.",
-    Recoverability.SETUP_NEEDED: "Something has to be set up first.",
-    Recoverability.SIBLING_CAUSED: "Another call of its batch caused this; the call itself may be sent again.",
-    Recoverability.NOT_RECOVERABLE: "A retry does not help.",
-}
+@cache
+def words() -> dict[str, dict[str, str]]:
+    """Return the sentences, by what they are about."""
+    table: dict[str, dict[str, str]] = load_table(__package__, "story.toml")
+    return table
 
 
 def clean(value: Any, *, limit: int = 400) -> str:
@@ -124,9 +100,7 @@ def _decision(span: SpanView) -> Iterator[str]:
         error = span.get(GenAI.ERROR_TYPE)
         yield f"It ended before anything was decided: {clean(error)}." if error else "No decision is recorded."
         return
-    verb = {Behavior.ALLOW: "allowed it", Behavior.ASK: "asked for an approval", Behavior.DENY: "denied it"}.get(
-        behavior, f"answered {clean(behavior)}"
-    )
+    verb = words()["verbs"].get(str(behavior), f"answered {clean(behavior)}")
     subject = _decider(span)
     took = _seconds(span, Attr.PERMISSION_DURATION)
     time = f" in {duration_text(took)}" if took is not None else ""
@@ -145,7 +119,8 @@ def _decision(span: SpanView) -> Iterator[str]:
         yield f"These rules said something too: {clean(others)}."
     cause = span.get(Attr.PERMISSION_FAIL_CLOSED)
     if cause:
-        yield f"It was denied because {_CAUSES.get(cause, clean(cause))}: without a decision nothing runs."
+        why_not = words()["causes"].get(str(cause), clean(cause))
+        yield f"It was denied because {why_not}: without a decision nothing runs."
     if span.get(Attr.PERMISSION_MODE) == PolicyMode.SHADOW:
         yield "The policy ran in shadow mode: the decision was recorded and did not bind."
     shadow = span.get(Attr.PERMISSION_SHADOW_BEHAVIOR)
@@ -156,17 +131,9 @@ def _decision(span: SpanView) -> Iterator[str]:
 
 
 def _decider(span: SpanView) -> str:
-    source = span.get(Attr.PERMISSION_SOURCE)
-    if source == DecisionSource.USER:
-        return "A person"
-    if source == DecisionSource.HOOK:
-        return "A hook"
-    if source == DecisionSource.TIMEOUT:
-        return "A passed deadline"
-    if source == DecisionSource.ERROR:
-        return "The fail-closed rule"
-    if source == DecisionSource.DEFAULT:
-        return "The default"
+    decider = words()["deciders"].get(str(span.get(Attr.PERMISSION_SOURCE)))
+    if decider is not None:
+        return decider
     engine, revision = span.get(Attr.POLICY_ENGINE), span.get(Attr.POLICY_REVISION)
     known = [
         part for part in (engine and f"engine {clean(engine)}", revision and f"revision {clean(revision)}") if part
@@ -183,16 +150,8 @@ def _approval(span: SpanView) -> Iterator[str]:
     after = f" after {duration_text(wait)}" if wait is not None else ""
     ran = span.get(Attr.PERMISSION_OUTCOME) != Outcome.NOT_EXECUTED
     used = "used for this run" if ran else "is used up: it covers one run"
-    told = {
-        ApprovalStatus.PENDING: f"The request{request} waits for an answer.",
-        ApprovalStatus.APPROVED: f"The request{request} was approved{after}.",
-        ApprovalStatus.CONSUMED: f"The request{request} was approved{after} and {used}.",
-        ApprovalStatus.REJECTED: f"The request{request} was rejected{after}.",
-        ApprovalStatus.EXPIRED: f"The request{request} expired{after}, which is nobody's refusal.",
-        ApprovalStatus.CANCELED: f"The request{request} was withdrawn{after}.",
-        ApprovalStatus.INTERRUPTED: f"The request{request} was used for a run that was interrupted.",
-    }
-    yield told.get(status, f"The request{request} is in state {clean(status)}.")
+    told = words()["approvals"].get(str(status), "The request{request} is in state {state}.")
+    yield told.format(request=request, after=after, used=used, state=clean(status))
 
 
 def _effect(span: SpanView) -> Iterator[str]:
@@ -236,14 +195,7 @@ def _result(span: SpanView) -> Iterator[str]:
     size = span.get(Attr.RESULT_SIZE_BYTES)
     if isinstance(size, int):
         kept = span.get(Attr.RESULT_PERSISTENCE)
-        how = {
-            PersistenceStrategy.INLINE: ", given whole",
-            PersistenceStrategy.PREVIEW_AND_PERSIST: ", stored, with a preview given",
-            PersistenceStrategy.REF_ONLY: ", stored, with a reference given",
-            PersistenceStrategy.REDACT: ", redacted",
-            PersistenceStrategy.DROP_WITH_REASON: ", dropped",
-            PersistenceStrategy.NEVER_PERSIST: ", not stored",
-        }.get(kept, "")
+        how = words()["kept"].get(str(kept), "")
         yield f"The result has {size_text(size)}{how}."
     state, count = span.get(Attr.REDACTION_STATE), span.get(Attr.REDACTION_COUNT)
     if state == RedactionState.FAILED:
@@ -257,7 +209,7 @@ def _end(span: SpanView) -> Iterator[str]:
     error = span.get(GenAI.ERROR_TYPE)
     if error and span.status == "error":
         code = f" ({clean(span.get(Attr.ERROR_CODE))})" if span.get(Attr.ERROR_CODE) else ""
-        advice = _ADVICE.get(span.get(Attr.ERROR_RECOVERABILITY), "")
+        advice = words()["advice"].get(str(span.get(Attr.ERROR_RECOVERABILITY)), "")
         yield f"The caller was told {clean(error)}{code}. {advice}".rstrip()
 
 

@@ -7,7 +7,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, TextIO
@@ -164,17 +164,7 @@ class _SameOrigin(urllib.request.HTTPRedirectHandler):
 
 
 def _get(url: str, question: Question) -> Any:
-    opener = urllib.request.OpenerDirector()
-    handlers: Iterable[urllib.request.BaseHandler] = (
-        urllib.request.ProxyHandler(),
-        urllib.request.HTTPHandler(),
-        urllib.request.HTTPSHandler(),
-        urllib.request.HTTPErrorProcessor(),
-        urllib.request.HTTPDefaultErrorHandler(),
-        _SameOrigin(),
-    )
-    for handler in handlers:
-        opener.add_handler(handler)
+    opener = urllib.request.build_opener(_SameOrigin())  # the scheme was checked, and a redirect keeps its own
     request = urllib.request.Request(url, headers={"Accept": "application/json", **question.headers})  # noqa: S310
     try:
         with opener.open(request, timeout=_TIMEOUT) as answer:

@@ -10,7 +10,7 @@ from functools import cache, lru_cache
 from typing import Any, Final
 
 from agenttool_otel.names import AccessKind, ArgumentRole, PathAccess, WriteEffect
-from agenttool_otel.values.unicode import load_data
+from agenttool_otel.values.tables import load_table, row_of
 
 
 class FactKind(StrEnum):
@@ -47,19 +47,14 @@ class _Names:
 
 @cache
 def _names() -> _Names:
-    data = load_data("agenttool_otel.facts", "argument_names")
-    suffixes = [(suffix, FactKind(kind)) for kind, entries in data["suffixes"].items() for suffix in entries]
-    return _Names(
-        formats={entry: FactKind(kind) for kind, entries in data["formats"].items() for entry in entries},
-        content_formats=frozenset(data["content_formats"]),
-        names={entry: FactKind(kind) for kind, entries in data["names"].items() for entry in entries},
-        suffixes=tuple(suffixes),
-        sql_with_hints=frozenset(data["sql_with_hints"]),
-        sql_hints=frozenset(data["sql_hints"]),
-        write_names=frozenset(data["write_names"]),
-        read_names=frozenset(data["read_names"]),
-        **{name: frozenset(data[name]) for name in ("content_names", "shown_names", "bounded_names", "identity_names")},
-    )
+    data = load_table("agenttool_otel.facts", "data/argument_names.json")
+    suffixes = tuple(_by_entry(data["suffixes"]).items())
+    kinds = {"formats": _by_entry(data["formats"]), "names": _by_entry(data["names"]), "suffixes": suffixes}
+    return row_of(_Names, {**data, **kinds})
+
+
+def _by_entry(groups: Mapping[str, list[str]]) -> dict[str, FactKind]:
+    return {entry: FactKind(kind) for kind, entries in groups.items() for entry in entries}
 
 
 @lru_cache(maxsize=4096)

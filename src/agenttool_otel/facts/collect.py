@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from agenttool_otel.facts.argument_names import FactKind
-from agenttool_otel.facts.types import EMPTY_FACTS, FactEnvironment, Facts, PathFact, ShellFact, SqlFact, UrlFact
-from agenttool_otel.names import PathAccess, PathRejection, UrlRejection
+from agenttool_otel.facts.types import EMPTY_FACTS, FactEnvironment, Facts, ShellFact, SqlFact, unread
+from agenttool_otel.names import PathAccess
 from agenttool_otel.values.pointers import escape_token
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Collector:
     def step(self) -> bool:
         """Count one value that is looked at; return whether it may still be."""
         self._steps += 1
-        return self._steps <= _MAX_STEPS and not self.full
+        return self._steps <= _MAX_STEPS and self._count < MAX_FACTS
 
     def close_declared(self) -> None:
         """Say that all declared arguments are in: from now on, nothing is added to where one of them is."""
@@ -83,10 +83,9 @@ class Collector:
             return
         self._gave_up = True
         self._count = MAX_FACTS
-        self.facts["paths"].append(_unread_path(pointer))
-        self.facts["urls"].append(_unread_url(pointer))
-        self.facts["shell"].append(_unread_shell(pointer))
-        self.facts["sql"].append(_unread_sql(pointer))
+        found: dict[str, list[Any]] = cast("dict[str, Any]", self.facts)
+        for name, kind in (("paths", "path"), ("urls", "url"), ("shell", "shell"), ("sql", "sql")):
+            found[name].append(unread(kind, pointer))
 
     def trace(self, arguments: Mapping[str, Any], *, everything: bool, family: str, texts: TextAccounting) -> None:
         """Add provenance: of all texts and numbers among the arguments, or of those that there is a fact about."""
@@ -132,7 +131,7 @@ class Collector:
         return known
 
     def _add_one(self, kind: FactKind, value: Any, pointer: str, access: PathAccess, *, inferred: bool) -> None:
-        if self.full:
+        if self._count >= MAX_FACTS:
             self.give_up(pointer)
             return
         if self._mark(kind, pointer):
@@ -159,7 +158,7 @@ def _shell(value: Any, pointer: str, env: FactEnvironment, inferred: bool) -> Sh
 
         return shell_fact(value, argument=pointer, env=env, inferred=inferred)
     except Exception:  # a missing grammar, too, must read as "not proven"
-        return {**_unread_shell(pointer), "inferred": inferred, "unparsed": "internal"}
+        return cast("ShellFact", unread("shell", pointer, inferred=inferred, unparsed="internal"))
 
 
 def _sql(value: Any, pointer: str, inferred: bool) -> SqlFact:
@@ -168,56 +167,4 @@ def _sql(value: Any, pointer: str, inferred: bool) -> SqlFact:
 
         return sql_fact(value, argument=pointer, inferred=inferred)
     except Exception:
-        return {**_unread_sql(pointer), "inferred": inferred, "unparsed": "internal"}
-
-
-def _unread_path(pointer: str) -> PathFact:
-    from agenttool_otel.facts.paths.fact import empty_path_fact
-
-    fact = empty_path_fact(pointer, PathAccess.UNKNOWN.value, inferred=True)
-    fact["rejected"] = PathRejection.TOO_MANY.value
-    return fact
-
-
-def _unread_url(pointer: str) -> UrlFact:
-    from agenttool_otel.facts.urls.fact import empty_url_fact
-
-    fact = empty_url_fact(pointer, inferred=True)
-    fact["rejected"] = UrlRejection.TOO_MANY.value
-    return fact
-
-
-def _unread_shell(pointer: str) -> ShellFact:
-    return {
-        "argument": pointer,
-        "parsed": False,
-        "unparsed": "too_many",
-        "read_only": False,
-        "sensitive_read": True,
-        "writes": True,
-        "network": True,
-        "executes": True,
-        "destructive": True,
-        "runs_download": False,
-        "complete": False,
-        "commands": [],
-        "inferred": True,
-    }
-
-
-def _unread_sql(pointer: str) -> SqlFact:
-    return {
-        "argument": pointer,
-        "parsed": False,
-        "unparsed": "too_many",
-        "dialect": "",
-        "statements": [],
-        "read_only": False,
-        "multiple": True,
-        "ddl": True,
-        "tables_read": [],
-        "tables_written": [],
-        "unbounded_write": True,
-        "comments": True,
-        "inferred": True,
-    }
+        return cast("SqlFact", unread("sql", pointer, inferred=inferred, unparsed="internal"))

@@ -111,12 +111,14 @@ class FactPlan:
     def _collect(self, arguments: Mapping[str, Any], collector: Collector) -> None:
         for entry in self._declared:
             self._follow(entry, entry.tokens, arguments, "", collector)
-        collector.close_declared()
+        if self._declared:
+            collector.close_declared()
         if self._root is not None:
             self._walk(self._root, arguments, "", collector, 0)
-        for pointer in [fact["argument"] for fact in collector.facts["shell"]]:
-            join_words(pointer, arguments, collector)
-        self._texts.withhold_proof(arguments, collector.facts["shell"])
+        if collector.facts["shell"]:
+            for pointer in [fact["argument"] for fact in collector.facts["shell"]]:
+                join_words(pointer, arguments, collector)
+            self._texts.withhold_proof(arguments, collector.facts["shell"])
 
     def _follow(
         self, entry: PlannedArgument, tokens: tuple[str, ...], value: Any, pointer: str, collector: Collector
@@ -162,12 +164,12 @@ class FactPlan:
             collector.add(node.kind, value, pointer, node.access, inferred=True)
         elif node.probe and isinstance(value, str):
             self._probe(value, pointer, node, collector)
-        fitting = [variant for variant in node.variants if accepts(variant, value)]
-        for variant in fitting or node.variants:
-            self._walk(variant, value, pointer, collector, depth + 1)
+        if node.variants:
+            for variant in [variant for variant in node.variants if accepts(variant, value)] or node.variants:
+                self._walk(variant, value, pointer, collector, depth + 1)
         if isinstance(value, Mapping):
             self._walk_mapping(node, value, pointer, collector, depth)
-        elif _is_list(value) and node.kind is None:
+        elif node.kind is None and _is_list(value):
             for index, child in enumerate(value):
                 below = node.prefix[index] if index < len(node.prefix) else node.items
                 if below is not None:
@@ -181,10 +183,10 @@ class FactPlan:
         self, node: Node, value: Mapping[Any, Any], pointer: str, collector: Collector, depth: int
     ) -> None:
         for name, child in node.properties.items():
-            if name in value:
-                self._walk(child, value[name], f"{pointer}/{escape_token(name)}", collector, depth + 1)
-            elif child.default is not ABSENT and child.default is not None:
-                self._walk(child, child.default, f"{pointer}/{escape_token(name)}", collector, depth + 1)
+            below = value.get(name, child.default)
+            if name in value or (below is not ABSENT and below is not None):
+                place = f"{pointer}/{name if name.isidentifier() else escape_token(name)}"
+                self._walk(child, below, place, collector, depth + 1)
         if node.others is None and not node.free:
             return
         for key, below in value.items():

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import logging
 import re
-import tomllib
 from contextvars import ContextVar
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
-from agenttool_otel.facts.types import SqlFact
+from agenttool_otel.facts.types import SqlFact, unestablished
+from agenttool_otel.values.tables import load_table
 
 MAX_LENGTH = 16384
 """Characters; a longer text is not parsed."""
@@ -68,27 +67,15 @@ def _glot() -> Any:
 
 @cache
 def _table() -> dict[str, frozenset[str]]:
-    text = (files("agenttool_otel.facts") / "data" / "sql.toml").read_text(encoding="utf-8")
-    return {key: frozenset(value) for key, value in tomllib.loads(text).items()}
+    table = load_table("agenttool_otel.facts", "data/sql.toml")
+    return {key: frozenset(value) for key, value in table.items()}
 
 
 def sql_fact(query: object, *, argument: str, dialect: str = "", inferred: bool = False) -> SqlFact:
     """Says what an SQL text means. Pure, never raises, bounded work on any input."""
-    fact: SqlFact = {
-        "argument": argument,
-        "parsed": False,
-        "unparsed": None,
-        "dialect": dialect if isinstance(dialect, str) else "",
-        "statements": [],
-        "read_only": False,
-        "multiple": False,
-        "ddl": False,
-        "tables_read": [],
-        "tables_written": [],
-        "unbounded_write": False,
-        "comments": False,
-        "inferred": inferred,
-    }
+    fact: SqlFact = unestablished(
+        "sql", argument, inferred=inferred, dialect=dialect if isinstance(dialect, str) else ""
+    )
     if not isinstance(query, str):
         fact["unparsed"] = "not_text"
         return fact

@@ -10,7 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypedDict
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict
+
+from agenttool_otel.values.tables import load_table
 
 if TYPE_CHECKING:
     from agenttool_otel.facts.provenance import ProvenanceLedger
@@ -187,6 +190,25 @@ class Facts(TypedDict):
     provenance: dict[str, ProvenanceFact]  # by JSON pointer of the argument
     intent: IntentFact | None  # None where the context gives no words of the user's
     approved: list[str]  # JSON pointers of values that a person approved as a target, earlier in this session
+
+
+def unestablished(kind: str, argument: str, *, inferred: bool, **members: Any) -> Any:
+    """Return a fact (``path``, ``url``, ``shell`` or ``sql``) that nothing was established for: the dangerous case."""
+    fact = {name: [] if type(value) is list else value for name, value in _unestablished()[kind].items()}
+    fact["argument"], fact["inferred"] = argument, inferred
+    fact.update(members)
+    return fact
+
+
+def unread(kind: str, argument: str, *, inferred: bool = True, **members: Any) -> Any:
+    """Return the fact of a value that was not looked at, or could not be: everything may be."""
+    return unestablished(kind, argument, inferred=inferred, **{**_unestablished()["unread"][kind], **members})
+
+
+@cache
+def _unestablished() -> dict[str, Any]:
+    table: dict[str, Any] = load_table(__package__, "data/unestablished.json")
+    return table
 
 
 EMPTY_FACTS: Facts = {

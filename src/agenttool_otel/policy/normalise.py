@@ -21,6 +21,14 @@ from agenttool_otel.names import (
 )
 from agenttool_otel.policy.types import EngineAnswer, Verdict
 
+STRICTNESS: Final[dict[Behavior, int]] = {
+    Behavior.PASSTHROUGH: 0,
+    Behavior.ALLOW: 1,
+    Behavior.ASK: 2,
+    Behavior.DENY: 3,
+}
+"""Rank of a behavior: the higher one wins."""
+
 _BEHAVIORS: Final = {str(item): item for item in Behavior}
 _REASONS: Final = {str(item): item for item in ReasonType}
 _PERSISTENCE: Final = frozenset(str(item) for item in PersistenceStrategy)
@@ -36,6 +44,7 @@ DECISION_KEYS: Final = frozenset(
         "alternatives",
         "obligations",
         "approver_roles",
+        "source",
         "expires_at",
     }
 )
@@ -164,11 +173,13 @@ def normalise(answer: EngineAnswer, *, engine: str) -> Verdict:
         verdict.approver_roles = _texts(item, "approver_roles")
     if (item := get("expires_at")) is not None:
         verdict.expires_at = _time(item, "expires_at")
+    if item := get("source"):
+        verdict.extra["source"] = _text(item, "source")
     if not document.keys() <= DECISION_KEYS:
         for key in document.keys() - DECISION_KEYS:
             if _meant_to_bind(key):
                 raise _malformed(key[:64], "is no member of a decision, but looks like one that binds")
-        verdict.extra = {key: document[key] for key in sorted(document.keys() - DECISION_KEYS)}
+        verdict.extra.update((key, document[key]) for key in sorted(document.keys() - DECISION_KEYS))
     return verdict
 
 
@@ -204,4 +215,17 @@ def deny_for(error: BaseException, *, engine: str = EngineName.NONE, revision: s
         engine=engine,
         revision=revision,
         fail_closed=cause,
+    )
+
+
+def no_decision(*, engine: str = EngineName.NONE, revision: str = "") -> Verdict:
+    """Return the deny that stands for "every engine passed the question on"."""
+    return Verdict(
+        behavior=Behavior.DENY,
+        source=DecisionSource.DEFAULT,
+        reason_type=ReasonType.POLICY,
+        message="no policy decided this call",
+        engine=engine,
+        revision=revision,
+        fail_closed=FailClosedCause.NO_DECISION,
     )

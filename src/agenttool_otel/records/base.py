@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Annotated, Any, Self
+from enum import StrEnum
+from typing import Annotated, Any, Final, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, GetCoreSchemaHandler, PrivateAttr
+from pydantic_core import CoreSchema
+from pydantic_core.core_schema import no_info_wrap_validator_function
 
 from agenttool_otel.names import SCHEMA_VERSION
 
@@ -25,6 +29,26 @@ def _to_utc(value: datetime) -> datetime:
     return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
+class _Open:
+    """Marks a vocabulary that the standard leaves open: foreign words are read, kept and given back."""
+
+    def __get_pydantic_core_schema__(self, source: type[StrEnum], handler: GetCoreSchemaHandler) -> CoreSchema:
+        def read(value: Any, known: Callable[[Any], Any]) -> Any:
+            try:
+                return known(value)
+            except ValueError:
+                if type(value) is not str:
+                    raise
+                word = str.__new__(source, value)
+                word._name_ = word._value_ = value
+                return word
+
+        return no_info_wrap_validator_function(read, handler(source))
+
+
+OPEN: Final = _Open()
+"""Annotation of a field whose words the standard does not fix; what this package writes comes from the vocabulary."""
+
 Timestamp = Annotated[datetime, AfterValidator(_to_utc)]
 """A point in time; a value without a zone is read as UTC, and JSON shows RFC 3339 with ``Z``."""
 
@@ -40,11 +64,17 @@ class Record(BaseModel):
 
     schema_version: str = Field(default=SCHEMA_VERSION)
 
+    _as_read: bool = PrivateAttr(default=False)
+
     def to_json_object(self) -> JsonObject:
-        """Return the record as plain JSON data, without the fields that are not set."""
+        """Return the record as plain JSON data, without unset fields; a record that was read as it was read."""
+        if self._as_read:
+            return self.model_dump(mode="json", exclude_unset=True)
         return self.model_dump(mode="json", exclude_none=True)
 
     @classmethod
     def from_json_object(cls, data: JsonObject) -> Self:
         """Build the record from plain JSON data; unknown fields are kept."""
-        return cls.model_validate(data)
+        record = cls.model_validate(data)
+        record._as_read = True
+        return record

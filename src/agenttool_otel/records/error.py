@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from agenttool_otel.names import ErrorClass, Recoverability
+from agenttool_otel.records.base import OPEN
 from agenttool_otel.records.taxonomy import TAXONOMY
 
 
@@ -45,10 +46,10 @@ class ToolError(BaseModel):
 
     model_config = ConfigDict(extra="allow")
 
-    error_class: ErrorClass
-    error_code: str
+    error_class: Annotated[ErrorClass, OPEN] = ErrorClass.EXECUTION_FAILED
+    error_code: str = ""
     message: str = ""
-    recoverability: Recoverability = Recoverability.UNKNOWN
+    recoverability: Annotated[Recoverability, OPEN] = Recoverability.UNKNOWN
     retry_after: float | None = None
     native_error_ref: str | None = None
     retry: RetryGuidance = Field(default_factory=RetryGuidance)

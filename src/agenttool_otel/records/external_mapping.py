@@ -16,4 +16,4 @@ class ExternalMapping(BaseModel):
 
     model_config = ConfigDict(extra="allow")
 
-    source: str
+    source: str = ""

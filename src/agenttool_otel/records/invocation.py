@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, Field
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from agenttool_otel.names import InvocationStatus
-from agenttool_otel.records.base import JsonObject, JsonValue, Record, Timestamp, utc_now
+from agenttool_otel.records.base import OPEN, JsonObject, JsonValue, Record, Timestamp, utc_now
 
 
 class StatusTransition(BaseModel):
@@ -16,7 +18,9 @@ class StatusTransition(BaseModel):
         at: when.
     """
 
-    status: InvocationStatus
+    model_config = ConfigDict(extra="allow")
+
+    status: Annotated[InvocationStatus, OPEN] = InvocationStatus.PLANNED
     at: Timestamp = Field(default_factory=utc_now)
 
 
@@ -57,7 +61,7 @@ class InvocationRecord(Record):
     tool_id: str
     surface_id: str | None = None
     native_call_id: str | None = None
-    status: InvocationStatus
+    status: Annotated[InvocationStatus, OPEN]
     model_input: JsonValue = None
     model_input_ref: str | None = None
     observable_input: JsonValue = None

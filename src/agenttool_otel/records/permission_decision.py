@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from pydantic import BaseModel, ConfigDict, Field
 
-from agenttool_otel.names import Behavior, DecisionSource, PolicyMode, ReasonType
+from agenttool_otel.names import Behavior, DecisionSource, ReasonType
 from agenttool_otel.records.base import JsonObject, JsonValue, Record, Timestamp, utc_now
 from agenttool_otel.values.ids import new_id
+
+DEFAULT_MODE: Final = "default"
+"""Mode of a host that names none."""
 
 
 class DecisionReason(BaseModel):
@@ -50,7 +55,9 @@ class PermissionDecision(Record):
         decision_id: sortable id.
         invocation_id: the call that was decided.
         behavior: allow, ask, deny or passthrough.
-        mode: enforce or shadow, or a permission mode of the host.
+        mode: permission mode of the host, as ``agent_context(mode=)`` states it.
+        enforced: whether the decision bound; in shadow mode it was recorded alone.
+        shadow: what a shadow policy would have decided: ``behavior``, ``rule_ref``.
         source: who decided (DecisionSource, or a rule source of the standard).
         reason: why.
         rule_refs: every rule that contributed, the deciding one first.
@@ -72,7 +79,9 @@ class PermissionDecision(Record):
     decision_id: str = Field(default_factory=lambda: new_id("perm"))
     invocation_id: str
     behavior: Behavior
-    mode: str = PolicyMode.ENFORCE.value
+    mode: str = DEFAULT_MODE
+    enforced: bool = True
+    shadow: JsonObject | None = None
     source: str = DecisionSource.POLICY.value
     reason: DecisionReason = Field(default_factory=DecisionReason)
     rule_refs: list[str] = Field(default_factory=list)

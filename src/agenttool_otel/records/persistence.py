@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from pydantic import Field
 
 from agenttool_otel.names import PersistenceStrategy, RedactionState
-from agenttool_otel.records.base import JsonObject, Record, Timestamp, utc_now
+from agenttool_otel.records.base import OPEN, JsonObject, Record, Timestamp, utc_now
 from agenttool_otel.values.ids import new_id
 
 
@@ -34,6 +36,6 @@ class ResultPersistence(Record):
     original_size_bytes: int | None = None
     preview_size_bytes: int | None = None
     persisted_ref: JsonObject | None = None
-    redaction_state: RedactionState = RedactionState.NONE
+    redaction_state: Annotated[RedactionState, OPEN] = RedactionState.NONE
     reason: str | None = None
     created_at: Timestamp = Field(default_factory=utc_now)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from pydantic import Field
 
 from agenttool_otel.names import ProgressStatus
-from agenttool_otel.records.base import JsonObject, Record, Timestamp, utc_now
+from agenttool_otel.records.base import OPEN, JsonObject, Record, Timestamp, utc_now
 from agenttool_otel.values.ids import new_id
 
 
@@ -34,7 +36,7 @@ class ToolProgress(Record):
     progress_id: str = Field(default_factory=lambda: new_id("prog"))
     invocation_id: str
     sequence: int
-    status: ProgressStatus = ProgressStatus.RUNNING
+    status: Annotated[ProgressStatus, OPEN] = ProgressStatus.RUNNING
     message: str | None = None
     percent: float | None = Field(default=None, ge=0, le=100)
     current_step: str | None = None

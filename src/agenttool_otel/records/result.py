@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field, PrivateAttr
 
 from agenttool_otel.names import RedactionState, ResultStatus
-from agenttool_otel.records.base import JsonObject, JsonValue, Record, Timestamp, utc_now
+from agenttool_otel.records.base import OPEN, JsonObject, JsonValue, Record, Timestamp, utc_now
 from agenttool_otel.records.error import ToolError
 from agenttool_otel.values.ids import new_id
 
@@ -37,6 +37,9 @@ class ToolResult(Record):
         permission: the decision, as JSON, for a caller who wants to know why.
         persistence: the tool_result_persistence record, where a decision was taken.
         schema_errors: where the output does not fit the output schema: places and keywords, never values.
+        input_mutations: who changed which fields of the input: ``mutation_id``, ``source_type``, ``source_ref``,
+            ``changed_fields``.
+        trust: whether others may have written what came back (``level``), and why (``reason``).
         additional_context: what hooks add for the model.
         hook_messages: what hooks say to people.
         stop: the stop that a hook asked for.
@@ -46,7 +49,7 @@ class ToolResult(Record):
 
     result_id: str = Field(default_factory=lambda: new_id("result"))
     invocation_id: str
-    status: ResultStatus
+    status: Annotated[ResultStatus, OPEN]
     is_error: bool = False
     content: list[JsonObject] = Field(default_factory=list)
     structured_content: JsonValue = None
@@ -60,11 +63,13 @@ class ToolResult(Record):
     telemetry_refs: list[JsonObject] = Field(default_factory=list)
     persistence_refs: list[str] = Field(default_factory=list)
     summary: str | None = None
-    redaction_state: RedactionState = RedactionState.NONE
+    redaction_state: Annotated[RedactionState, OPEN] = RedactionState.NONE
     error: ToolError | None = None
     permission: JsonObject | None = None
     persistence: JsonObject | None = None
     schema_errors: list[str] | None = None
+    input_mutations: list[JsonObject] | None = None
+    trust: JsonObject | None = None
     additional_context: list[JsonObject] | None = None
     hook_messages: list[JsonObject] | None = None
     stop: JsonObject | None = None

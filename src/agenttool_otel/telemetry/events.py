@@ -41,7 +41,10 @@ class EventSeam:
         self.verbose = settings.verbose
         self._logger = None
         if self._as_log:
-            self._logger = logs.get_logger(INSTRUMENTATION_NAME, logger_provider=settings.logger_provider)
+            try:
+                self._logger = logs.get_logger(INSTRUMENTATION_NAME, logger_provider=settings.logger_provider)
+            except Exception as error:
+                losses.note("get_logger", error)
 
     def wanted(self, span: Span) -> bool:
         """Tell whether building an event's attributes is worth the work."""

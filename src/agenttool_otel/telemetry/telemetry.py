@@ -36,9 +36,17 @@ class Telemetry:
         self.losses = Losses()
         self.events = EventSeam(settings, self.losses)
         self._enrich = settings.span_mode == "enrich"
-        self._tracer = trace.get_tracer(INSTRUMENTATION_NAME, _VERSION, settings.tracer_provider)
-        meter = metrics.get_meter(INSTRUMENTATION_NAME, _VERSION, settings.meter_provider)
-        self.instruments = Instruments(meter, settings.meter_provider)
+        try:
+            self._tracer = trace.get_tracer(INSTRUMENTATION_NAME, _VERSION, settings.tracer_provider)
+        except Exception as error:  # a provider that is broken costs its telemetry, not the tools
+            self.losses.note("get_tracer", error)
+            self._tracer = trace.NoOpTracer()
+        try:
+            meter = metrics.get_meter(INSTRUMENTATION_NAME, _VERSION, settings.meter_provider)
+            self.instruments = Instruments(meter, settings.meter_provider)
+        except Exception as error:
+            self.losses.note("get_meter", error)
+            self.instruments = Instruments(metrics.NoOpMeter(INSTRUMENTATION_NAME))
         self.losses.on_loss = self._lost
 
     def _lost(self, where: str) -> None:

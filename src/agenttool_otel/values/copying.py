@@ -1,7 +1,7 @@
 """How one value is copied: whether its class reads its content as its builtin base does, what its copy is made of.
 
 ``snapshot`` walks; here is what it does at each step. Nothing here runs a value's own code, except the hash of what
-lies in a set or is a key.
+lies in a set or is a key, and the ``__str__`` and ``__format__`` of a text enum's member, to see that they agree.
 """
 
 from __future__ import annotations
@@ -142,7 +142,29 @@ def _member(value: Any) -> Any:
     for base, read in ((str, str.__str__), (int, int.__int__), (float, float.__float__), (bytes, bytes.__bytes__)):
         if base in mro and (kind_of(shown) in (Kind.OPAQUE, Kind.NONE) or read(value) != shown):
             raise NotCopyable("an enum member whose value is not its content")
+    if not _reads_plainly(type(value), _MEMBER_READERS) or (str in mro and not _says_its_text(value)):
+        raise NotCopyable("an enum member that reads as something else than its value")
     return value
+
+
+def _says_its_text(member: Any) -> bool:
+    """Tell whether a text member's text, as f-strings take it, is its value or what Enum makes of its name."""
+    name = f"{type(member).__name__}.{object.__getattribute__(member, '_name_')}"
+    return {str(member), format(member, "")} <= {str.__str__(member), name}
+
+
+_plain: WeakKeyDictionary[type, bool] = WeakKeyDictionary()
+_READERS: Final = frozenset({"__getattribute__"})
+_MEMBER_READERS: Final = frozenset({"__getattribute__", "value", "_value_", "__fspath__"})
+
+
+def _reads_plainly(cls: type, readers: frozenset[str]) -> bool:
+    """Tell whether a class of Python code leaves it to Python how its instances' attributes are read."""
+    known = _plain.get(cls)
+    if known is None:
+        parts = [part for part in _mro(cls) if part.__module__ not in {"builtins", "enum"}]
+        known = _plain[cls] = all(readers.isdisjoint(_names_of(part)) for part in parts)
+    return known
 
 
 def _buffer(value: Any) -> Any:
@@ -267,6 +289,8 @@ def _with_state(shell: Shell, source: Any) -> Shell:
 
 def _instance(source: Any, cls: Any) -> Shell:
     """Copy a dataclass or model: its slots and its ``__dict__``, past its own ``__init__`` and ``__setattr__``."""
+    if not _reads_plainly(cls, _READERS):
+        raise NotCopyable("a dataclass or model with a __getattribute__ of its own")
     try:
         made = object.__new__(cls)
     except TypeError:

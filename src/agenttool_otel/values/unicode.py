@@ -6,28 +6,22 @@ outside ASCII comes by.
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
 from functools import cache
-from importlib import resources
-from typing import Any, Final
+from typing import Final
+
+from agenttool_otel.values.tables import load_table
 
 _IGNORABLE: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0\u180b\u180c\u180d\u180f")
 """Letters and marks that show nothing, although their category does not tell."""
-
-
-def load_data(package: str, name: str) -> Any:
-    """Return a JSON document of a package's ``data`` folder."""
-    source = resources.files(package).joinpath("data", f"{name}.json")
-    return json.loads(source.read_text(encoding="utf-8"))
 
 
 @cache
 def look_alike_table() -> dict[int, str]:
     """Return a table for ``str.translate`` from characters outside ASCII to the ASCII text that they look like."""
     table: dict[int, str] = {}
-    for target, characters in load_data(__package__, "confusables")["confusables"].items():
+    for target, characters in load_table(__package__, "data/confusables.json")["confusables"].items():
         for character in characters:
             table[ord(character)] = target
     return table

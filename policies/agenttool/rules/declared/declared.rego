@@ -73,7 +73,7 @@ kind_agreed(c, kind) if {
 }
 
 # METADATA
-# title: The tool is disabled or retired
+# title: The tool is a draft, disabled or retired
 # custom:
 #   severity: high
 deny contains {
@@ -89,7 +89,7 @@ deny contains {
 #   severity: medium
 ask contains {
 	"rule": "agenttool.rules.declared.not_ready",
-	"message": "the tool is a draft or waits for something, or its state is unknown",
+	"message": "the tool waits for something, or its state is unknown",
 } if {
 	not ready
 }

@@ -49,14 +49,14 @@ test_a_file_tool_without_a_path_to_write_is_asked if {
 }
 
 test_disabled_tools_are_denied[state] if {
-	some state in ["disabled", "retired"]
+	some state in ["draft", "disabled", "retired"]
 	document := f.changed({"tool": {"lifecycle": state}})
 	not no_findings with input as document
 	denied == {name("lifecycle")} with input as document
 }
 
 test_tools_that_are_not_ready_are_asked[state] if {
-	some state in ["draft", "deferred", "requires_setup", "who knows"]
+	some state in ["deferred", "requires_setup", "who knows"]
 	document := f.changed({"tool": {"lifecycle": state}})
 	not no_findings with input as document
 	asked == {name("not_ready")} with input as document

@@ -21,7 +21,7 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import QueuePool, StaticPool
 
-from agenttool_otel.approvals.store import evidence, rotation, schema
+from agenttool_otel.approvals.store import evidence, schema
 from agenttool_otel.approvals.store.clock import Mark, StoreClock
 from agenttool_otel.approvals.store.sealing import Sealer
 from agenttool_otel.approvals.store.transaction import Refused, Transaction, write_head
@@ -231,7 +231,7 @@ class Database:
         with self._transaction() as connection:
             head = self._checked_head(connection, lock=True)
             mark = self._clock.advance(_mark(head))
-            end, macs = rotation.reseal(connection, self.sealer, new, mark.us)
+            end, macs = evidence.reseal(connection, self.sealer, new, mark.us)
             write_head(connection, new, head, end, mark, macs)
         self.sealer, self._seen = new, end
 

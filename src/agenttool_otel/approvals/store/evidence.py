@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 import rfc8785
@@ -54,12 +55,15 @@ def sealed_row(sealer: Sealer, table: Table, values: Mapping[str, Any]) -> dict[
 
 def check_row(sealer: Sealer, table: Table, row: Row[Any]) -> None:
     """Refuse a row that is not as this store last wrote it, or as it once wrote it."""
-    try:
-        intact = sealer.equal(_seal(sealer, table, row._asdict()), row.seal)
-    except (TypeError, ValueError):
-        intact = False
-    if not intact:
+    if not _is_intact(sealer, table, row):
         raise ApprovalStoreError("the stored row was changed, or sealed under another key")
+
+
+def _is_intact(sealer: Sealer, table: Table, row: Row[Any]) -> bool:
+    try:
+        return sealer.equal(_seal(sealer, table, row._asdict()), row.seal)
+    except (TypeError, ValueError):
+        return False
 
 
 def _seal(sealer: Sealer, table: Table, row: Mapping[str, Any]) -> str:
@@ -113,11 +117,7 @@ def check_head(sealer: Sealer, head: Row[Any]) -> None:
     """Refuse a head that is not as this store wrote it."""
     if head.key_id != sealer.key_id:
         raise ApprovalStoreError("the approval store was sealed with another key")
-    try:
-        intact = sealer.equal(head_seal(sealer, head._asdict()), head.seal)
-    except (TypeError, ValueError):
-        intact = False
-    if not intact or len(head.bucket_macs) != BUCKETS * MAC_BYTES:
+    if not _is_intact(sealer, schema.head, head) or len(head.bucket_macs) != BUCKETS * MAC_BYTES:
         raise ApprovalStoreError("the approval store was changed: its head is not as this program wrote it")
 
 
@@ -266,5 +266,57 @@ def _verify_rows(connection: Connection, sealer: Sealer, seals: dict[str, str], 
                 live.setdefault(row.bucket, {})[name] = row.seal
     if seals:
         return f"a row is missing: {next(iter(seals))}"
-    expected = b"".join(bucket_mac(sealer, bucket, live.get(bucket, {})) for bucket in range(BUCKETS))
-    return None if sealer.equal(expected, bucket_macs) else "the rows are not those of the head"
+    return None if sealer.equal(_all_macs(sealer, live), bucket_macs) else "the rows are not those of the head"
+
+
+def _all_macs(sealer: Sealer, live: Mapping[int, Mapping[str, str]]) -> bytes:
+    return b"".join(bucket_mac(sealer, bucket, live.get(bucket, {})) for bucket in range(BUCKETS))
+
+
+# --- another key ------------------------------------------------------------------------------------------------------
+
+
+def reseal(connection: Connection, old: Sealer, new: Sealer, at_us: int) -> tuple[tuple[int, str], bytes]:
+    """Seal a whole store anew; gives the end of its log and the MACs of its buckets."""
+    report = verify(connection, old)
+    if not report.ok:
+        raise ApprovalStoreError(f"the approval store was changed, and keeps its key: {report.problem}")
+    seals, live = _reseal_rows(connection, old, new)
+    end = _reseal_log(connection, new, seals)
+    facts = {"key": new.key_id, "previous_key": old.key_id, "previous_head": report.head}
+    end = append_entry(connection, new, end, at_us, ApprovalLogKind.KEY_ROTATED, "", "", facts)
+    return end, _all_macs(new, live)
+
+
+def _reseal_rows(connection: Connection, old: Sealer, new: Sealer) -> tuple[dict[str, str], dict[int, dict[str, str]]]:
+    """Seal each row anew; gives the new seal of each old one, and the new seals of the live rows by bucket."""
+    seals: dict[str, str] = {}
+    live: dict[int, dict[str, str]] = {}
+    for table in schema.SEALED:
+        (column,) = table.primary_key.columns
+        for key in connection.execute(select(column)).scalars().all():
+            row = connection.execute(select(table).where(column == key)).one()
+            values = row._asdict()
+            for name, purpose in schema.CIPHERTEXTS[table].items():
+                if values[name]:
+                    plain = old.open(values[name], purpose=purpose, row=key)
+                    values[name] = new.seal(plain, purpose=purpose, row=key)
+            sealed = sealed_row(new, table, values)
+            connection.execute(table.update().where(column == key).values(sealed))
+            seals[row.seal] = sealed["seal"]
+            if row.bucket is not None:
+                live.setdefault(row.bucket, {})[f"{table.name}:{key}"] = sealed["seal"]
+    return seals, live
+
+
+def _reseal_log(connection: Connection, new: Sealer, seals: dict[str, str]) -> tuple[int, str]:
+    """Chain the entries anew; each goes on to tell of the same row."""
+    end = (0, GENESIS)
+    for entry in read_entries(connection):
+        name, _, seal = entry.changed_row.rpartition(":")
+        changed_row = f"{name}:{seals[seal]}" if seal in seals else entry.changed_row
+        entry = replace(entry, previous=end[1], changed_row=changed_row)
+        end = (entry.seq, entry_mac(new, entry))
+        columns = {"previous": entry.previous, "hash": end[1], "changed_row": changed_row}
+        connection.execute(schema.log.update().where(schema.log.c.seq == entry.seq).values(columns))
+    return end

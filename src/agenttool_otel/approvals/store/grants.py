@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import select
 
-from agenttool_otel.approvals.grants import grant_covers, grant_matches
+from agenttool_otel.approvals.grants import grant_covers
 from agenttool_otel.approvals.store.clock import to_us
 from agenttool_otel.approvals.store.database import Database
 from agenttool_otel.approvals.store.rows import grant_of
@@ -24,28 +24,6 @@ class Grants:
     def __init__(self, db: Database, digest: Callable[[Any], str]) -> None:
         self._db = db
         self._digest = digest
-
-    def grants_for(
-        self,
-        *,
-        tool_id: str,
-        arguments: dict[str, Any],
-        declaration_digest: str = "",
-        actor_id: str = "",
-        tenant: str | None = None,
-        session_id: str | None = None,
-    ) -> list[Grant]:
-        """Return the live grants that cover a call, newest first. A grant answers an ask; it never lifts a deny."""
-        call: dict[str, Any] = {
-            "tool_id": tool_id,
-            "declaration_digest": declaration_digest,
-            "actor_id": actor_id,
-            "tenant": tenant,
-            "session_id": session_id,
-            "arguments": arguments,
-            "digest": self._digest(arguments),
-        }
-        return [grant for grant in self.list_grants(tool_id=tool_id) if grant_matches(grant, **call)]
 
     def find_grant(self, wanted: GrantQuery) -> Grant | None:
         """Return the newest live grant that answers all that is asked about a call; it gives no right to run it."""

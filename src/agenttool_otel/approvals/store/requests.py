@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Connection, Row, bindparam, func, select
 
 from agenttool_otel.approvals.store.clock import from_us, to_us
 from agenttool_otel.approvals.store.database import Database
-from agenttool_otel.approvals.store.rows import open_call, request_of, seal_call, seal_request, unreadable
+from agenttool_otel.approvals.store.rows import open_call, request_of, seal_request, unreadable
 from agenttool_otel.approvals.store.schema import requests
 from agenttool_otel.approvals.store.transaction import Refused, Transaction
 from agenttool_otel.approvals.types import ApprovalRequest, AskLimit, StoredCall
@@ -126,7 +126,8 @@ class Requests:
         stored = request.model_copy(update={"created_at": created, "expires_at": created + ttl})
         try:
             sealed_request = seal_request(self.db.sealer, stored)
-            sealed_call = seal_call(self.db.sealer, stored.request_id, arguments, context)
+            call = {"arguments": arguments, "context": context}
+            sealed_call = self.db.sealer.seal(call, purpose="call", row=stored.request_id)
         except (ValueError, TypeError, RecursionError) as error:
             raise ApprovalError(f"the call can't be stored as JSON: {type(error).__name__}") from None
         values = {

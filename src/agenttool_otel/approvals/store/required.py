@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Row, select
 
 from agenttool_otel.approvals.store.claims import Claims
 from agenttool_otel.approvals.store.owner import HELD
-from agenttool_otel.approvals.store.rows import required_call_of, seal_required
+from agenttool_otel.approvals.store.rows import required_call_of
 from agenttool_otel.approvals.store.schema import log, required
 from agenttool_otel.approvals.store.transaction import Transaction
 from agenttool_otel.approvals.types import Claim, RequiredCall
@@ -54,7 +54,7 @@ class RequiredCalls:
         }
         body = {**own, "declaration_digest": declaration_digest, "arguments": arguments, "context": context}
         try:
-            sealed = seal_required(self._db.sealer, invocation_id, body)
+            sealed = self._db.sealer.seal(body, purpose="required", row=invocation_id)
         except (ValueError, TypeError, RecursionError) as error:
             raise ApprovalError(f"the call can't be stored as JSON: {type(error).__name__}") from None
         facts = {

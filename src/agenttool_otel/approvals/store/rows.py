@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -26,29 +27,11 @@ def seal_request(sealer: Sealer, request: ApprovalRequest) -> bytes:
     return sealer.seal(body, purpose="request", row=request.request_id)
 
 
-def seal_call(sealer: Sealer, request_id: str, arguments: dict[str, Any], context: dict[str, Any]) -> bytes:
-    """Seal what is needed to run the call later."""
-    return sealer.seal({"arguments": arguments, "context": context}, purpose="call", row=request_id)
-
-
 def seal_answer(sealer: Sealer, request_id: str, answer: ApprovalAnswer, digest: str, now_us: int) -> bytes:
     """Seal an answer with the digest of what it approves; without it no ``approved`` is believed."""
-    body = {
-        "approved": answer.approved,
-        "answered_by": answer.answered_by,
-        "roles": list(answer.roles),
-        "reason": answer.reason,
-        "edited_input": answer.edited_input,
-        "remember": answer.remember,
-        "digest": digest,
-        "at_us": now_us,
-    }
+    body = {**asdict(answer), "digest": digest, "at_us": now_us}
+    del body["stored"]
     return sealer.seal(body, purpose="answer", row=request_id)
-
-
-def seal_required(sealer: Sealer, invocation_id: str, body: dict[str, Any]) -> bytes:
-    """Seal a call that waits for its result."""
-    return sealer.seal(body, purpose="required", row=invocation_id)
 
 
 def required_call_of(sealer: Sealer, row: Any) -> RequiredCall:
@@ -67,14 +50,8 @@ def open_answer(sealer: Sealer, row: Any) -> tuple[ApprovalAnswer, str] | None:
         return None
     body = sealer.open(row.sealed_answer, purpose="answer", row=row.request_id)
     try:
-        answer = ApprovalAnswer(
-            approved=body["approved"] is True,
-            answered_by=body["answered_by"],
-            roles=tuple(body["roles"]),
-            reason=body["reason"],
-            edited_input=body["edited_input"],
-            remember=body["remember"],
-        )
+        said = {field: body[field] for field in ("answered_by", "reason", "edited_input", "remember")}
+        answer = ApprovalAnswer(approved=body["approved"] is True, roles=tuple(body["roles"]), **said)
         return answer, body["digest"]
     except (KeyError, TypeError):
         raise ApprovalStoreError("the stored answer is not in a known format") from None

@@ -110,12 +110,8 @@ class Sealer:
     """Seals and opens JSON values under one key."""
 
     def __init__(self, key: bytes) -> None:
-        try:
-            from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-        except ImportError:
-            raise ConfigurationError(
-                "stored approvals are encrypted, which needs: pip install 'agenttool-otel[encryption]'"
-            ) from None
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
         self._cipher = AESGCM(key)
         self._mac_key = hmac.new(key, b"agenttool/approvals/evidence/v1", hashlib.sha256).digest()
         self.key_id = hmac.new(key, b"agenttool/approvals/key-id/v1", hashlib.sha256).hexdigest()[:16]

@@ -12,12 +12,12 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
+from agenttool_otel.approvals.identity import args_digest as canonical_digest
 from agenttool_otel.approvals.store import evidence
 from agenttool_otel.approvals.store.answers import Answers
 from agenttool_otel.approvals.store.claims import Claims
 from agenttool_otel.approvals.store.clock import StoreClock, from_us
 from agenttool_otel.approvals.store.database import Database, parse_url
-from agenttool_otel.approvals.store.digests import args_digest as canonical_digest
 from agenttool_otel.approvals.store.grants import Grants
 from agenttool_otel.approvals.store.requests import Limits, Requests
 from agenttool_otel.approvals.store.required import RequiredCalls
@@ -152,12 +152,7 @@ class ApprovalStore:
     # --- evidence ---------------------------------------------------------------------------------------------------
 
     def verify_chain(self, *, anchor: tuple[int, str] | None = None) -> ChainReport:
-        """Check the whole evidence log, and every row against it.
-
-        Args:
-            anchor: ``entries`` and ``head`` of an earlier report, kept where whoever owns the database can't change
-                them; they tell the present database from an older copy of it.
-        """
+        """Check the whole evidence log, and every row against it."""
         with self._db.snapshot() as connection:
             return evidence.verify(connection, self._db.sealer, anchor, from_start=self.lasting)
 
@@ -224,7 +219,6 @@ class ApprovalStore:
     extend = _of("_claims", Claims.extend)
     release = _of("_claims", Claims.release)
     recover = _of("_claims", Claims.recover)
-    grants_for = _of("_grants", Grants.grants_for)
     find_grant = _of("_grants", Grants.find_grant)
     use_grant = _of("_grants", Grants.use_grant)
     list_grants = _of("_grants", Grants.list_grants)
@@ -245,7 +239,6 @@ class ApprovalStore:
     aextend = _in_thread(extend)
     arelease = _in_thread(release)
     arecover = _in_thread(recover)
-    agrants_for = _in_thread(grants_for)
 
     async def aclaim(self, ref: str, **bindings: Any) -> Claim:
         """As ``claim``; when the task is canceled while it commits, the claim is given back."""

@@ -31,7 +31,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agenttool_otel.approvals.display import editable_arguments, merge_edit, parse_edit, request_facts
 from agenttool_otel.approvals.grants import acceptable
-from agenttool_otel.approvals.store.digests import args_digest
+from agenttool_otel.approvals.identity import args_digest
 from agenttool_otel.approvals.store.store import ApprovalStore
 from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest
 from agenttool_otel.approvals.web.rendering import ENVIRONMENT

@@ -15,6 +15,7 @@ from typing import Any
 
 from agenttool_otel.call.delivery import Delivery
 from agenttool_otel.call.effects import Attempt, Call, Execute, finish_claim
+from agenttool_otel.call.envelope import examine
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.phases.attempts import Arguments, unchanged_arguments
 from agenttool_otel.call.phases.hooks import HookRunner
@@ -128,6 +129,8 @@ class Body:
                     yield Call(store)
             if self._hooks is not None:
                 yield from self._hooks.persisted(call)
+            if call.ran and (call.spec.output_check is not None or self._recorder.telemetry.events.sinks):
+                _guarded(examine, call)
             _guarded(self._recorder.result, call)
         except Exception as bug:
             self._recorder.telemetry.losses.note("result", bug)
@@ -226,7 +229,6 @@ class Body:
             call.result_status = ResultStatus.PENDING
             call.outcome = Outcome.PENDING  # the framework runs the body again, from its start
         elif cancellation(error) is not None:
-            call.abort_reason = AbortReason.USER_INTERRUPTION.value
             self._refusals.cancel(call, error)
         else:
             call.error = self._errors.classify(error, redact=partial(self._refusals.redact, call=call))

@@ -14,7 +14,7 @@ from typing import Any, Final
 from agenttool_otel.call.effects import Call
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.phases.inputs import Inputs
-from agenttool_otel.call.phases.refusals import Refusals
+from agenttool_otel.call.phases.refusals import HOOK_FAILED, Refusals
 from agenttool_otel.call.recorder import Recorder
 from agenttool_otel.call.target import Target
 from agenttool_otel.context.sessions import Session
@@ -39,6 +39,7 @@ from agenttool_otel.names import (
     ApprovalStatus,
     Behavior,
     DecisionSource,
+    ErrorClass,
     HookEvent,
     InvocationStatus,
     MutationSource,
@@ -48,9 +49,9 @@ from agenttool_otel.names import (
     ResultStatus,
     ToolKind,
 )
-from agenttool_otel.policy.combine import STRICTNESS
+from agenttool_otel.policy.normalise import STRICTNESS
 from agenttool_otel.policy.types import Verdict
-from agenttool_otel.records import HookRecord, utc_now
+from agenttool_otel.records import HookRecord, ToolError, utc_now
 from agenttool_otel.results.content.size import size_of
 from agenttool_otel.results.errors.control_flow import control_flow
 from agenttool_otel.values.canonical import digest
@@ -110,7 +111,7 @@ class HookRunner:
         seen[hook.hook_id] = call.permission_input
         refusal = self._refusal(call, hook, run)
         if refusal is not None:
-            self._block(call, session, hook, refusal)
+            self._block(call, session, hook, refusal, failed=run.failed)
         if run.failed:
             return  # what it said of an earlier input stands
         call.hints = [hint for hint in call.hints if hint["hook_id"] != hook.hook_id]
@@ -134,6 +135,7 @@ class HookRunner:
             refusal = self._refusal(call, hook, run)
             if refusal is not None:
                 verdict = _stricter(verdict, hook.hook_id, Behavior.DENY, refusal)
+                verdict.extra = {**verdict.extra, HOOK_FAILED: run.failed}
             for output, entry in zip(run.outputs, record.outputs, strict=True):
                 if isinstance(output, PermissionResult):
                     if output.behavior in (Behavior.ASK, Behavior.DENY):
@@ -188,7 +190,7 @@ class HookRunner:
             refusal = self._refusal(call, hook, run)
             if refusal is not None:
                 call.request = None  # it was never stored
-                self._block(call, session, hook, refusal)
+                self._block(call, session, hook, refusal, failed=run.failed)
 
     def _refusal(self, call: Invocation, hook: Hook, run: HookRun) -> str | None:
         """Return why a hook before the body keeps the call from running, or ``None``."""
@@ -204,7 +206,7 @@ class HookRunner:
                 return self._refusals.redact(output.message, call) or f"the hook {hook.hook_id} denies the call"
         return None
 
-    def _block(self, call: Invocation, session: Session, hook: Hook, message: str) -> None:
+    def _block(self, call: Invocation, session: Session, hook: Hook, message: str, *, failed: bool = False) -> None:
         verdict = Verdict(
             Behavior.DENY,
             source=DecisionSource.HOOK,
@@ -212,6 +214,7 @@ class HookRunner:
             rule_ref=_ref(hook.hook_id),
             rule_refs=(_ref(hook.hook_id),),
             message=message,
+            extra={HOOK_FAILED: failed},
         )
         call.decide(verdict)
         self._recorder.decided(call, verdict)
@@ -267,6 +270,10 @@ class HookRunner:
                 items=call.items,
                 error=call.error.model_dump(mode="json") if call.error is not None else None,
             )
+            if run.failed and call.flaw is None:
+                call.flaw = ToolError.of(
+                    ErrorClass.POST_HOOK_FAILED, f"the hook {hook.hook_id} failed: {_failure(run)}"
+                )
             for output, entry in zip(run.outputs, record.outputs, strict=True):
                 if isinstance(output, UpdatedOutput):
                     self._replace(call, hook, output, entry)

@@ -28,10 +28,12 @@ from agenttool_otel.names import (
     ApprovalStatus,
     Attr,
     Behavior,
+    DecisionSource,
     ErrorClass,
     Event,
     FailClosedCause,
     InvocationStatus,
+    Lifecycle,
     MutationSource,
     PolicyMode,
     ResultStatus,
@@ -41,6 +43,9 @@ from agenttool_otel.values.canonical import digest
 
 _MAX_ROUNDS = 5
 """How often an input may be changed and decided again before the call is denied."""
+
+_LOADED = {Lifecycle.DEFERRED.value: Lifecycle.AVAILABLE.value}
+"""What a deferred tool is to a policy: whether it may be loaded is asked, and only a loaded one can be called."""
 
 Phase = Generator[Any, Any, None]
 
@@ -116,6 +121,17 @@ class Permission:
             yield from self._ask(call, target, verdict, session)
         self._deny_unsettled(call, session)
 
+    def foresee(self, call: Invocation, session: Session) -> Phase:
+        """Decide a call that nobody will run, as it would be with the grants that there are; none is used."""
+        decider, grant = _services(call).decider, GrantUse(self._recorder)
+        verdict: Verdict = yield Call(decider.decide, decider.adecide, (policy_input(call, session),))
+        if verdict.behavior is Behavior.ASK and (yield from grant.find(call, verdict)):
+            again: Verdict = yield Call(decider.decide, decider.adecide, (policy_input(call, session),))
+            again = grant.apply(again)
+            verdict = again if grant.allows(again) or again.behavior is Behavior.DENY else verdict
+        self.suggest(call, verdict)
+        call.decide(verdict)
+
     def _take_verdict(
         self, call: Invocation, target: Target, session: Session, verdict: Verdict, grant: GrantUse | None
     ) -> Generator[Any, Any, Verdict]:
@@ -151,6 +167,8 @@ class Permission:
         elif call.approval is not None and call.approval["status"] == ApprovalStatus.APPROVED:
             self._check_roles(call, verdict, session)
             yield from self._claim(call, verdict, session)
+            if verdict.behavior is not Behavior.ALLOW:  # it is the person's answer that lets the call run
+                call.decisions.sort(key=lambda decided: decided.verdict.source is DecisionSource.USER)
         elif verdict.behavior is not Behavior.ALLOW or call.resumed:
             return False
         if verdict.expires_at is not None:
@@ -236,6 +254,7 @@ class Permission:
         self._recorder.answered(call, status, waited)
         if not answer.approved:
             self._refusals.reject(call, answer, session)
+        self._refusals.answered(call, answer, Behavior.ALLOW)
         if answer.edited_input is not None and differs(answer.edited_input, call.permission_input):
             self._inputs.mutate(
                 call,
@@ -314,9 +333,9 @@ def policy_input(call: Invocation, session: Session, counters: Mapping[str, int]
     tool = spec.policy_tool
     if not spec.safety.static:
         tool = {**tool, **spec.safety_facts(call.permission_input, call.facts)}
+    if tool["lifecycle"] in _LOADED:
+        tool = {**tool, "lifecycle": _LOADED[tool["lifecycle"]]}
     return {
-        "schema_version": SCHEMA_VERSION,
-        "time": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         "invocation": {
             "id": call.id,
             "native_call_id": call.native_call_id,
@@ -324,20 +343,47 @@ def policy_input(call: Invocation, session: Session, counters: Mapping[str, int]
             "resumed": call.resumed,
             "preflight": call.preflight,
         },
-        "tool": tool,  # type: ignore[typeddict-item]
-        "permission_profile": spec.policy_profile,  # type: ignore[typeddict-item]
+        "tool": tool,
+        "permission_profile": spec.policy_profile,
         "input": call.permission_input,
         "facts": call.facts,
-        "actor": context.policy_actor,  # type: ignore[typeddict-item]
+        "approval": call.approval,
+        "hooks": call.hints,
+        **context_input(context, counters or session.counters(spec.declaration.tool_id)),  # type: ignore[typeddict-item]
+    }
+
+
+def tool_input(
+    context: AgentContext, session: Session, tool: Mapping[str, Any], profile: Mapping[str, Any]
+) -> PolicyInput:
+    """Build the policy input of a tool that nobody calls yet."""
+    planned = {"id": "", "native_call_id": None, "attempt": 1, "resumed": False, "preflight": True}
+    return {
+        "invocation": planned,
+        "tool": {**tool, "lifecycle": _LOADED.get(tool["lifecycle"], tool["lifecycle"])},
+        "permission_profile": profile,
+        "input": {},
+        "facts": EMPTY_FACTS,
+        "approval": None,
+        "hooks": [],
+        **context_input(context, session.counters(tool["id"])),  # type: ignore[typeddict-item]
+    }
+
+
+def context_input(context: AgentContext, counters: Mapping[str, int]) -> dict[str, Any]:
+    """Build the members of a policy input that are about who asks, and when."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "time": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "actor": context.policy_actor,
         "session": {
             "id": context.session_id,
+            "context": context.origin.value,
             "mode": context.mode,
             "interactive": context.interactive,
             "roots": list(context.roots),
-            "counters": counters or session.counters(spec.declaration.tool_id),  # type: ignore[typeddict-item]
+            "counters": counters,
             "labels": dict(context.labels),
         },
-        "approval": call.approval,
-        "hooks": call.hints,
-        "evaluation": context.policy_evaluation,  # type: ignore[typeddict-item]
+        "evaluation": context.policy_evaluation,
     }

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NoReturn
+from typing import Final, NoReturn
 
 from agenttool_otel.approvals.types import ApprovalAnswer
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.recorder import Recorder
 from agenttool_otel.context.sessions import Session
 from agenttool_otel.names import (
+    AbortReason,
     ApprovalStatus,
     Behavior,
     DecisionSource,
@@ -21,6 +22,10 @@ from agenttool_otel.names import (
     ResultStatus,
 )
 from agenttool_otel.policy.types import Verdict
+from agenttool_otel.results.errors.control_flow import cancellation
+
+HOOK_FAILED: Final = "hook_failed"
+"""Set in the extra of a hook's verdict where the hook did not object but failed."""
 
 
 class Refused(Exception):
@@ -90,7 +95,7 @@ class Refusals:
         elif verdict.fail_closed is not None:
             error_class = ErrorClass.POLICY_BLOCKED
         elif verdict.source is DecisionSource.HOOK:
-            error_class = ErrorClass.HOOK_BLOCKED
+            error_class = ErrorClass.HOOK_FAILED if verdict.extra.get(HOOK_FAILED) else ErrorClass.HOOK_BLOCKED
         else:
             error_class = ErrorClass.PERMISSION_DENIED
         message = verdict.message or "the policy denies this call"
@@ -99,8 +104,25 @@ class Refusals:
     def reject(self, call: Invocation, answer: ApprovalAnswer, session: Session) -> NoReturn:
         """End the call because somebody said no."""
         session.denied()
-        said = self.redact(answer.reason, call) if answer.reason else "no reason given"
+        said = self.answered(call, answer, Behavior.DENY) or "no reason given"
         self.unapproved(call, f"approval was rejected: {said}")
+
+    def answered(self, call: Invocation, answer: ApprovalAnswer, behavior: Behavior) -> str:
+        """Record what a person answered as a decision of its own; return their words, redacted."""
+        said = self.redact(answer.reason, call) if answer.reason else ""
+        rule = call.request.rule_ref if call.request is not None else ""
+        verdict = Verdict(
+            behavior,
+            source=DecisionSource.USER,
+            reason_type=ReasonType.PERMISSION_PROMPT_TOOL,
+            rule_ref=rule,
+            extra={"accept_feedback": said} if said else {},
+        )
+        asked = call.verdict
+        call.decide(verdict)
+        self._recorder.decided(call, verdict)
+        call.verdict = asked  # what the policy said: spans and metrics tell apart what was asked and what was denied
+        return said
 
     def unapproved(self, call: Invocation, message: str) -> NoReturn:
         """End the call because it has no approval that can be used."""
@@ -140,7 +162,8 @@ class Refusals:
         call.exception = signal
 
     def cancel(self, call: Invocation, signal: BaseException) -> None:
-        """Record that the call was stopped from outside."""
+        """Record that the call was stopped from outside; who knows by whom has said so already."""
+        call.abort_reason = call.abort_reason or (cancellation(signal) or AbortReason.UNKNOWN).value
         call.fail(
             ErrorClass.CANCELED,
             "canceled",

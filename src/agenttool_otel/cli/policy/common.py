@@ -11,14 +11,14 @@ from typing import Annotated, Any, Final
 
 import typer
 from rich.console import Console
-from rich.text import Text
 
 from agenttool_otel.authoring.building import ALGORITHMS
 from agenttool_otel.authoring.checking import Check
 from agenttool_otel.authoring.project import Project, load_project
+from agenttool_otel.cli.common import failure
 from agenttool_otel.errors import ConfigurationError, PolicyError
 from agenttool_otel.policy.bundles.bundle_signature import BundleVerification, VerificationKey
-from agenttool_otel.policy.jsonio import loads_unique
+from agenttool_otel.values.conversion import loads_unique
 
 EXIT_CODES: Final = {"ok": 0, "failed": 1, "error": 2, "ask": 10, "deny": 11}
 """What the exit codes of these commands mean: ``failed`` is a check or test, ``error`` everything that prevents one."""
@@ -26,7 +26,6 @@ EXIT_CODES: Final = {"ok": 0, "failed": 1, "error": 2, "ask": 10, "deny": 11}
 _MAX_INPUT: Final = 8 * 1024 * 1024
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the policy project.", show_default=True)]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Standalone = Annotated[
     bool | None,
     typer.Option(
@@ -59,8 +58,7 @@ def console() -> Console:
 
 def fail(message: str, code: str = "error") -> typer.Exit:
     """Print a message for people, and return what ends the command."""
-    Console(stderr=True, soft_wrap=True).print(Text(message, style="red"))
-    return typer.Exit(EXIT_CODES[code])
+    return failure(EXIT_CODES, message, code)
 
 
 @contextlib.contextmanager
@@ -70,11 +68,6 @@ def failures() -> Iterator[None]:
         yield
     except (PolicyError, ConfigurationError) as error:
         raise fail(str(error)) from None
-
-
-def print_json(value: Any) -> None:
-    """Print JSON that any terminal can show."""
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=True) + "\n")
 
 
 def read_json(source: Path | None, what: str) -> Any:

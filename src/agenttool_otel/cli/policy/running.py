@@ -13,15 +13,14 @@ from rich.markup import escape
 from agenttool_otel.authoring.checking import check_load
 from agenttool_otel.authoring.running_opa import push as pushed_to
 from agenttool_otel.authoring.running_opa import server_status
+from agenttool_otel.cli.common import AsJson, print_json
 from agenttool_otel.cli.policy.common import (
     EXIT_CODES,
-    AsJson,
     Folder,
     Standalone,
     console,
     failures,
     open_project,
-    print_json,
     raise_first,
 )
 from agenttool_otel.names import EngineName

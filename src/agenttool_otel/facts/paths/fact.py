@@ -1,4 +1,4 @@
-"""One path argument, as a fact."""
+"""One path argument, as a fact: what its text means, where it leads, and whether that place deserves care."""
 
 from __future__ import annotations
 
@@ -6,24 +6,62 @@ import os
 import pathlib
 import stat
 import unicodedata
+from functools import lru_cache
+from itertools import repeat
 from typing import Any, Final
 
-from agenttool_otel.facts.paths.places import clean, real_roots, sensitive_place, within
 from agenttool_otel.facts.paths.resolve import Resolution, resolve
+from agenttool_otel.facts.paths.sensitive import sensitive_class
 from agenttool_otel.facts.paths.text import MAX_PATH_BYTES, PathText, normalize_path, read_path_text
-from agenttool_otel.facts.types import FactEnvironment, PathFact
-from agenttool_otel.names import PathRejection, WindowsForm
+from agenttool_otel.facts.types import FactEnvironment, PathFact, unestablished
+from agenttool_otel.names import PathAccess, PathClass, PathRejection, WindowsForm
 from agenttool_otel.values.unicode import escape_surrogates
 
 _UNREADABLE: Final = frozenset(
     {PathRejection.NOT_TEXT, PathRejection.EMPTY, PathRejection.NUL, PathRejection.SURROGATE, PathRejection.TOO_LONG}
 )
 _ELSEWHERE: Final = frozenset({WindowsForm.DRIVE, WindowsForm.UNC, WindowsForm.DEVICE})
+_RANK: Final = {kind.value: index for index, kind in enumerate(PathClass)}
+_NOTHING: Final[PathFact] = unestablished("path", "", inferred=False)
+_NOWHERE: Final = "/\0"
+"""What no path lies in: stands for a root that is not absolute or can't be read. A Windows root is never absolute here,
+so nothing is inside there."""
+
+
+def real_root(root: str) -> str:
+    """Return where a root really is, or what no path lies in."""
+    # Not cached: a root that was swapped for a link must be seen at the very next call.
+    return (resolve([], start=root).path if root.startswith("/") else None) or _NOWHERE
+
+
+def real_roots(env: FactEnvironment) -> tuple[str, ...]:
+    """Return where the roots really are, in their order."""
+    return tuple(map(real_root, env.roots)) if env.real_roots is None else env.real_roots
+
+
+@lru_cache(maxsize=256)
+def clean(path: str) -> str:
+    """Return an absolute path normalised by its text, or what no path lies in."""
+    return normalize_path([], start=path) if path.startswith("/") else _NOWHERE
+
+
+def within(path: str, root: str) -> bool:
+    """Return whether a normalised absolute path is a normalised absolute directory or lies below it."""
+    if path == root or root == "/":
+        return True
+    return path.startswith(root) and path[len(root)] == "/"
 
 
 def path_fact(value: Any, *, argument: str, access: str, env: FactEnvironment, inferred: bool = False) -> PathFact:
     """Say what a path argument means; never raises, and takes bounded time on any value."""
-    fact = empty_path_fact(argument, access, inferred)
+    fact: PathFact = {
+        **_NOTHING,
+        "argument": argument,
+        "access": access,
+        "inferred": inferred,
+        "roots": [],
+        "windows": [],
+    }
     try:
         _establish(value, fact, env)
     except Exception:  # a fact that fails must look dangerous, not stop the decision
@@ -43,54 +81,49 @@ def path_text_of(value: Any) -> str | None:
     return str.__str__(value) if isinstance(value, str) else None
 
 
-def empty_path_fact(argument: str, access: str, inferred: bool) -> PathFact:
-    """Return a fact that nothing was established for, which is the dangerous case."""
-    return {
-        "argument": argument,
-        "raw": "",
-        "access": access,
-        "lexical": "",
-        "resolved": None,
-        "roots": [],
-        "inside": False,
-        "escapes": False,
-        "exists": None,
-        "symlink": False,
-        "hard_links": None,
-        "parent_refs": False,
-        "home": False,
-        "variables": False,
-        "encoded": False,
-        "confusable": False,
-        "windows": [],
-        "sensitive": None,
-        "rejected": None,
-        "identity": None,
-        "certain": False,
-        "inferred": inferred,
-    }
-
-
 def _establish(value: Any, fact: PathFact, env: FactEnvironment) -> None:
-    text = path_text_of(value)
+    text = value if type(value) is str else path_text_of(value)
     if text is None:
         fact["rejected"] = PathRejection.NOT_TEXT.value
         return
-    fact["raw"] = escape_surrogates(text[:MAX_PATH_BYTES])
+    raw = text[:MAX_PATH_BYTES]
+    fact["raw"] = raw if raw.isascii() else escape_surrogates(raw)
     read = read_path_text(text)
-    fact["parent_refs"] = read.parent_refs
-    fact["home"] = read.home
-    fact["variables"] = read.variables
-    fact["encoded"] = read.encoded
-    fact["confusable"] = read.confusable
-    fact["windows"] = [str(form.value) if isinstance(form, WindowsForm) else form for form in read.windows]
+    for member in ("parent_refs", "home", "variables", "encoded", "confusable"):
+        fact[member] = getattr(read, member)
+    fact["windows"] = list(map(str, read.windows))
     if read.rejected is not None:
         fact["rejected"] = read.rejected.value
         if read.rejected in _UNREADABLE:
             return
     start, parts, known = _start_of(read, env)
     fact["lexical"] = lexical = normalize_path(parts, start=start)
-    _place(lexical, start, parts, read, known, fact, env)
+    roots = [root for root in env.roots if within(lexical, clean(root))]
+    if read.home:
+        # A tool that does not know "~" would use a directory of that name below the current one.
+        literal = normalize_path(read.parts, start=env.cwd or "/")
+        known = known and any(within(literal, clean(root)) for root in env.roots)
+    readings: list[Resolution] = []
+    if env.touch_file_system:
+        # Many programs normalise a path before they open it (abspath, path.resolve, filepath.Clean). Behind a link or
+        # a name that is not there, ".." then leads elsewhere than where the kernel and realpath go.
+        readings = [resolve(parts, start=start), *([resolve([], start=lexical)] if read.parent_refs else ())]
+    paths = [found.path for found in readings if found.path is not None]
+    if readings:
+        _describe(readings, fact, read, parts, start)
+        if len(paths) == len(readings):
+            _compare_with_roots(paths, lexical, bool(roots), fact, env)
+    else:
+        fact["roots"], fact["inside"] = roots, bool(roots)
+    elsewhere = not known or not _ELSEWHERE.isdisjoint(read.windows)
+    if elsewhere or (read.parent_refs and WindowsForm.BACKSLASH in read.windows):
+        fact["inside"], fact["roots"] = False, []
+    elif fact["rejected"] is not None:
+        fact["inside"] = False
+    fact["sensitive"] = _sensitive_place(lexical, roots, readings, {lexical, *paths}, fact["access"], env)
+    sure = known and not (read.variables or read.windows) and fact["rejected"] is None
+    same = bool(paths) and len(paths) == len(readings) and paths[0] == paths[-1]
+    fact["certain"] = sure and same and not (readings[0].magic or readings[-1].magic)
 
 
 def _start_of(read: PathText, env: FactEnvironment) -> tuple[str, list[str], bool]:
@@ -111,59 +144,14 @@ def _start_of(read: PathText, env: FactEnvironment) -> tuple[str, list[str], boo
     return cwd, read.parts, cwd.startswith("/")
 
 
-def _place(
-    lexical: str, start: str, parts: list[str], read: PathText, known: bool, fact: PathFact, env: FactEnvironment
-) -> None:
-    lexical_roots = [root for root in env.roots if within(lexical, clean(root))]
-    if read.home:
-        # A tool that does not know "~" would use a directory of that name below the current one.
-        literal = normalize_path(read.parts, start=env.cwd or "/")
-        known = known and any(within(literal, clean(root)) for root in env.roots)
-    readings: list[Resolution] = []
-    if env.touch_file_system:
-        readings = _readings(lexical, start, parts, read)
-        _describe(readings, fact, read, parts, start)
-        _compare_with_roots(readings, lexical, lexical_roots, fact, env)
-    else:
-        fact["roots"] = lexical_roots
-        fact["inside"] = bool(lexical_roots)
-    elsewhere = not known or any(form in _ELSEWHERE for form in read.windows)
-    if elsewhere or (WindowsForm.BACKSLASH in read.windows and read.parent_refs):
-        fact["inside"] = False
-        fact["roots"] = []
-    elif fact["rejected"] is not None:
-        fact["inside"] = False
-    fact["sensitive"] = sensitive_place(lexical, readings, fact["access"], env)
-    fact["certain"] = (
-        known
-        and not read.ambiguous
-        and fact["rejected"] is None
-        and bool(readings)
-        and readings[0].path is not None
-        and all(found.path == readings[0].path and not found.magic for found in readings)
-    )
-
-
-def _readings(lexical: str, start: str, parts: list[str], read: PathText) -> list[Resolution]:
-    """Return where the path leads: as the kernel and ``realpath`` walk it and, where that may differ, by its text.
-
-    Many programs normalise a path before they open it (``abspath``, ``path.resolve``, ``filepath.Clean``). Behind a
-    link or a name that is not there, ``..`` then leads elsewhere.
-    """
-    walked = resolve(parts, start=start)
-    return [walked, resolve([], start=lexical)] if read.parent_refs else [walked]
-
-
-def _compare_with_roots(
-    readings: list[Resolution], lexical: str, lexical_roots: list[str], fact: PathFact, env: FactEnvironment
-) -> None:
+def _compare_with_roots(paths: list[str], lexical: str, named: bool, fact: PathFact, env: FactEnvironment) -> None:
     """Say which roots every reading of the path lies in."""
-    if any(found.path is None or found.loop for found in readings):
-        return
     # A root may be given by a link's name; what counts is where both really are.
-    roots = list(zip(env.roots, real_roots(env), strict=True))
-    common = [root for root, real in roots if all(within(found.path or "", real) for found in readings)]
-    named = bool(lexical_roots) or any(within(lexical, real) for _, real in roots)
+    real = real_roots(env)
+    common = [
+        root for root, place in zip(env.roots, real, strict=True) if all(map(within, paths, repeat(place, len(paths))))
+    ]
+    named = named or any(map(within, repeat(lexical, len(real)), real))
     fact["roots"] = common
     fact["inside"] = bool(common) and named
     fact["escapes"] = named and not common
@@ -171,21 +159,18 @@ def _compare_with_roots(
 
 def _describe(readings: list[Resolution], fact: PathFact, read: PathText, parts: list[str], start: str) -> None:
     found = readings[0]
-    fact["resolved"] = found.path if found.path is None else escape_surrogates(found.path)
-    fact["exists"] = found.exists
-    fact["symlink"] = any(reading.symlink for reading in readings)
-    fact["identity"] = found.identity
+    fact["resolved"] = found.path if found.path is None or found.path.isascii() else escape_surrogates(found.path)
+    fact["exists"], fact["identity"] = found.exists, found.identity
     rejected: PathRejection | None = None
-    if any(reading.loop for reading in readings):
-        rejected = PathRejection.LOOP
     for reading in readings:
-        if not reading.exists or reading.status is None:
-            continue
-        mode = reading.status.st_mode
-        if stat.S_ISREG(mode):
-            fact["hard_links"] = max(reading.status.st_nlink, fact["hard_links"] or 0)
-        elif not stat.S_ISDIR(mode):
-            rejected = rejected or PathRejection.SPECIAL_FILE
+        fact["symlink"] = fact["symlink"] or reading.symlink
+        if reading.loop:
+            rejected = PathRejection.LOOP
+        elif reading.exists and reading.status is not None and not reading.is_directory:
+            if stat.S_ISREG(reading.status.st_mode):
+                fact["hard_links"] = max(reading.status.st_nlink, fact["hard_links"] or 0)
+            else:
+                rejected = rejected or PathRejection.SPECIAL_FILE
     if read.unnormalized and (not found.exists or _has_composed_twin(parts, start)):
         # Which of two equal-looking names a tool reaches depends on the file system; see Unicode's NFC.
         rejected = rejected or PathRejection.NOT_NORMALIZED
@@ -196,3 +181,39 @@ def _describe(readings: list[Resolution], fact: PathFact, read: PathText, parts:
 def _has_composed_twin(parts: list[str], start: str) -> bool:
     composed = [unicodedata.normalize("NFC", part) for part in parts]
     return resolve(composed, start=start).exists is not False
+
+
+def _sensitive_place(
+    lexical: str, roots: list[str], readings: list[Resolution], paths: set[str], access: str, env: FactEnvironment
+) -> str | None:
+    """Return the most serious class of any place that a path may lead to, or ``None``."""
+    directory = bool(readings) and readings[0].is_directory and readings[-1].is_directory
+    kinds = [sensitive_class(lexical, clean(roots[0]) if roots else None, directory=directory)]
+    if env.protected:
+        kinds += _protected(paths, readings, access, env)
+    if len(paths) > 1:
+        real = real_roots(env)
+        for path in paths - {lexical}:
+            root = next((root for root in real if within(path, root)), None)
+            kinds.append(sensitive_class(path, root, directory=directory))
+    return min(filter(None, kinds), key=lambda kind: _RANK.get(kind, -1), default=None)
+
+
+def _protected(paths: set[str], readings: list[Resolution], access: str, env: FactEnvironment) -> list[str]:
+    """Return the classes of the protected places that a path names, leads to or holds."""
+    identities = {found.identity for found in readings if found.exists}
+    kinds: list[str] = []
+    for place, kind in env.protected:
+        named = clean(place)
+        real = resolve([], start=named) if env.touch_file_system else Resolution()
+        for path in paths:
+            folded = path.casefold()
+            if (
+                within(folded, named.casefold())
+                # Removing, renaming or replacing a directory changes what it holds.
+                or (access != PathAccess.READ and within(named, path) and path not in map(clean, env.roots))
+                or (real.path is not None and within(folded, real.path.casefold()))
+                or (real.exists and real.identity in identities)
+            ):
+                kinds.append(kind)
+    return kinds

@@ -29,39 +29,31 @@ class Resolution:
     magic: bool = False  # the walk went through a link of ``/proc``, whose text is no path
     loop: bool = False  # too many links
     status: os.stat_result | None = None  # of what is there, or of the nearest existing directory when nothing is
-
-    @property
-    def identity(self) -> str | None:
-        """``device:inode`` of ``status``."""
-        return None if self.status is None else f"{self.status.st_dev}:{self.status.st_ino}"
-
-    @property
-    def is_directory(self) -> bool:
-        """Whether a directory is there."""
-        return bool(self.exists) and self.status is not None and stat.S_ISDIR(self.status.st_mode)
+    identity: str | None = None  # ``device:inode`` of ``status``
+    is_directory: bool = False  # whether a directory is there
 
 
 def resolve(parts: list[str], *, start: str = "/") -> Resolution:
     """Walk from a directory along components; never raises.
 
-    The walk goes on past a component that is not there, as ``os.path.realpath`` does: a ``..`` behind it leads back to
-    what is there, and what follows may be a link again."""
+    The walk goes on past what is not there, as ``os.path.realpath`` does: a ``..`` behind it leads back to what is."""
     found = Resolution()
-    todo = [part for part in [*start.split("/"), *parts] if part not in ("", ".")]
+    todo = [*start.split("/"), *parts]
     todo.reverse()
     walked: list[str] = []
     seen: list[os.stat_result | None] = []
     links = steps = 0
     while todo:
-        steps += 1
         part = todo.pop()
+        if part in ("", "."):
+            continue
+        steps += 1
         if part == "..":
             if walked:
                 walked.pop()
                 seen.pop()
             continue
-        path = ""
-        current: os.stat_result | None = None
+        path, current = "", None
         if not seen or seen[-1] is not None:  # nothing lies below what is not there
             path = "/" + "/".join(walked) + "/" + part if walked else "/" + part
             try:
@@ -87,14 +79,17 @@ def resolve(parts: list[str], *, start: str = "/") -> Resolution:
         if target.startswith("/"):
             walked.clear()
             seen.clear()
-        todo.extend(piece for piece in reversed(target.split("/")) if piece not in ("", "."))
+        todo.extend(reversed(target.split("/")))
     found.path = "/" + "/".join(walked)
     found.exists = not seen or seen[-1] is not None
     # Whatever a tool would make, it would make below the nearest directory that is there.
-    found.status = next((status for status in reversed(seen) if status is not None), None)
-    if found.status is None:
-        try:
-            found.status = os.lstat("/")
-        except OSError:
-            found.path = found.exists = None
+    while seen and seen[-1] is None:
+        seen.pop()
+    try:
+        found.status = status = seen[-1] if seen and seen[-1] is not None else os.lstat("/")
+    except OSError:
+        found.path = found.exists = None
+        return found
+    found.identity = f"{status.st_dev}:{status.st_ino}"
+    found.is_directory = found.exists and stat.S_ISDIR(status.st_mode)
     return found

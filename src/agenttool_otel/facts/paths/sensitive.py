@@ -17,7 +17,8 @@ from typing import Final
 
 from agenttool_otel.facts.paths.globs import is_wild, wild
 from agenttool_otel.names import PathClass
-from agenttool_otel.values.unicode import load_data, strip_invisible
+from agenttool_otel.values.tables import load_table
+from agenttool_otel.values.unicode import strip_invisible
 
 _MAX_WILD: Final = 16
 _ALWAYS: Final = (PathClass.KEY, PathClass.CREDENTIAL)
@@ -40,7 +41,7 @@ class _Lists:
 
 @cache
 def _lists() -> _Lists:
-    data = load_data("agenttool_otel.facts", "sensitive_paths")
+    data = load_table("agenttool_otel.facts", "data/sensitive_paths.json")
     rank = {name: index for index, name in enumerate(data["order"])}
     components: dict[str, str] = {}
     sequences: dict[str, list[tuple[tuple[str, ...], str]]] = {}
@@ -218,8 +219,8 @@ def _originals(name: str) -> list[str]:
 
 def sensitive_class(path: str, root: str | None, *, directory: bool = False) -> str | None:
     """Return the most serious class of a place, or ``None``."""
-    parts = tuple(part for part in path.split("/") if part)
-    inner = len([part for part in root.split("/") if part]) if root else 0
+    parts = tuple(filter(None, path.split("/")))
+    inner = len(list(filter(None, root.split("/")))) if root else 0
     return _class_of(parts, inner, directory)
 
 

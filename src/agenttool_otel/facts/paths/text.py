@@ -65,11 +65,6 @@ class PathText:
     unnormalized: bool = False  # is not in Unicode's NFC
     windows: list[str] = field(default_factory=list)  # its Windows forms, without repetition
 
-    @property
-    def ambiguous(self) -> bool:
-        """Whether some reader (a shell, Windows) takes the text for another file than ``open`` does here."""
-        return self.variables or bool(self.windows)
-
 
 def read_path_text(text: str) -> PathText:
     """Read the text of a path; never raises."""

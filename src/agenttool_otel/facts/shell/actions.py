@@ -14,8 +14,9 @@ from functools import cache
 from agenttool_otel.facts.shell import programs
 from agenttool_otel.facts.shell.effects import Refused, Touch, Verdict, is_harmless_variable, unwrapped
 from agenttool_otel.facts.shell.options import long_option, short_option
-from agenttool_otel.facts.shell.tables import Spec, load_table, spec_of
+from agenttool_otel.facts.shell.tables import Spec, spec_of
 from agenttool_otel.facts.shell.words import Word
+from agenttool_otel.values.tables import load_table, row_of
 
 _ALL_FILES = re.compile(r"(?:.*/)?(?:\*|\.\*|\.\[!\.\]\*|\.\?\?\*)\Z")
 _PRIVILEGED = frozenset({"sudo", "doas", "pkexec", "runuser", "su", "chroot", "unshare"})
@@ -50,29 +51,17 @@ class Actions:
 @cache
 def actions() -> Actions:
     """Loads the table, once."""
-    raw = load_table("actions.toml")
+    raw = load_table(__package__, "data/actions.toml")
     categories, words = raw.pop("categories"), raw.pop("words")
     return Actions(
-        rows={
-            name: Action(
-                spec=spec_of(row),
-                category=row["category"],
-                operation=row["operation"],
-                first=row.get("first"),
-                last=row.get("last"),
-                into=row.get("into", False),
-                tree=frozenset(row.get("tree", ())),
-                changes=row.get("changes", {}),
-                places=row.get("places", {}),
-            )
-            for name, row in raw.items()
-        },
-        categories={name: category for category, names in categories.items() for name in names},
-        words={
-            program: {word: category for category, names in groups.items() for word in names}
-            for program, groups in words.items()
-        },
+        rows={name: row_of(Action, {**row, "spec": spec_of(row)}) for name, row in raw.items()},
+        categories=_by_word(categories),
+        words={program: _by_word(groups) for program, groups in words.items()},
     )
+
+
+def _by_word(categories: dict[str, list[str]]) -> dict[str, str]:
+    return {word: category for category, words in categories.items() for word in words}
 
 
 def describe(words: list[Word], assignments: list[str], verdict: Verdict) -> None:

@@ -28,7 +28,7 @@ from agenttool_otel.facts.shell.places import Places
 from agenttool_otel.facts.shell.programs import find_words
 from agenttool_otel.facts.shell.secrets import names_secret, surface_words
 from agenttool_otel.facts.shell.words import Unproven, Word
-from agenttool_otel.facts.types import FactEnvironment, ShellCommand, ShellFact
+from agenttool_otel.facts.types import FactEnvironment, ShellCommand, ShellFact, unestablished
 
 _MAX_NESTED = 4
 _MAX_ARGV = 256
@@ -84,7 +84,7 @@ class _Reading:
         difference = disagreement(text, commands)
         if difference:
             return self._unproven(text, difference, depth, where)
-        fact = _empty(self._argument, self._inferred)
+        fact: ShellFact = unestablished("shell", self._argument, inferred=self._inferred)
         fact["parsed"] = fact["complete"] = True
         fact["runs_download"] = fetches(text) and runs_download(steps_of(commands))
         proven, foreign = True, False
@@ -298,8 +298,7 @@ def listed_by(pipeline: Sequence[tuple[Simple, Verdict]]) -> list[Touch] | None:
 
 def _unreadable(text: str, argument: str, inferred: bool, construct: str) -> ShellFact:
     """The facts of text that is not read: everything may be, and names that look dangerous are reported."""
-    fact = _empty(argument, inferred)
-    fact["unparsed"] = construct
+    fact: ShellFact = unestablished("shell", argument, inferred=inferred, unparsed=construct)
     fact["writes"] = fact["executes"] = fact["network"] = True
     head = text[:_SCANNED_CHARS]
     for match in _NAMES.finditer(head):
@@ -309,24 +308,6 @@ def _unreadable(text: str, argument: str, inferred: bool, construct: str) -> She
     words = dict.fromkeys([*_WORDS.findall(head[:MAX_LENGTH]), *surface_words(head[:MAX_LENGTH])])
     fact["sensitive_read"] = any(names_secret(word) for word in words)
     return fact
-
-
-def _empty(argument: str, inferred: bool) -> ShellFact:
-    return {
-        "argument": argument,
-        "parsed": False,
-        "unparsed": None,
-        "read_only": False,
-        "sensitive_read": False,
-        "writes": True,
-        "network": False,
-        "executes": False,
-        "destructive": False,
-        "runs_download": False,
-        "complete": False,
-        "commands": [],
-        "inferred": inferred,
-    }
 
 
 def _merge(fact: ShellFact, verdict: Verdict) -> None:

@@ -12,26 +12,10 @@ import re
 from pathlib import Path
 
 from agenttool_otel.facts.shell.directories import Where
+from agenttool_otel.facts.shell.tables import programs
 
 _MAX_CONFIG_BYTES = 65536
 _SECTION = re.compile(r'\[\s*([A-Za-z0-9.-]+)(?:\s+"(?:[^"\\]|\\.)*")?\s*\]')
-_HARMLESS_KEYS = {
-    "core": {
-        "repositoryformatversion", "filemode", "bare", "logallrefupdates", "ignorecase", "precomposeunicode",
-        "symlinks", "autocrlf", "eol", "safecrlf", "quotepath", "abbrev", "compression", "longpaths", "untrackedcache",
-    },
-    "remote": {"url", "fetch", "pushurl", "tagopt", "prune"},
-    "branch": {"remote", "merge", "rebase", "description", "vscode-merge-base"},
-    "user": {"name", "email"},
-    "submodule": {"active"},
-    "color": {"ui"},
-    "pull": {"rebase", "ff"},
-    "push": {"default", "autosetupremote"},
-    "init": {"defaultbranch"},
-    "advice": {"detachedhead"},
-    "gc": {"auto"},
-    "diff": {"algorithm", "renames", "colormoved"},
-}  # fmt: skip
 _CREDENTIAL_IN_URL = re.compile(r"://[^/@\s]+@")
 
 
@@ -91,7 +75,7 @@ def _judge_config(content: bytes) -> str:
             section = match[1].lower()
             continue
         key, _, value = line.partition("=")
-        if line.endswith("\\") or key.strip().lower() not in _HARMLESS_KEYS.get(section, ()):
+        if line.endswith("\\") or key.strip().lower() not in programs()["git_config"].get(section, ()):
             return f"configuration with {section[:40]}.{key.strip()[:40]}"
         if section == "remote" and (_CREDENTIAL_IN_URL.search(value) or "::" in value):
             return "address with a credential or a helper"

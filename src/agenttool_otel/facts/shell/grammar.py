@@ -13,36 +13,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from agenttool_otel.facts.shell.guard import Simple
+from agenttool_otel.facts.shell.tables import programs
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
 
 _LITERAL = frozenset({"word", "string", "raw_string", "concatenation", "number"})
-_ALLOWED = _LITERAL | {
-    "program",
-    "list",
-    "pipeline",
-    "subshell",
-    "command",
-    "command_name",
-    "redirected_statement",
-    "file_redirect",
-    "file_descriptor",
-    "herestring_redirect",
-    "heredoc_redirect",
-    "heredoc_start",
-    "heredoc_body",
-    "heredoc_end",
-    "process_substitution",
-    "comment",
-    "variable_assignment",
-    "variable_assignments",
-    "variable_name",
-    "string_content",
-    "test_command",
-    "negated_command",
-}
 _COMMANDS = frozenset({"command", "test_command", "declaration_command", "unset_command"})
 _MAX_FOUND = 200
 _MAX_SURVEY = 4096  # error recovery takes quadratic time on hostile text
@@ -98,7 +75,7 @@ def _walk(root: Node, *, into_literals: bool = True) -> Iterator[Node]:
 
 def disagreement(text: str, commands: list[Simple]) -> str:
     """How the grammar's reading differs from the guard's: empty when it finds the same commands and words."""
-    root = _parse(text)
+    root, allowed = _parse(text), programs()["bash"]["nodes"]
     if root.has_error:
         return "syntax"
     words: list[tuple[int, int]] = []
@@ -107,7 +84,7 @@ def disagreement(text: str, commands: list[Simple]) -> str:
     while stack:
         node = stack.pop()
         kind = node.type
-        if kind not in _ALLOWED:
+        if kind not in _LITERAL and kind not in allowed:
             return kind
         if kind == "test_command":
             # The guard's table allows only [ op word ] and [ word = word ]; the extent is what can differ.

@@ -13,8 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
-from agenttool_otel.facts.paths.fact import path_fact
-from agenttool_otel.facts.paths.places import clean, real_root, real_roots, within
+from agenttool_otel.facts.paths.fact import clean, path_fact, real_root, real_roots, within
 from agenttool_otel.facts.paths.sensitive import names_a_secret, sensitive_class
 from agenttool_otel.facts.shell.devices import climbs, is_harmless_device, simple_glob
 from agenttool_otel.facts.shell.directories import Where

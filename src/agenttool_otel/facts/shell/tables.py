@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.resources import files
 from typing import Any
+
+from agenttool_otel.values.tables import load_table, row_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,52 +88,17 @@ class Sensitive:
     listed: re.Pattern[str]
 
 
-def load_table(name: str) -> dict[str, Any]:
-    """One of the data files."""
-    return tomllib.loads((files(__package__) / "data" / name).read_text(encoding="utf-8"))
-
-
 @cache
 def read_only() -> dict[str, Spec]:
     """The commands that can be proven to only read, by name."""
-    raw = load_table("read_only.toml")
+    raw = load_table(__package__, "data/read_only.toml")
     return {name: spec_of(raw[row["same_as"]] if "same_as" in row else row) for name, row in raw.items()}
 
 
 def spec_of(row: dict[str, Any]) -> Spec:
     """The options and operands of one row."""
-    pattern = row.get("operand_pattern")
-    return Spec(
-        short=frozenset(row.get("short", "")),
-        value=frozenset(row.get("value", "")),
-        optional=frozenset(row.get("optional", "")),
-        long=frozenset(row.get("long", ())),
-        long_value={name.rstrip("?"): name.endswith("?") for name in row.get("long_value", ())},
-        unsafe_long=tuple(row.get("unsafe_long", ())),
-        operands=row.get("operands", "none"),
-        pattern_options=frozenset(row.get("pattern_options", ())),
-        path_options=frozenset(row.get("path_options", ())),
-        operand_pattern=re.compile(pattern) if pattern else None,
-        max_operands=row.get("max_operands"),
-        number=row.get("number", False),
-        glob_first=row.get("glob_first", False),
-        permute=row.get("permute", True),
-        cluster=row.get("cluster", True),
-        value_apart=row.get("value_apart", False),
-        recursive=frozenset(row.get("recursive", ())),
-        name_options=frozenset(row.get("name_options", ())),
-        suffix_options=frozenset(row.get("suffix_options", ())),
-        describes=row.get("describes", False),
-        long_pair=frozenset(row.get("long_pair", ())),
-        pattern_optional=row.get("pattern_optional", False),
-        sensitive_value=re.compile(row["sensitive_value"]) if "sensitive_value" in row else None,
-        sensitive=row.get("sensitive", False),
-        builtin=row.get("builtin", False),
-        program=row.get("program", ""),
-        lists_current=row.get("lists_current", False),
-        skips_hidden=frozenset(row.get("skips_hidden", ())),
-        follows=frozenset(row.get("follows", ())),
-    )
+    attached = {name.rstrip("?"): name.endswith("?") for name in row.get("long_value", ())}
+    return row_of(Spec, {**row, "long_value": attached})
 
 
 @cache
@@ -141,48 +106,25 @@ def programs() -> dict[str, dict[str, frozenset[str]]]:
     """The words of the small languages (data/programs.toml), by language and group."""
     return {
         language: {group: frozenset(words) for group, words in groups.items()}
-        for language, groups in load_table("programs.toml").items()
+        for language, groups in load_table(__package__, "data/programs.toml").items()
     }
 
 
 @cache
 def effects() -> Effects:
     """What the other commands are known to do."""
-    raw = load_table("effects.toml")
-    groups = {key: frozenset(raw[key]) for key in ("destructive", "network", "executes", "plain")}
-    lists = {key: frozenset(value) for key, value in raw["lists"].items()}
-    return Effects(
-        destructive=groups["destructive"],
-        network=groups["network"],
-        executes=groups["executes"],
-        known=groups["network"] | groups["executes"] | groups["plain"] | frozenset(read_only()),
-        destructive_words={name: tuple(words) for name, words in raw["destructive_words"].items()},
-        wrappers={
-            name: Wrapper(frozenset(row.get("value", "")), row.get("skip", 0), row.get("assignments", False))
-            for name, row in raw["wrapper"].items()
-        },
-        shells=lists["shells"],
-        foreign=lists["foreign"],
-        prints_environment=lists["prints_environment"],
-        sends=lists["sends"],
-        fetchers=lists["fetchers"],
-        interpreters=lists["interpreters"],
-        powershell_verbs=lists["powershell_verbs"],
-        harmless_variables=lists["harmless_variables"],
-        network_words={name: re.compile(pattern) for name, pattern in raw["network_words"].items()},
-        sensitive_words={name: re.compile(pattern) for name, pattern in raw["sensitive_words"].items()},
-    )
+    raw = load_table(__package__, "data/effects.toml")
+    wrappers = {name: row_of(Wrapper, row) for name, row in raw["wrapper"].items()}
+    known = [*raw["network"], *raw["executes"], *raw["plain"], *read_only()]
+    return row_of(Effects, {**raw, **raw["lists"], "known": known, "wrappers": wrappers})
 
 
 @cache
 def sensitive() -> Sensitive:
     """Which names hold credentials."""
-    raw = load_table("sensitive.toml")
-    return Sensitive(
-        path=re.compile("|".join(f"(?:{p})" for p in raw["patterns"]), re.IGNORECASE),
-        wide_roots=tuple(raw["wide_roots"]),
-        samples=tuple((sample[0] == "/", tuple(sample.strip("/").split("/"))) for sample in raw["samples"]),
-        searched=re.compile("|".join(raw["searched"]), re.IGNORECASE),
-        fields=re.compile("|".join(raw["fields"]), re.IGNORECASE),
-        listed=re.compile("|".join(raw["listed"])),
-    )
+    raw = load_table(__package__, "data/sensitive.toml")
+    either = {key: "(?i)" + "|".join(f"(?:{pattern})" for pattern in raw[key]) for key in ("searched", "fields")}
+    either["path"] = "(?i)" + "|".join(f"(?:{pattern})" for pattern in raw["patterns"])
+    either["listed"] = "|".join(raw["listed"])
+    samples = tuple((sample[0] == "/", tuple(sample.strip("/").split("/"))) for sample in raw["samples"])
+    return row_of(Sensitive, {**raw, **either, "samples": samples})

@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 from typing import Any, Final, TypeAlias
 
 from agenttool_otel.names import AddressClass
-from agenttool_otel.values.unicode import load_data
+from agenttool_otel.values.tables import load_table
 
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 _Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -53,7 +53,7 @@ _LOW_32: Final = 0xFFFF_FFFF
 @cache
 def hosts_data() -> dict[str, Any]:
     """Return ``facts/data/hosts.json``."""
-    data: dict[str, Any] = load_data("agenttool_otel.facts", "hosts")
+    data: dict[str, Any] = load_table("agenttool_otel.facts", "data/hosts.json")
     return data
 
 

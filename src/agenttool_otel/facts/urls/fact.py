@@ -10,13 +10,13 @@ from urllib.parse import unquote, unquote_plus
 
 import ada_url
 
-from agenttool_otel.facts.types import FactEnvironment, UrlFact
+from agenttool_otel.facts.types import FactEnvironment, UrlFact, unestablished
 from agenttool_otel.facts.urls.addresses import address_class, canonical_address, hosts_data
 from agenttool_otel.facts.urls.dns import resolved_addresses
 from agenttool_otel.facts.urls.hostnames import name_class
 from agenttool_otel.facts.urls.lookalikes import is_allowed, lookalike_of
 from agenttool_otel.facts.urls.readings import BrowserReading, authority, browser_reading, readers_disagree
-from agenttool_otel.names import AddressClass, UrlRejection
+from agenttool_otel.names import UrlRejection
 from agenttool_otel.values.unicode import has_escaped_surrogate
 
 MAX_URL_CHARS: Final = 16_384
@@ -47,36 +47,12 @@ def url_fact(value: Any, *, argument: str, env: FactEnvironment, inferred: bool 
 
     With ``env.resolve_dns`` it waits for the resolver, at most ``env.dns_timeout`` seconds; an event loop should then
     call it in a thread."""
-    fact = empty_url_fact(argument, inferred)
+    fact: UrlFact = unestablished("url", argument, inferred=inferred)
     try:
         _establish(value, fact, env)
     except Exception:  # a fact that fails must look dangerous, not stop the decision
         fact.update({"valid": False, "rejected": UrlRejection.INTERNAL.value, "certain": False, "allowed_host": False})
     return fact
-
-
-def empty_url_fact(argument: str, inferred: bool) -> UrlFact:
-    """Return a fact that nothing was established for, which is the dangerous case."""
-    return {
-        "argument": argument,
-        "valid": False,
-        "rejected": None,
-        "scheme": "",
-        "host": "",
-        "host_unicode": "",
-        "port": None,
-        "path": "",
-        "credentials": False,
-        "sensitive_query": False,
-        "address": None,
-        "address_class": AddressClass.UNKNOWN.value,
-        "resolved": [],
-        "disagreement": False,
-        "lookalike": None,
-        "allowed_host": False,
-        "certain": False,
-        "inferred": inferred,
-    }
 
 
 def _rejection(text: str) -> UrlRejection | None:

@@ -7,6 +7,7 @@ outer pair notes the call id and the raw input, the inner pair decides, after La
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import wrapt
@@ -105,6 +106,7 @@ def _governed_class(base: type[BaseTool], handle: GovernedTool, options: GovernO
     """Make the governed subclass; ``_run`` and ``_arun`` keep their signatures, which LangChain reads for injection."""
 
     may_delegate = defining_class(base, "_arun") in (StructuredTool, Tool)
+    runs_function = defining_class(base, "_run") in (StructuredTool, Tool)
 
     def _invoke_run(self: Any, tool_input: Any, *args: Any, **kwargs: Any) -> Any:
         with entered(handle, self, tool_input, kwargs):
@@ -116,13 +118,15 @@ def _governed_class(base: type[BaseTool], handle: GovernedTool, options: GovernO
 
     @wrapt.decorator
     def guard(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
-        return ToolCall(handle, instance, wrapped, args, kwargs).run(wrapped)
+        body = inspect.unwrap(base._run).__get__(_ungoverned(instance, base)) if runs_function else wrapped
+        return ToolCall(handle, instance, wrapped, args, kwargs).run(body)
 
     @wrapt.decorator
     async def aguard(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
         if may_delegate and not instance.coroutine:
             return await wrapped(*args, **kwargs)  # ends in this object's ``_run``, which decides
-        return await ToolCall(handle, instance, wrapped, args, kwargs).arun(wrapped)
+        body = inspect.unwrap(base._arun).__get__(_ungoverned(instance, base)) if may_delegate else wrapped
+        return await ToolCall(handle, instance, wrapped, args, kwargs).arun(body)
 
     def refuse_subclass(cls: type, /, **kwargs: Any) -> None:
         # a body of its own would be under the name of this handle, and decided by nobody
@@ -153,7 +157,45 @@ def _governed_class(base: type[BaseTool], handle: GovernedTool, options: GovernO
     ):  # else keep it: LangChain tells by its identity what a tool can do
         namespace["_arun"] = aguard(base._arun)
     governed: type[BaseTool] = type(base.__name__, (base,), namespace)
+    for name in ("func", "coroutine"):
+        if name in base.model_fields and runs_function:
+            setattr(governed, name, _governed_function(handle, name))  # pydantic takes no property for a field before
     return governed
+
+
+def _ungoverned(tool: BaseTool, base: type[BaseTool]) -> BaseTool:
+    """Return a view of a tool in which LangChain's own body finds the function itself, not the governed one.
+
+    The body is unwrapped, too: an instrumentor would govern the view."""
+    plain = object.__new__(base)
+    object.__setattr__(plain, "__dict__", tool.__dict__)
+    for name in ("__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__"):
+        object.__setattr__(plain, name, object.__getattribute__(tool, name))
+    return plain
+
+
+def _governed_function(handle: GovernedTool, name: str) -> property:
+    """Return the property that hands out a tool's function under governance: people call ``tool.func`` in tests."""
+
+    def read(self: Any) -> Any:
+        function = self.__dict__.get(name)
+        if function is None:
+            return None
+
+        @wrapt.decorator
+        def guard(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+            return ToolCall(handle, self, wrapped, args, kwargs).run(wrapped)
+
+        @wrapt.decorator
+        async def aguard(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+            return await ToolCall(handle, self, wrapped, args, kwargs).arun(wrapped)
+
+        return (aguard if name == "coroutine" else guard)(function)
+
+    def write(self: Any, function: Any) -> None:
+        self.__dict__[name] = function
+
+    return property(read, write)
 
 
 def model_schema(tool: BaseTool) -> dict[str, Any]:

@@ -5,6 +5,7 @@ Rego can't notice it: ``alway_ask`` is merged over the defaults like any other m
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
@@ -13,9 +14,16 @@ from typing import Any, Final
 from agenttool_otel.context.validate import did_you_mean
 from agenttool_otel.errors import PolicyLoadError
 from agenttool_otel.policy.bundles.bundle import Bundle
-from agenttool_otel.policy.bundles.settings_schema import RULE, RULE_GLOB, rule_names, settings_schema
+from agenttool_otel.policy.bundles.own_rules import rule_problems
+from agenttool_otel.policy.bundles.settings_schema import RULE, RULE_GLOB, rule_kinds, rule_names, settings_schema
+
+_logger = logging.getLogger("agenttool_otel.policy")
 
 _PLACE: Final = "data.agenttool.settings"
+_QUOTED: Final = re.compile(r'"([^"]+)"')
+_TOOL_GLOBS: Final = re.compile(r"\.always_allow\[\d+\](\.tools\[\d+\])?$")
+_GLOB_OR_FULL: Final = re.compile(r"[.*?\[{]")
+_WAIVES: Final = re.compile(r'^[^#\n]*"waives":\s*\[([^\]]*)\]', re.MULTILINE)
 _TYPES: Final[Mapping[str, Any]] = {
     "object": Mapping,
     "array": (list, tuple),
@@ -28,7 +36,7 @@ _TYPES: Final[Mapping[str, Any]] = {
 
 def check_settings(bundle: Bundle) -> Bundle:
     """Return a bundle whose settings are those that its rules read."""
-    problems = settings_problems(bundle)
+    problems = settings_problems(bundle) or rule_problems(bundle)
     if problems:
         raise PolicyLoadError("; ".join(problems[:5]))
     return bundle
@@ -41,12 +49,16 @@ def settings_problems(bundle: Bundle) -> list[str]:
     if not isinstance(ours, Mapping) or not isinstance(defaults, Mapping) or "presets" not in defaults:
         return []
     problems = list(_misplaced(bundle, ours, defaults))
+    walk = _Walk(bundle.modules)
+    for file, text in bundle.modules.items():
+        for waives in _WAIVES.finditer(text):
+            place = f"{file}:{text.count(chr(10), 0, waives.start(1)) + 1}: waives"
+            problems += [problem for name in _QUOTED.findall(waives[1]) for problem in walk.answered(name, place)]
     settings = ours.get("settings")
     if settings is None:
         return problems
     if not isinstance(settings, Mapping):
         return [*problems, f"{_PLACE} has to be an object"]
-    walk = _Walk(rule_names(bundle.modules))
     problems += walk.problems(settings, walk.schema, _PLACE)
     problems += _presets(settings, defaults)
     return problems
@@ -96,15 +108,20 @@ def _presets(settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> Iterat
 class _Walk:
     """Follows a value and its schema; knows the few words of JSON Schema that ``settings_schema`` uses."""
 
-    def __init__(self, rules: frozenset[str]) -> None:
-        self.rules = rules
-        self.schema = settings_schema(rules)
+    def __init__(self, modules: Mapping[str, str]) -> None:
+        self.rules = rule_names(modules)
+        self.kinds = rule_kinds(modules)
+        self.schema = settings_schema(self.rules)
 
     def problems(self, value: Any, schema: Mapping[str, Any], place: str) -> Iterator[str]:
         """Say what does not fit."""
         reference = schema.get("$ref")
+        if isinstance(value, str) and _TOOL_GLOBS.search(place) and not _GLOB_OR_FULL.search(value):
+            _logger.warning(
+                "%s: %r fits a tool of this very id alone, never a short name: namespace.name?", place, value
+            )
         if reference == RULE:
-            yield from self._rule(value, place)
+            yield from self.answered(value, place) if ".waives[" in place else self._rule(value, place)
         elif reference == RULE_GLOB:
             yield from self._glob(value, place)
         elif reference is not None:
@@ -137,7 +154,9 @@ class _Walk:
                 yield f"{place} lacks {name}"
         for name, entry in value.items():
             inner = f"{place}.{name}" if re.fullmatch(r"\w+", name) else f"{place}[{name!r}]"
-            if "propertyNames" in schema:
+            if place.endswith(".effects") and entry == "allow":
+                yield from self.answered(name, inner)
+            elif "propertyNames" in schema:
                 yield from self.problems(name, schema["propertyNames"], inner)
             if name in known:
                 yield from self.problems(entry, known[name], inner)
@@ -146,6 +165,17 @@ class _Walk:
                 yield f"{inner}: there is no such setting{told}"
             elif isinstance(others, Mapping):
                 yield from self.problems(entry, others, inner)
+
+    def answered(self, name: Any, place: str) -> Iterator[str]:
+        """Say why naming a rule as answered has no effect."""
+        yield from self._rule(name, place)
+        kinds = self.kinds.get(str(name), {"ask"})
+        if str(name).endswith((".unproven", ".uncertain")):
+            yield f"{place}: only a person can answer {name!r}"
+        elif kinds == {"deny"}:
+            yield f"{place}: {name!r} only denies, and a denial can't be softened"
+        elif kinds <= {"allow", "allowed", "remembered"}:
+            yield f"{place}: {name!r} is no question"
 
     def _rule(self, name: Any, place: str) -> Iterator[str]:
         if not isinstance(name, str):
@@ -160,8 +190,12 @@ class _Walk:
     def _glob(self, pattern: Any, place: str) -> Iterator[str]:
         if not isinstance(pattern, str):
             yield f"{place} has to be a glob of rules, not {_kind(pattern)}"
-        elif pattern.startswith("agenttool.rules.") and not any(fnmatchcase(rule, pattern) for rule in self.rules):
-            yield f"{place}: {pattern!r} is the name of no rule{did_you_mean(pattern, self.rules)}"
+        elif pattern.startswith("agenttool.rules."):
+            found = [rule for rule in self.rules if fnmatchcase(rule, pattern)]
+            if not found:
+                yield f"{place}: {pattern!r} is the name of no rule{did_you_mean(pattern, self.rules)}"
+            elif all(any(self.answered(rule, place)) for rule in found):
+                yield from self.answered(found[0], place)
 
 
 def _fits(value: Any, schema: Mapping[str, Any]) -> bool:

@@ -14,6 +14,7 @@ from agenttool_otel.names import ContentType
 from agenttool_otel.records.base import JsonObject
 from agenttool_otel.values.conversion import JsonLike, to_json_value
 from agenttool_otel.values.inspection import Kind, kind_of, mapping_items, mro_names
+from agenttool_otel.values.tables import load_table
 
 _C = ContentType
 TEXTUAL: Final = frozenset({_C.TEXT.value, _C.LOG.value, _C.DIFF.value})
@@ -98,37 +99,9 @@ class MappedContent:
     schema_errors: list[str] = field(default_factory=list)  # why the value could not be mapped
 
 
-_REQUIRED: Final[dict[str, tuple[str, ...]]] = {
-    "text": ("text",),
-    "text-plain": ("text", "data", "base64", "url", "uri"),
-    "structured_content": ("data",),
-    "image": ("data", "base64", "url", "uri", "file_id", "image_url", "source"),
-    "image_url": ("image_url",),
-    "audio": ("data", "base64", "url", "uri", "file_id"),
-    "input_audio": ("input_audio",),
-    "video": ("data", "base64", "url", "uri", "file_id"),
-    "file": ("data", "base64", "url", "uri", "file_id", "path"),
-    "resource_link": ("uri",),
-    "resource": ("resource",),
-    "embedded_resource": ("resource",),
-    "log": ("text",),
-    "diff": ("text",),
-    "artifact_ref": ("artifact_id", "uri"),
-    "persisted_output_ref": ("uri",),
-    "handoff_ref": ("target",),
-}
-# A dict with any other member is the tool's own data that happens to have a "type".
-_MEMBERS: Final = frozenset(
-    {
-        *("type", "text", "data", "base64", "url", "uri", "file_id", "path", "image_url", "input_audio", "source"),
-        *("resource", "artifact_id", "target", "mimeType", "mime_type", "media_type", "name", "title", "description"),
-        *("annotations", "_meta", "meta", "size", "size_bytes", "digest", "id", "index", "extras", "icons", "level"),
-        *("logger", "version", "expires_at", "redaction_state", "cache_control", "source_type", "reason", "access"),
-        *("relation", "stream", "width", "height", "mode", "empty", "omitted", "filename", "kind", "native_type"),
-    }
-)
-_RENAMED: Final = {"mimeType": "media_type", "mime_type": "media_type", "base64": "data", "url": "uri", "meta": "_meta"}
-_TYPES: Final = {"resource": "embedded_resource", "image_url": "image", "input_audio": "audio", "text-plain": "text"}
+_TABLE: Final[dict[str, dict[str, Any]]] = load_table(__package__, "blocks.toml")
+_REQUIRED, _RENAMED, _TYPES = _TABLE["required"], _TABLE["renamed"], _TABLE["types"]
+_MEMBERS: Final = frozenset(_TABLE["members"]["allowed"])
 
 
 def foreign_block(value: Any) -> JsonObject | None:

@@ -38,32 +38,6 @@ _MAX_INLINE_BYTES: Final = 1 << 18
 _MAX_BLOCKS: Final = 1000
 
 
-def content_types_of(value: Any) -> tuple[ContentType, ...]:
-    """Return the content classes that ``map_content`` would give, without mapping anything large."""
-    kind = kind_of(value)
-    if kind in (Kind.NONE, Kind.TEXT):
-        return (_C.TEXT,)
-    if kind is Kind.BYTES:
-        return (content_class(sniff(bytes(memoryview(value).cast("B")[:512]))),) if _is_flat(value) else (_C.FILE,)
-    if kind is Kind.PATH:
-        return (_C.FILE,)
-    if kind is Kind.OPAQUE:
-        return (_C.IMAGE,) if result_type(value) is IMAGE else (_C.STRUCTURED_CONTENT,)
-    if type(value) is list and 0 < len(value) <= _MAX_BLOCKS:
-        found = [foreign_block(item) for item in value[:20]]
-        if all(block is not None for block in found):
-            return tuple(dict.fromkeys(_C(block["type"]) for block in found if block is not None))
-    if kind in (Kind.MAPPING, Kind.MODEL, Kind.DATACLASS):
-        native = native_content(value)
-        if native is not None:
-            return tuple(dict.fromkeys(_C(block["type"]) for block in native.content)) or (_C.TEXT,)
-    return (_C.STRUCTURED_CONTENT,)
-
-
-def _is_flat(value: Any) -> bool:
-    return type(value) is not memoryview or value.contiguous
-
-
 def map_content(value: Any) -> MappedContent:
     """Map a return value, redacted where that is due, to content; never raises, never reads an iterator or a file."""
     try:

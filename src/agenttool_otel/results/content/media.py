@@ -7,62 +7,22 @@ follows the formats' published signatures (WHATWG MIME Sniffing, and the formats
 from __future__ import annotations
 
 import mimetypes
-from typing import Final
+from typing import Any, Final
 
 from agenttool_otel.names import ContentType
+from agenttool_otel.values.tables import load_table
 
 TEXT: Final = "text/plain"
 OCTETS: Final = "application/octet-stream"
 SNIFF_BYTES: Final = 4096
 """How many leading bytes ``sniff`` looks at."""
 
-_SIGNATURES: Final[tuple[tuple[int, bytes, str], ...]] = (
-    (0, b"\x89PNG\r\n\x1a\n", "image/png"),
-    (0, b"\xff\xd8\xff", "image/jpeg"),
-    (0, b"GIF87a", "image/gif"),
-    (0, b"GIF89a", "image/gif"),
-    (0, b"BM", "image/bmp"),
-    (0, b"II*\x00", "image/tiff"),
-    (0, b"MM\x00*", "image/tiff"),
-    (8, b"WEBP", "image/webp"),
-    (8, b"WAVE", "audio/wav"),
-    (8, b"AVI ", "video/x-msvideo"),
-    (4, b"ftypavif", "image/avif"),
-    (4, b"ftypheic", "image/heic"),
-    (4, b"ftypmif1", "image/heif"),
-    (4, b"ftypM4A ", "audio/mp4"),
-    (4, b"ftypqt  ", "video/quicktime"),
-    (4, b"ftyp", "video/mp4"),
-    (0, b"ID3", "audio/mpeg"),
-    (0, b"\xff\xfb", "audio/mpeg"),
-    (0, b"\xff\xf3", "audio/mpeg"),
-    (0, b"fLaC", "audio/flac"),
-    (0, b"OggS", "audio/ogg"),
-    (0, b"\x1aE\xdf\xa3", "video/webm"),
-    (0, b"%PDF-", "application/pdf"),
-    (0, b"PK\x03\x04", "application/zip"),
-    (0, b"PK\x05\x06", "application/zip"),
-    (0, b"\x1f\x8b", "application/gzip"),
-    (0, b"\x28\xb5\x2f\xfd", "application/zstd"),
-    (0, b"SQLite format 3\x00", "application/vnd.sqlite3"),
-    (0, b"PAR1", "application/vnd.apache.parquet"),
-    (0, b"ARROW1\x00", "application/vnd.apache.arrow.file"),
-    (0, b"\x7fELF", "application/x-elf"),
-    (0, b"wOF2", "font/woff2"),
+_TABLE: Final[dict[str, Any]] = load_table(__package__, "media.toml")
+_SIGNATURES: Final[tuple[tuple[int, bytes, str], ...]] = tuple(
+    (offset, magic.encode("latin-1"), kind) for offset, magic, kind in _TABLE["signatures"]
 )
 _RIFF_BOUND: Final = frozenset({"image/webp", "audio/wav", "video/x-msvideo"})
-_EXTENSIONS: Final = {
-    TEXT: ".txt",
-    OCTETS: ".bin",
-    "application/json": ".json",
-    "application/x-ndjson": ".ndjson",
-    "text/x-diff": ".diff",
-    "text/markdown": ".md",
-    "image/jpeg": ".jpg",
-    "image/webp": ".webp",
-    "audio/mpeg": ".mp3",
-    "audio/wav": ".wav",
-}
+_EXTENSIONS: Final[dict[str, str]] = _TABLE["extensions"]
 _TEXT_CONTROLS: Final = bytes({9, 10, 12, 13, 27})
 _CONTROLS: Final = bytes(byte for byte in range(32) if byte not in _TEXT_CONTROLS)
 

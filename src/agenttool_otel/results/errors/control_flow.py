@@ -12,32 +12,15 @@ import concurrent.futures
 from typing import Final
 
 from agenttool_otel.names import AbortReason
+from agenttool_otel.results.errors.error_tables import PAUSES
 from agenttool_otel.results.errors.native_errors import peek
 from agenttool_otel.values.inspection import mro_names
 
-# Top-level package and class name; the modules between them move from release to release.
-_PAUSES: Final = frozenset(
-    {
-        ("langgraph", "GraphBubbleUp"),
-        ("langgraph", "GraphInterrupt"),
-        ("langgraph", "NodeInterrupt"),
-        ("langgraph", "ParentCommand"),
-        ("llama_index", "WaitingForEvent"),
-        ("workflows", "WaitingForEvent"),
-        ("pydantic_ai", "ApprovalRequired"),
-        ("pydantic_ai", "CallDeferred"),
-        ("pydantic_ai", "SkipToolExecution"),
-        ("mcp", "UrlElicitationRequiredError"),
-        ("mcp", "InputRequiredError"),
-        ("agenttool_otel", "ApprovalRequired"),
-        ("agenttool_otel", "ResultRequired"),
-    }
-)
 _MCP_ERRORS: Final = frozenset({("mcp", "McpError"), ("mcp", "MCPError")})
 _MCP_URL_ELICITATION: Final = -32042
 _CANCELLATIONS: Final[tuple[tuple[type[BaseException], AbortReason], ...]] = (
-    (asyncio.CancelledError, AbortReason.USER_INTERRUPTION),
-    (concurrent.futures.CancelledError, AbortReason.USER_INTERRUPTION),
+    (asyncio.CancelledError, AbortReason.UNKNOWN),
+    (concurrent.futures.CancelledError, AbortReason.UNKNOWN),
     (KeyboardInterrupt, AbortReason.USER_INTERRUPTION),
     (GeneratorExit, AbortReason.ABANDONED),
     (SystemExit, AbortReason.RUNTIME_SHUTDOWN),
@@ -54,7 +37,7 @@ def control_flow(exception: BaseException, extra: frozenset[str] = frozenset()) 
         if name in extra:
             return True
         identity = (name.partition(".")[0], name.rpartition(".")[2])
-        if identity in _PAUSES:
+        if identity in PAUSES:
             return True
         if identity in _MCP_ERRORS:
             return mcp_code(exception) == _MCP_URL_ELICITATION
@@ -82,7 +65,7 @@ def cancellation(exception: BaseException) -> AbortReason | None:
         if isinstance(exception, base):
             return reason
     if any(name in ("trio.Cancelled", "trio._core._exceptions.Cancelled") for name in mro_names(type(exception))):
-        return AbortReason.USER_INTERRUPTION
+        return AbortReason.UNKNOWN
     return None
 
 

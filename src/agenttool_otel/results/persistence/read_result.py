@@ -93,13 +93,8 @@ def _may_read(ref: PersistedRef, identity: dict[str, str]) -> bool:
 
 def _facts(ref: PersistedRef) -> JsonObject:
     known = ref.to_json()
-    return {
-        "uri": ref.uri,
-        "media_type": ref.media_type,
-        "digest": ref.digest,
-        "total_bytes": ref.size_bytes,
-        "expires_at": known.get("expires_at"),
-    }
+    facts = {name: known.get(name) for name in ("uri", "media_type", "digest", "expires_at")}
+    return {**facts, "total_bytes": ref.size_bytes}
 
 
 def _page(ref: PersistedRef, data: bytes, offset: int, size: int) -> JsonObject:

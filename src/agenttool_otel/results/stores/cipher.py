@@ -28,10 +28,8 @@ class Cipher:
     """Encrypts and decrypts payloads."""
 
     def __init__(self, key: bytes, older_keys: Iterable[bytes] = ()) -> None:
-        try:
-            from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-        except ImportError as error:
-            raise ConfigurationError("encryption at rest needs the extra agenttool-otel[encryption]") from error
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
         self._ciphers: dict[bytes, Any] = {}
         for candidate in (key, *older_keys):
             if len(candidate) != 32:

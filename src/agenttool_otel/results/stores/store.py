@@ -12,9 +12,9 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 from uuid import uuid4
 
 from agenttool_otel.errors import PersistenceError
@@ -326,13 +326,10 @@ def _ref_key(name: str) -> str:
 
 def _parse(raw: bytes) -> PersistedRef | None:
     try:
-        data: Any = json.loads(raw)
-        return PersistedRef.from_index(data)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return PersistedRef.from_index(json.loads(raw))
+    except (ValueError, RecursionError):
         return None
 
 
 def _ended(ref: PersistedRef, now: datetime) -> PersistedRef:
-    data = ref.to_index()
-    data["expires_at"] = min(now, ref.expires_at or now).isoformat()
-    return PersistedRef.from_index(data)
+    return replace(ref, expires_at=min(now, ref.expires_at or now))
