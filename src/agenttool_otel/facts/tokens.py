@@ -102,9 +102,9 @@ def tokens_of(text: str) -> Tokens:
         start = run.start() - 2
         if start < 0 or not _is_latin(text[start : start + 2]) or (start and text[start - 1].isalnum()):
             continue
-        match = _IBAN.match(text, start + 2)
-        if match is not None:
-            _add(found, Strong(_NOT_ALNUM.sub("", text[start : match.end()])))
+        iban = _IBAN.match(text, start + 2)
+        if iban is not None:
+            _add(found, Strong(_NOT_ALNUM.sub("", text[start : iban.end()])))
     return found
 
 
