@@ -232,9 +232,9 @@ def _is_identity(text: str) -> bool:
 def decoded(text: str) -> list[str]:
     """Return what a text says in the encodings that a model undoes without being asked."""
     found = []
-    for word in text[:_MAX_JSON].split():
+    for word in {word for word in text[:_MAX_JSON].split() if len(word) >= _MIN_ENCODED}:
         # text that is encoded has small and capital letters
-        if len(word) >= _MIN_ENCODED and not (word.islower() or word.isupper() or word.istitle()):
+        if not (word.islower() or word.isupper() or word.istitle()):
             match = _ENCODED.search(word)
             found.append(_unarmoured(match[0]) if match else "")
     if "\\u" in text or "\\x" in text:

@@ -84,10 +84,11 @@ def tokens_of(text: str) -> Tokens:
             if 0 < len(short) <= _MAX_LINE:
                 lines.add(short)
     whole = " ".join(text.split()) if len(text) <= 4 * _MAX_LINE else None
-    chunks = set(_CHUNK.findall(text))
-    words = {chunk for chunk in chunks if chunk.isalpha() and len(chunk) <= _MAX_CHUNK}
+    raw_words = set(text.split())
+    words = {word for word in raw_words if word.isalpha() and len(word) <= _MAX_CHUNK}
+    chunks = set(_CHUNK.findall(" ".join(raw_words - words)))
     found = Tokens(whole=whole or None, lines=lines, strong={}, words=words, complete=complete)
-    for raw in chunks - words:
+    for raw in chunks:
         chunk = raw.lstrip(_LEFT).rstrip(_RIGHT)
         if len(chunk) > _MAX_CHUNK:
             found.complete = False
