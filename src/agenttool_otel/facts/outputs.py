@@ -75,6 +75,11 @@ class OutputTrust:
             for pointer, word in words.items()
         )
 
+    @property
+    def is_trusted(self) -> bool:
+        """Whether all of the output is trusted."""
+        return self.default is Trust.TRUSTED and not self._patterns
+
     def read(self, value: Any) -> Reading:
         """Return the texts of an output by the trust they have."""
         reading = Reading()

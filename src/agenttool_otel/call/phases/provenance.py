@@ -46,10 +46,12 @@ class StreamWords:
 
 def record_output(call: Invocation, session: Session, value: Any) -> None:
     """Tell a session's ledger what a call gave, and what it was given."""
+    trust = call.spec.output_trust
+    if trust.is_trusted and (session.ledger is None or not session.ledger.speaks):
+        return  # nothing is known yet that it could be told from
     arguments = call.permission_input
     named = [text for text in arguments.values() if isinstance(text, str) and 0 < len(text) <= _LABEL_CHARS]
     label = named[0] if len(named) == 1 else ""
-    trust = call.spec.output_trust
     session.open_ledger().record_output(call.spec.tool_id, value, trust, given=arguments, label=label)
 
 
