@@ -34,7 +34,8 @@ def comments(kind: type) -> dict[str, str]:
     Args:
         kind: the type.
     """
-    found: dict[str, str] = {}
+    bases = (base for base in getattr(kind, "__orig_bases__", ()) if is_typeddict(base))
+    found = {name: text for base in bases for name, text in comments(base).items()}
     above: list[str] = []
     for line in inspect.getsource(kind).splitlines():
         member = _MEMBER.match(line)
