@@ -34,10 +34,14 @@ def comments(kind: type) -> dict[str, str]:
     Args:
         kind: the type.
     """
-    bases = (base for base in getattr(kind, "__orig_bases__", ()) if is_typeddict(base))
-    found = {name: text for base in bases for name, text in comments(base).items()}
+    source = inspect.getsource(kind)
+    named = re.findall(
+        r"\w+", source.partition("(")[2].partition(")")[0]
+    )  # before Python 3.12 no class tells its bases
+    bases = (vars(sys.modules[kind.__module__]).get(name) for name in named)
+    found = {name: text for base in bases if is_typeddict(base) for name, text in comments(base).items()}
     above: list[str] = []
-    for line in inspect.getsource(kind).splitlines():
+    for line in source.splitlines():
         member = _MEMBER.match(line)
         if member:
             found[member[1]] = member[2] or " ".join(above)
