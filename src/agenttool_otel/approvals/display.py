@@ -48,7 +48,10 @@ def request_facts(request: ApprovalRequest) -> list[tuple[str, str]]:
         ("Reason", request.message),
         ("Rule", request.rule_ref),
         *(("Rule too", rule) for rule in request.rule_refs if rule != request.rule_ref),
-        *((f"Place of {one.get('argument')}", _place_text(one)) for one in request.places),
+        *(
+            (f"Place of {one.get('argument')}", f"{one.get('access')} {one.get('place')} ({one.get('note')})")
+            for one in request.places
+        ),
         ("Directory", request.cwd),
         *(("Root", root) for root in request.roots),
         ("Policy", request.policy_revision),
@@ -60,10 +63,6 @@ def request_facts(request: ApprovalRequest) -> list[tuple[str, str]]:
         ("Invocation", request.invocation_id),
     ]
     return [(label, text) for label, text in facts if text]
-
-
-def _place_text(place: dict[str, Any]) -> str:
-    return f"{place.get('access')} {place.get('place')} ({place.get('note')})"
 
 
 def editable_arguments(request: ApprovalRequest) -> str:

@@ -217,10 +217,6 @@ def _items_data(kind: str, dtype: Any, shape: list[int], items: Any) -> JsonObje
     return {"kind": kind, "dtype": str(dtype), "shape": shape, "data": to_json_value(items)}
 
 
-def _ndarray_lines(array: Any) -> Iterator[str]:
-    return _item_lines(array if array.ndim else array.reshape(1))
-
-
 def _item_lines(values: Any) -> Iterator[str]:
     for start in range(0, len(values), _BATCH_ROWS):
         batch = values[start : start + _BATCH_ROWS]
@@ -288,7 +284,15 @@ _BY_IDENTITY: Final[tuple[tuple[str, str, ResultType], ...]] = (
         ),
     ),
     ("pandas", "Index", ResultType(held_bytes=lambda index: int(index.memory_usage(deep=False)))),
-    ("numpy", "ndarray", ResultType(data=_ndarray_data, lines=_ndarray_lines, held_bytes=_nbytes)),
+    (
+        "numpy",
+        "ndarray",
+        ResultType(
+            data=_ndarray_data,
+            lines=lambda array: _item_lines(array if array.ndim else array.reshape(1)),
+            held_bytes=_nbytes,
+        ),
+    ),
     ("pyarrow", "Table", _ARROW_TABLE),
     ("pyarrow", "RecordBatch", _ARROW_TABLE),
     ("pyarrow", "ChunkedArray", _ARROW_ARRAY),
