@@ -109,11 +109,8 @@ def show_explanation(out: Console, told: dict[str, Any], *, every: bool) -> None
 def _section(out: Console, title: str, rules: list[dict[str, Any]], *, every: bool) -> None:
     out.print()
     out.print(_line((title, "bold"), "" if rules else "  nothing"))
-    shown = (
-        rules
-        if every
-        else [rule for rule in rules if rule["own"]] + [rule for rule in rules if not rule["own"]][:_SHOWN]
-    )
+    others = [rule for rule in rules if not rule["own"]]
+    shown = rules if every else [rule for rule in rules if rule["own"]] + others[:_SHOWN]
     for rule in shown:
         _rule(out, rule)
     if len(shown) < len(rules):

@@ -239,6 +239,10 @@ def encode_image(image: Any) -> bytes | None:
     return target.getvalue()
 
 
+def _ndarray_lines(array: Any) -> Iterator[str]:
+    return _item_lines(array if array.ndim else array.reshape(1))
+
+
 def _nbytes(value: Any) -> int:
     return int(value.nbytes)
 
@@ -284,15 +288,7 @@ _BY_IDENTITY: Final[tuple[tuple[str, str, ResultType], ...]] = (
         ),
     ),
     ("pandas", "Index", ResultType(held_bytes=lambda index: int(index.memory_usage(deep=False)))),
-    (
-        "numpy",
-        "ndarray",
-        ResultType(
-            data=_ndarray_data,
-            lines=lambda array: _item_lines(array if array.ndim else array.reshape(1)),
-            held_bytes=_nbytes,
-        ),
-    ),
+    ("numpy", "ndarray", ResultType(data=_ndarray_data, lines=_ndarray_lines, held_bytes=_nbytes)),
     ("pyarrow", "Table", _ARROW_TABLE),
     ("pyarrow", "RecordBatch", _ARROW_TABLE),
     ("pyarrow", "ChunkedArray", _ARROW_ARRAY),
