@@ -407,6 +407,14 @@ class Ownership(StrEnum):
     CUSTOM = "custom"
 
 
+class ContextOrigin(StrEnum):
+    """Whether the facts of who calls were stated."""
+
+    STATED = "stated"
+    NONE = "none"
+    LOST = "lost"
+
+
 class ApprovalStatus(StrEnum):
     """States of an approval request; ``consumed`` means that its one run was claimed."""
 

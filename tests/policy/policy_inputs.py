@@ -15,6 +15,7 @@ WORDS = {
     "access_kinds": ["file_read", "file_write", "network", "browser", "credential", "payment", "external_send"],
     "write_effects": ["none", "local_draft", "local_persistent", "remote_mutation", "irreversible"],
     "mode": ["default", "plan", "strict"],
+    "context": ["stated", "none", "lost"],
     "kind": ["agent", "user", "service", "unknown", "function", "shell_command", "file_operation"],
     "roles": ["reader", "writer", "admin"],
     "tenant": ["acme", "other"],
@@ -50,7 +51,7 @@ _BASE["tool"].update(id="local.files.read_file", namespace="local.files", name="
 _BASE["tool"].update(lifecycle="available", ownership="custom", read_only=True)
 _BASE["permission_profile"].update(risk_level="low", access_kinds=["file_read"], write_effects=["none"])
 _BASE["actor"].update(id="agent:a", kind="agent", roles=["reader"], tenant="acme")
-_BASE["session"].update(id="s-1", mode="default", interactive=True, roots=["/w"])
+_BASE["session"].update(id="s-1", context="stated", mode="default", interactive=True, roots=["/w"])
 
 
 def make_document(changes: dict[str, Any] | None = None, **top: Any) -> Any:

@@ -138,6 +138,7 @@ base := {
 	"actor": {"id": "agent:support", "kind": "agent", "roles": ["reader"], "tenant": "acme"},
 	"session": {
 		"id": "s-1",
+		"context": "stated",
 		"mode": "default",
 		"interactive": true,
 		"roots": ["/proj"],

@@ -57,7 +57,7 @@ def _defaults(tool: dict[str, Any]) -> dict[str, Any]:
     }
     empty["permission_profile"]["risk_level"] = "high"
     empty["actor"] |= {"id": "unknown", "kind": "unknown"}
-    empty["session"]["mode"] = "default"
+    empty["session"] |= {"mode": "default", "context": "none"}
     return empty
 
 

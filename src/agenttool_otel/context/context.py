@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextvars
 import os
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,7 +19,7 @@ from typing import Any, ParamSpec, TypeVar
 from agenttool_otel.context.settings import Settings
 from agenttool_otel.context.validate import maybe_text, texts, truth
 from agenttool_otel.errors import ConfigurationError
-from agenttool_otel.names import Attr, GenAI
+from agenttool_otel.names import Attr, ContextOrigin, GenAI
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -45,6 +46,7 @@ class AgentContext:
         surface: id of the tool surface that the call is selected from.
         labels: short, low-cardinality facts for policies.
         evaluation: verdict of an evaluator (``status``, ``trend``, ``next_step``).
+        origin: whether somebody stated it, nobody did, or it was lost on the way into a thread.
     """
 
     actor: str = ""
@@ -60,6 +62,7 @@ class AgentContext:
     surface: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     evaluation: Mapping[str, Any] | None = None
+    origin: ContextOrigin = ContextOrigin.STATED
 
     @cached_property
     def actor_kind(self) -> str:
@@ -106,14 +109,23 @@ class AgentContext:
         return {name: value for name, value in pairs if value}
 
 
-_EMPTY = AgentContext()
+_EMPTY = AgentContext(origin=ContextOrigin.NONE)
+_LOST = AgentContext(origin=ContextOrigin.LOST)
+_stated = False  # whether this program states contexts at all
 _current: contextvars.ContextVar[AgentContext] = contextvars.ContextVar("agenttool_context", default=_EMPTY)
 _native_call: contextvars.ContextVar[str | None] = contextvars.ContextVar("agenttool_native_call", default=None)
 
 
 def current_context() -> AgentContext:
-    """Return the context in force; an empty one where nobody set any."""
-    return _current.get()
+    """Return the context in force; an empty one where nobody set any.
+
+    In a thread other than the main one, of a program that states contexts, an empty one is *lost* (``origin``): most
+    likely nobody carried it there (``carry_context``).
+    """
+    context = _current.get()
+    if context is _EMPTY and _stated and threading.current_thread() is not threading.main_thread():
+        return _LOST
+    return context
 
 
 @contextmanager
@@ -152,6 +164,7 @@ def agent_context(
         ConfigurationError: an argument is of another type; a text for ``roots`` or ``roles`` would be read letter by
             letter, and ``/`` be a root.
     """
+    global _stated
     outer = _current.get()
     _check_texts(actor=actor, tenant=tenant, session_id=session_id, agent_name=agent_name, mode=mode, surface=surface)
     truth("interactive", interactive)
@@ -172,6 +185,7 @@ def agent_context(
         labels={**outer.labels, **labels} if labels else outer.labels,
         evaluation=outer.evaluation if evaluation is None else evaluation,
     )
+    _stated = True
     token = _current.set(inner)
     try:
         yield inner

@@ -136,6 +136,7 @@ class Settings:
             (``AGENTTOOL_ROOTS``, separated like PATH).
         actor: actor of calls without a context of their own (``AGENTTOOL_ACTOR``).
         roles: that actor's roles, comma-separated (``AGENTTOOL_ROLES``).
+        require_context: deny every call outside an ``agent_context`` block (``AGENTTOOL_REQUIRE_CONTEXT``).
         allowed_hosts: hosts that URL lookalikes are compared with (``AGENTTOOL_ALLOWED_HOSTS``, comma-separated).
         resolve_dns: resolve host names for URL facts (``AGENTTOOL_RESOLVE_DNS``).
         approvals_url: SQLAlchemy URL of the approval store; in memory where empty (``AGENTTOOL_APPROVALS_URL``).
@@ -178,6 +179,7 @@ class Settings:
     roots: tuple[str, ...] = _setting((), "ROOTS", _paths)
     actor: str = _setting("", "ACTOR")
     roles: tuple[str, ...] = _setting((), "ROLES", _list)
+    require_context: bool = _setting(False, "REQUIRE_CONTEXT", _truth, guards=True)
     allowed_hosts: tuple[str, ...] = _setting((), "ALLOWED_HOSTS", _list)
     resolve_dns: bool = _setting(False, "RESOLVE_DNS", _truth, guards=True)
     approvals_url: str = _setting("", "APPROVALS_URL")

@@ -163,6 +163,7 @@ class Governor(Runtime):
             clean=self.clean,
             known_tools=self._known_tools,
             approvals=self.approvals,
+            require_context=self.settings.require_context,
         )
 
     # --- governing ---------------------------------------------------------------------------------------------------

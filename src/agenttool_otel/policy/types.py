@@ -83,6 +83,7 @@ class SessionInput(TypedDict):
     """``input.session``."""
 
     id: str | None
+    context: str  # stated, none (nobody stated one), lost (in a thread that nobody carried it into)
     mode: str  # default, plan, strict ... as the host names it
     interactive: bool  # whether anybody can answer an ask
     roots: list[str]

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from agenttool_otel.redaction.keys import normal_name
+from agenttool_otel.values.pointers import escape_token, unescape_token
 
 
 class Targets(NamedTuple):
@@ -46,7 +47,7 @@ def _targets(pointers: tuple[str, ...]) -> Targets:
         if pointer in ("", "*", "/", "/*", "$"):
             everything = True
         elif pointer.startswith("/"):
-            paths.append(tuple(token.replace("~1", "/").replace("~0", "~") for token in pointer[1:].split("/")))
+            paths.append(tuple(map(unescape_token, pointer[1:].split("/"))))
         else:
             bare = pointer.removeprefix("$.")
             if "." in bare:
@@ -57,4 +58,4 @@ def _targets(pointers: tuple[str, ...]) -> Targets:
 
 def pointer_of(path: Sequence[str | int]) -> str:
     """A path as a JSON pointer."""
-    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
+    return "".join("/" + escape_token(str(step)) for step in path)

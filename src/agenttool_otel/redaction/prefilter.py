@@ -7,9 +7,7 @@ none of them and cost nothing more.
 from __future__ import annotations
 
 import re
-import tomllib
 from functools import lru_cache
-from importlib import resources
 from typing import Final
 
 from agenttool_otel.redaction.detectors.assignments import KEYWORDS, NAME_END, service_words
@@ -18,6 +16,7 @@ from agenttool_otel.redaction.detectors.statements import load_statements
 from agenttool_otel.redaction.detectors.tables import HEAD
 from agenttool_otel.redaction.detectors.tokens import load_rules
 from agenttool_otel.redaction.patterns import Matcher, compile_pattern
+from agenttool_otel.values.tables import load_table
 
 _LEAST_LITERAL_BYTES: Final = 4
 
@@ -25,7 +24,7 @@ _LEAST_LITERAL_BYTES: Final = 4
 @lru_cache(maxsize=32)
 def prefilter(extra: tuple[str, ...] = (), words: tuple[str, ...] = ()) -> Matcher:
     """A matcher that matches wherever any built-in detector could."""
-    tables = tomllib.loads(resources.files(__package__).joinpath("prefilter.toml").read_text("utf-8"))
+    tables = load_table(__package__, "prefilter.toml")
     short, everyday = set(tables["short_literals"]), set(tables["everyday_words"])
     literals = {word.decode() for rule in load_rules() for word in rule.keywords}
     literals = {word for word in literals if len(word) >= _LEAST_LITERAL_BYTES or word in short}

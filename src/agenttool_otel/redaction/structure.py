@@ -41,6 +41,7 @@ _TYPED: Final = ("value", "text", "input", "content")
 _SECRET_FIELD: Final = re.compile(r"(?i)passw|pwd\b|\botp|cvv|cvc|secret")
 _SECRET_NAMES: Final = ("secret", "secrets", "privatekey", "secretkey")
 _WHOLE: Final = frozenset((KeyClass.PASSWORD, KeyClass.COOKIE))
+_WHOLE_LISTS: Final = _WHOLE | {KeyClass.TOKEN, KeyClass.HEADER, KeyClass.PHRASE, KeyClass.CODE}
 
 
 class Verdict(NamedTuple):
@@ -73,26 +74,22 @@ def judge(name: str, value: Any, *, extra: bool = False, pii: bool = True) -> Ve
     if found is KeyClass.NONE:
         return None
     kind = type(value)
+    verdict = Verdict(kind_of_key(found), "key:" + found.value)
     if kind is str:
         start = _string(found, name, value, pii)
-        return None if start < 0 else Verdict(kind_of_key(found), "key:" + found.value, start=start)
+        return None if start < 0 else verdict._replace(start=start)
     if kind is int:
-        return Verdict(kind_of_key(found), "key:" + found.value) if _number(found, name, value, pii, extra) else None
+        return verdict if _number(found, name, value, pii, extra) else None
     if kind is float:
-        return Verdict(kind_of_key(found), "key:" + found.value) if found is KeyClass.PASSWORD else None
-    if kind in (list, tuple, dict):
-        if kind is dict and _describes(value):
-            return None
-        if kind is not dict and value and all(type(part) is str and is_sentence(part) for part in value):
-            return None  # messages about a field of a form
-        if found in _WHOLE or (found is KeyClass.TOKEN and _plural(name)):
-            return Verdict(kind_of_key(found), "key:" + found.value, whole=True)
-        if kind is not dict and found in (KeyClass.TOKEN, KeyClass.HEADER, KeyClass.PHRASE, KeyClass.CODE):
-            return Verdict(kind_of_key(found), "key:" + found.value, whole=True)
-        if kind is not dict and found in (KeyClass.WEAK, KeyClass.SERVICE) and _are_tokens(value):
-            return Verdict(kind_of_key(found), "key:" + found.value, whole=True)
-        if kind is not dict and name.lower() == "auth" and len(value) == 2 and all(type(part) is str for part in value):
-            return Verdict(kind_of_key(found), "key:" + found.value, whole=True)
+        return verdict if found is KeyClass.PASSWORD else None
+    if kind is dict:
+        goes = found in _WHOLE or (found is KeyClass.TOKEN and _plural(name))
+        return verdict._replace(whole=True) if goes and not _describes(value) else None
+    if kind in (list, tuple) and not (value and all(type(part) is str and is_sentence(part) for part in value)):
+        # not the messages about a field of a form
+        pair = name.lower() == "auth" and len(value) == 2 and all(type(part) is str for part in value)
+        if pair or found in _WHOLE_LISTS or (found in (KeyClass.WEAK, KeyClass.SERVICE) and _are_tokens(value)):
+            return verdict._replace(whole=True)
     return None
 
 
@@ -114,11 +111,7 @@ def _plural(name: str) -> bool:
 
 def _string(found: KeyClass, name: str, value: str, pii: bool) -> int:
     """Where the secret part of a string starts; -1 when nothing secret is there."""
-    raw = (
-        value.encode("utf-8", "surrogatepass")
-        if len(value) <= 65536
-        else value[:65536].encode("utf-8", "surrogatepass")
-    )
+    raw = value[:65536].encode("utf-8", "surrogatepass")
     if is_template(raw):
         return -1
     if found is KeyClass.HEADER:

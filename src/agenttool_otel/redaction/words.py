@@ -8,11 +8,11 @@ frequent, in random letters all are alike. A mixed case that is not that of ``ca
 from __future__ import annotations
 
 import re
-import tomllib
 from functools import lru_cache
-from importlib import resources
 from itertools import pairwise
 from typing import Final
+
+from agenttool_otel.values.tables import load_table
 
 _LEAST_LETTERS: Final = 10
 _MOST_BYTES: Final = 512
@@ -23,7 +23,8 @@ _WORD_LETTERS: Final = 3
 
 @lru_cache(maxsize=1)
 def _lists() -> dict[str, str]:
-    return tomllib.loads(resources.files(__package__).joinpath("words.toml").read_text("utf-8"))
+    lists: dict[str, str] = load_table(__package__, "words.toml")
+    return lists
 
 
 def words(name: str) -> frozenset[str]:
@@ -39,7 +40,7 @@ def byte_words(name: str) -> frozenset[bytes]:
 @lru_cache(maxsize=1)
 def _table() -> dict[tuple[int, int], int]:
     """Score of each pair of lower-case letters, in bits."""
-    rows = tomllib.loads(resources.files(__package__).joinpath("letters.toml").read_text("utf-8"))["follows"]
+    rows = load_table(__package__, "letters.toml")["follows"]
     return {(ord(first), 97 + place): int(digit) - 4 for first, row in rows.items() for place, digit in enumerate(row)}
 
 

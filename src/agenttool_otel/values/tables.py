@@ -15,6 +15,7 @@ _Row = TypeVar("_Row")
 _FROM_DATA: Final[dict[str, Callable[[Any], Any]]] = {
     "frozenset[str]": frozenset,
     "tuple[str, ...]": tuple,
+    "tuple[bytes, ...]": lambda words: tuple(word.encode() for word in words),
     "re.Pattern[str]": re.compile,
     "re.Pattern[str] | None": re.compile,
 }

@@ -17,6 +17,7 @@ no_findings(c) if {
 	hooks_pass
 	settled(c)
 	attended
+	placed
 	data.agenttool.lib.none_called(c.approval.always_ask)
 }
 
@@ -33,6 +34,12 @@ attended if {
 	input.tool.requires_user_interaction == false
 } else if {
 	input.session.interactive == true
+}
+
+placed if {
+	input.session.context == "stated"
+} else if {
+	input.session.context == "none"
 }
 
 # METADATA
@@ -198,6 +205,19 @@ ask contains {
 	"message": "the tool needs a person while it runs",
 } if {
 	not attended
+}
+
+# METADATA
+# title: The thread lost the context that the program states
+# description: Its roots, actor and session are unknown, and nothing limits the call as the program meant it.
+# custom:
+#   severity: high
+ask contains {
+	"rule": "agenttool.rules.approval.context_lost",
+	"message": "the thread has no context, though the program states one: use carry_context, or agent_context in it",
+	"type": "safety_check",
+} if {
+	not placed
 }
 
 # METADATA

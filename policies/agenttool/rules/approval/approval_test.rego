@@ -159,7 +159,16 @@ test_hints_of_the_wrong_type_are_asked[index] if {
 	asked == {name("unproven")} with input as document
 }
 
+test_a_lost_context_is_asked_about_and_no_other if {
+	lost := f.changed({"session": {"context": "lost"}})
+	not no_findings with input as lost
+	asked == {name("context_lost")} with input as lost
+	no_findings with input as f.changed({"session": {"context": "none"}})
+	asked == set() with input as f.changed({"session": {"context": "none"}})
+}
+
 members := [
+	"/session/context",
 	"/permission_profile/approval_required",
 	"/permission_profile/risk_level",
 	"/approval",

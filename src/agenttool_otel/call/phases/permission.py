@@ -117,6 +117,17 @@ class Permission:
             yield from self._ask(call, target, verdict, session)
         self._deny_unsettled(call, session)
 
+    def foresee(self, call: Invocation, session: Session) -> Phase:
+        """Decide a call that nobody will run, as it would be with the grants that there are; none is used."""
+        decider, grant = _services(call).decider, GrantUse(self._recorder)
+        verdict: Verdict = yield Call(decider.decide, decider.adecide, (policy_input(call, session),))
+        if verdict.behavior is Behavior.ASK and (yield from grant.find(call, verdict)):
+            again: Verdict = yield Call(decider.decide, decider.adecide, (policy_input(call, session),))
+            again = grant.apply(again)
+            verdict = again if grant.allows(again) or again.behavior is Behavior.DENY else verdict
+        self.suggest(call, verdict)
+        call.decide(verdict)
+
     def _take_verdict(
         self, call: Invocation, target: Target, session: Session, verdict: Verdict, grant: GrantUse | None
     ) -> Generator[Any, Any, Verdict]:
@@ -335,6 +346,7 @@ def policy_input(call: Invocation, session: Session, counters: Mapping[str, int]
         "actor": context.policy_actor,  # type: ignore[typeddict-item]
         "session": {
             "id": context.session_id,
+            "context": context.origin.value,
             "mode": context.mode,
             "interactive": context.interactive,
             "roots": list(context.roots),

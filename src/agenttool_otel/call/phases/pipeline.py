@@ -24,7 +24,7 @@ from agenttool_otel.call.pending.required import RequiredActions
 from agenttool_otel.call.phases.execute import Body, finish
 from agenttool_otel.call.phases.hooks import HookRunner
 from agenttool_otel.call.phases.inputs import Inputs
-from agenttool_otel.call.phases.permission import Permission, policy_input
+from agenttool_otel.call.phases.permission import Permission
 from agenttool_otel.call.phases.refusals import Refusals, Refused
 from agenttool_otel.call.recorder import Recorder
 from agenttool_otel.call.target import Target
@@ -36,6 +36,7 @@ from agenttool_otel.names import (
     AbortReason,
     ApprovalStatus,
     Attr,
+    ContextOrigin,
     ErrorClass,
     Event,
     InvocationStatus,
@@ -44,7 +45,6 @@ from agenttool_otel.names import (
     Ownership,
     ResultStatus,
 )
-from agenttool_otel.policy.types import Verdict
 from agenttool_otel.results.errors.control_flow import control_flow
 from agenttool_otel.results.errors.mapper import ErrorMapper
 
@@ -66,6 +66,7 @@ class Pipeline:
         "_permission",
         "_recorder",
         "_refusals",
+        "_require_context",
         "_services",
         "_sessions",
         "paused",
@@ -86,7 +87,9 @@ class Pipeline:
         known_tools: Callable[[], Mapping[str, Mapping[str, Any]]],
         hooks: Hooks | None = None,
         approvals: Approvals | None = None,
+        require_context: bool = False,
     ) -> None:
+        self._require_context = require_context
         self._services = services
         self._recorder = recorder
         self._sessions = sessions
@@ -228,16 +231,14 @@ class Pipeline:
         return call
 
     def preflight(self, call: Invocation, target: Target) -> Steps:
-        """Decide a call that nobody will run: no span, no counter, no ask, no hook."""
+        """Decide a call that nobody will run: no span, no counter, no ask, no hook; a grant is looked at, not used."""
+        call.services = self._services
         session = self._sessions.of(call.context)
         try:
             self._check_available(call)
             self._inputs.parse(call, target)
             self._permission.establish(call, session)
-            document = policy_input(call, session)
-            verdict: Verdict = yield Call(self._services.decider.decide, self._services.decider.adecide, (document,))
-            self._permission.suggest(call, verdict)
-            call.decide(verdict)
+            yield from self._permission.foresee(call, session)
         except Refused:
             pass
         except Exception as bug:
@@ -254,3 +255,8 @@ class Pipeline:
         if error_class is not None:
             message = f"the tool is {lifecycle.value}"
             self._refusals.refuse(call, error_class, message, InvocationStatus.BLOCKED, ResultStatus.FAILED)
+        if self._require_context and call.context.origin is not ContextOrigin.STATED:
+            self._refusals.undecidable(
+                call,
+                "no context is stated here: call inside agent_context, or wrap a thread's function in carry_context",
+            )

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from importlib import resources
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -23,6 +21,7 @@ from agenttool_otel.redaction.plausibility import (
 )
 from agenttool_otel.redaction.types import Span
 from agenttool_otel.redaction.words import byte_words, reads_like_words
+from agenttool_otel.values.tables import load_table
 
 # a list of arguments in text is one too: '--password', 'hunter2'
 _LONG = (
@@ -55,7 +54,7 @@ class _Commands(NamedTuple):
 
 @lru_cache(maxsize=1)
 def _commands() -> _Commands:
-    table = tomllib.loads(resources.files(__package__).joinpath("commands.toml").read_text("utf-8"))
+    table = load_table(__package__, "commands.toml")
     apart, attached = (
         {letter.encode(): frozenset(programs.encode().split()) for letter, programs in table[form].items()}
         for form in ("apart", "attached")

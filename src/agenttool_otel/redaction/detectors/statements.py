@@ -7,11 +7,10 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import lru_cache
-from importlib import resources
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from agenttool_otel.redaction.detectors.keywords import KeywordIndex
 from agenttool_otel.redaction.keys import classify, fits_class, is_service, kind_of_key
@@ -19,6 +18,7 @@ from agenttool_otel.redaction.patterns import MatchLike, find_all
 from agenttool_otel.redaction.plausibility import has_digit, is_template, plausible_token
 from agenttool_otel.redaction.types import Span
 from agenttool_otel.redaction.words import reads_like_words
+from agenttool_otel.values.tables import load_table, row_of
 
 _FREQUENT: Final = frozenset((
     b" ", b" set ", b": >", b": |", b"api", b"arg ", b"auth", b"code", b"credential", b"data ", b"element", b"env ",
@@ -38,40 +38,31 @@ _DOCUMENT_START: Final = re.compile(rb"(?m)^(?=---)")
 _MANIFEST_VALUE: Final = re.compile(rb"(?m)^[ \t]+[\w.\-]+:[ \t]+[\"']?([^\s\"'|>][^\r\n\"']*)")
 
 
-class Statement(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Statement:
     """One place where a credential stands."""
 
     id: str  # stable name
-    kind: str  # low-cardinality kind
     keywords: tuple[bytes, ...]  # lower-case literals, one of which occurs in every match
     pattern: str  # RE2; group 1 is what has to go, or the name of what group 2 or 3 holds
-    prefilter: str  # RE2; what a text has in it where a match could stand; empty: the keywords
-    likely: bool  # whether the value itself must look machine-made
-    mixed: bool  # whether it must have letters and digits, or letters that don't read like words
-    named: bool  # whether group 1 is a name
+    kind: str = "password"  # low-cardinality kind
+    prefilter: str = ""  # RE2; what a text has in it where a match could stand; empty: the keywords
+    likely: bool = False  # whether the value itself must look machine-made
+    mixed: bool = False  # whether it must have letters and digits, or letters that don't read like words
+    named: bool = False  # whether group 1 is a name
 
 
 @lru_cache(maxsize=1)
 def load_statements() -> tuple[Statement, ...]:
     """The statements of ``statements.toml``, with their macros expanded."""
-    text = resources.files(__package__).joinpath("statements.toml").read_text("utf-8")
-    return tuple(_statement(row) for row in tomllib.loads(text)["statement"])
+    return tuple(_statement(row) for row in load_table(__package__, "statements.toml")["statement"])
 
 
 def _statement(row: dict[str, Any]) -> Statement:
     pattern = re.sub(r"(?:^|\n)\s*", "", row["pattern"])
     for macro, meaning in _MACROS:
         pattern = pattern.replace(macro, meaning)
-    return Statement(
-        id=row["id"],
-        kind=row.get("kind", "password"),
-        keywords=tuple(word.encode() for word in row["keywords"]),
-        pattern=pattern,
-        prefilter=row.get("prefilter", ""),
-        likely=row.get("likely", False),
-        mixed=row.get("mixed", False),
-        named=row.get("named", False),
-    )
+    return row_of(Statement, {**row, "pattern": pattern})
 
 
 @lru_cache(maxsize=2)

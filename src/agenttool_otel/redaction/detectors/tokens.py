@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import tomllib
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import lru_cache
-from importlib import resources
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from agenttool_otel.redaction.detectors.keywords import KeywordIndex
 from agenttool_otel.redaction.patterns import Matcher, compile_pattern
 from agenttool_otel.redaction.plausibility import entropy, has_digit, is_filler, is_stand_in
 from agenttool_otel.redaction.types import Span
 from agenttool_otel.redaction.words import reads_like_words
+from agenttool_otel.values.tables import load_table, row_of
 
 _WINDOW: Final = 4096
 _BEFORE: Final = 256
@@ -26,46 +26,37 @@ _MACROS: Final = (
 )
 
 
-class TokenRule(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class TokenRule:
     """One format."""
 
     id: str  # stable name
     kind: str  # low-cardinality kind
     keywords: tuple[bytes, ...]  # lower-case literals, one of which occurs in every match
     pattern: str  # RE2; group 1 is what has to go
-    entropy: float  # least entropy of group 1, in bits per byte
-    filler: bool  # whether matches made of x, stars and alphabets are dropped as examples
-    joined: bool  # whether it is distinctive enough to be looked for across line breaks
-    digit: bool  # whether a match without a digit must not read like words, because names have the same shape
+    entropy: float = 0.0  # least entropy of group 1, in bits per byte
+    filler: bool = True  # whether matches made of x, stars and alphabets are dropped as examples
+    joined: bool = False  # whether it is distinctive enough to be looked for across line breaks
+    digit: bool = False  # whether a match without a digit must not read like words, because names have the same shape
 
 
 @lru_cache(maxsize=1)
 def load_rules() -> tuple[TokenRule, ...]:
     """The rules of ``rules.toml``, with its macros expanded."""
-    text = resources.files(__package__).joinpath("rules.toml").read_text("utf-8")
-    return tuple(_rule(row) for row in tomllib.loads(text)["rule"])
+    return tuple(_rule(row) for row in load_table(__package__, "rules.toml")["rule"])
 
 
 def _rule(row: dict[str, Any]) -> TokenRule:
     pattern = row["pattern"]
     for macro, meaning in _MACROS:
         pattern = pattern.replace(macro, meaning)
-    return TokenRule(
-        id=row["id"],
-        kind=row.get("kind", row["id"]),
-        keywords=tuple(word.encode() for word in row["keywords"]),
-        pattern=pattern,
-        entropy=row.get("entropy", 0.0),
-        filler=row.get("filler", True),
-        joined=row.get("joined", False),
-        digit=row.get("digit", False),
-    )
+    return row_of(TokenRule, {"kind": row["id"], **row, "pattern": pattern})
 
 
 @lru_cache(maxsize=1)
 def _examples() -> frozenset[str]:
-    text = resources.files(__package__).joinpath("examples.toml").read_text("utf-8")
-    return frozenset(digest for row in tomllib.loads(text)["example"] for digest in row["sha256"])
+    rows = load_table(__package__, "examples.toml")["example"]
+    return frozenset(digest for row in rows for digest in row["sha256"])
 
 
 class TokenDetector:
