@@ -23,6 +23,7 @@ from agenttool_otel.context.context import AgentContext
 from agenttool_otel.hooks import Hooks, UpdatedInput
 from agenttool_otel.names import Behavior, EntryPoint
 from agenttool_otel.policy.types import EngineAnswer
+from agenttool_otel.records import ToolProgress
 from agenttool_otel.records.base import JsonObject
 from agenttool_otel.telemetry.sinks import CallbackSink
 from agenttool_otel.testing import StaticEngine, decision
@@ -73,11 +74,7 @@ class _World:
             policy=_Policy(answers),
             hooks=hooks,
             approvals="sqlite://",
-            telemetry=TelemetrySettings(
-                sinks=(self.sink,),
-                verbose=True,
-                progress=(lambda one: self.add("tool_progress", one.to_json_object()),),
-            ),
+            telemetry=TelemetrySettings(sinks=(self.sink,), verbose=True, progress=(self.stepped,)),
         )
         self.context = AgentContext(actor="agent:conformance", session_id="conformance")
         for tool in setup["tools"]:
@@ -90,6 +87,10 @@ class _World:
         """Keep a record that no sink gets."""
         self.lines.append({"object": kind, "record": record})
         return record
+
+    def stepped(self, step: ToolProgress) -> None:
+        """Keep a step of progress."""
+        self.add("tool_progress", step.to_json_object())
 
     def _body(self, run: Callable[..., Any]) -> Callable[..., Any]:
         signature = inspect.signature(run, eval_str=True)

@@ -17,17 +17,17 @@ class Subject(Protocol):
     """An implementation of the standard.
 
     A tool is given as ``name``, ``description``, ``run`` and the standard's fields (``namespace``, ``read_only``,
-    ``concurrency_safe``, ``open_world``, ``supports_progress``, ``supports_cancel``, ``resource_locks``,
-    ``max_inline_chars``, ``sensitive_fields``, ``external_mappings``, ``defer``, ``validate``). ``run`` has typed keyword
-    arguments; one that is called ``call`` is no argument of the tool: it gets an object with ``progress(percent, message)``
-    and ``canceled``.
+    ``concurrency_safe``, ``open_world``, ``supports_progress``, ``supports_cancel``, ``max_inline_chars``,
+    ``sensitive_fields``, ``external_mappings``, ``defer``, ``validate``). ``run`` has typed keyword arguments; one that
+    is called ``call`` is no argument of the tool: it gets an object with ``progress(percent, message)`` and
+    ``canceled``.
     """
 
     def declare(self, setup: Data) -> Sequence[JsonObject]:
         """Begin anew, and return the tool_declaration records.
 
         Args:
-            setup: ``tools``; ``decisions``, by tool ``behavior``, ``rule_ref``, ``message`` (allow where none is given);
+            setup: ``tools``; ``decisions``, by tool ``behavior``, ``rule_ref``, ``message`` (allow if none is given);
                 ``input_hooks``, by tool a function from arguments to arguments, or ``None`` for no change.
         """
 
