@@ -27,11 +27,11 @@ from agenttool_otel.errors import (
 )
 from agenttool_otel.names import ErrorClass, InvocationStatus, Outcome, ResultStatus
 from agenttool_otel.records import ToolError, ToolResult
-from agenttool_otel.results.content.native import PLAIN_TYPES
 from agenttool_otel.telemetry.spans import context_of
 from agenttool_otel.values.conversion import to_json_value
 
 _MAX_CHECKED_BYTES = 4 << 20
+_SCALARS = frozenset({str, bytes, int, float, bool, type(None)})
 
 _OUTCOMES: dict[ErrorClass, type[GovernedOutcome]] = {
     ErrorClass.SCHEMA_VALIDATION_FAILED: ToolInputInvalid,
@@ -133,7 +133,7 @@ def examine(call: Invocation) -> None:
     from agenttool_otel.results.content.map_content import map_content
 
     check = call.spec.output_check
-    if call.schema_errors is not None or (check is None and type(call.value) in PLAIN_TYPES):
+    if call.schema_errors is not None or (check is None and type(call.value) in _SCALARS):
         return
     mapped = map_content(call.model_value)
     call.artifact_refs = mapped.artifact_refs

@@ -19,16 +19,15 @@ from agenttool_otel import (
     report_progress,
 )
 from agenttool_otel.conformance.subject import Data
-from agenttool_otel.context.context import AgentContext
 from agenttool_otel.hooks import Hooks, UpdatedInput
 from agenttool_otel.names import Behavior, EntryPoint
 from agenttool_otel.policy.types import EngineAnswer
-from agenttool_otel.records import ToolProgress
 from agenttool_otel.records.base import JsonObject
 from agenttool_otel.telemetry.sinks import CallbackSink
 from agenttool_otel.testing import StaticEngine, decision
 
 _FLUSH_S: Final = 10.0
+_WHO: Final[dict[str, Any]] = {"actor": "agent:conformance", "session_id": "conformance"}
 
 
 class _Policy(StaticEngine):
@@ -74,29 +73,23 @@ class _World:
             policy=_Policy(answers),
             hooks=hooks,
             approvals="sqlite://",
-            telemetry=TelemetrySettings(sinks=(self.sink,), verbose=True, progress=(self.stepped,)),
+            telemetry=TelemetrySettings(sinks=(self.sink,), verbose=True),
         )
-        self.context = AgentContext(actor="agent:conformance", session_id="conformance")
         for tool in setup["tools"]:
             options = {name: value for name, value in tool.items() if name != "run"}
-            governed = self.governor.govern(self._body(tool["run"]), **options)
-            self.tools[tool["name"]] = governed
-            self.add("tool_declaration", governed.tool.declaration.to_json_object())
+            self.tools[tool["name"]] = self.governor.govern(self._body(tool["run"]), **options)
 
     def add(self, kind: str, record: JsonObject) -> JsonObject:
         """Keep a record that no sink gets."""
         self.lines.append({"object": kind, "record": record})
         return record
 
-    def stepped(self, step: ToolProgress) -> None:
-        """Keep a step of progress."""
-        self.add("tool_progress", step.to_json_object())
-
     def _body(self, run: Callable[..., Any]) -> Callable[..., Any]:
         signature = inspect.signature(run, eval_str=True)
         visible = [parameter for name, parameter in signature.parameters.items() if name != "call"]
 
-        def body(**arguments: Any) -> Any:
+        def body(*args: Any, **kwargs: Any) -> Any:
+            arguments = signature.replace(parameters=visible).bind(*args, **kwargs).arguments
             call = current_call()
             if call is not None:
                 self.started.append(call.invocation_id)
@@ -126,13 +119,13 @@ def declare(setup: Data) -> Sequence[JsonObject]:
         _world.sink.close(_FLUSH_S)
     _world = _World()
     _world.begin(setup)
-    return [line["record"] for line in _world.lines if line["object"] == "tool_declaration"]
+    return [tool.tool.declaration.to_json_object() for tool in _world.tools.values()]
 
 
 def surface(request: Data) -> JsonObject:
     """Return the surface, or search it and load what is found."""
     world = _world
-    with agent_context(world.context):
+    with agent_context(**_WHO):
         if "query" in request:
             found = world.governor.search(request["query"])
             world.governor.load([match["tool_id"] for match in found.matches])
@@ -162,7 +155,7 @@ def invoke(request: Data) -> Sequence[JsonObject]:
         for call in request["calls"]
     ]
     timer = threading.Timer(stop or 0.0, lambda: governor.cancel(world.started[-1], "the scenario stops it"))
-    with agent_context(world.context), agent_context(surface=governor.surface()):
+    with agent_context(**_WHO), agent_context(surface=governor.surface()):
         if stop is not None:
             timer.start()
         results = governor.batch(calls, policy=policy)

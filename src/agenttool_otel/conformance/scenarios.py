@@ -251,7 +251,8 @@ def _progress(subject: Subject) -> None:
     expect(len(numbers) > 1 and numbers == list(range(numbers[0], numbers[0] + len(numbers))), f"in order: {numbers}")
     events = {event["event_type"] for event in of(subject, "tool_event", result["invocation_id"])}
     expect(any("cancel" in name for name in events), "the request to stop is an event")
-    expect(result["status"] == "canceled", f"it stopped, not {result['status']}")
+    # a body that took notice may end as canceled, or give what it has: what it must not do is succeed as if nothing was
+    expect(result["status"] in ("canceled", "partial_succeeded"), f"it stopped, not {result['status']}")
     stubborn = one(subject, "burn", {}, cancel_after=0.05)
     told = [event for event in of(subject, "tool_event", stubborn["invocation_id"]) if "cancel" in event["event_type"]]
     expect(told, "a request that can't be met is an event as well")
