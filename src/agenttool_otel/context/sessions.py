@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from agenttool_otel.context.context import AgentContext
@@ -33,6 +33,7 @@ class Session:
         "calls",
         "denials",
         "ledger",
+        "loaded",
         "result_bytes",
     )
 
@@ -48,6 +49,7 @@ class Session:
         self.denials = 0
         self.result_bytes = 0
         self.ledger: ProvenanceLedger | None = None
+        self.loaded: frozenset[str] = frozenset()  # ids of the deferred tools that were loaded in it
 
     def counters(self, tool_id: str) -> dict[str, int]:
         """Return ``input.session.counters`` for a call of a tool."""
@@ -85,6 +87,11 @@ class Session:
             return
         with self._lock:
             self.result_bytes += size
+
+    def load(self, tool_ids: Iterable[str]) -> None:
+        """Remember that deferred tools were loaded."""
+        with self._lock:
+            self.loaded = self.loaded.union(tool_ids)
 
     def asked(self) -> None:
         """Count one ask."""

@@ -15,7 +15,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Final, TypeVar
 
 from agenttool_otel.errors import ConfigurationError, PolicyEvaluationError, PolicyTimeout
-from agenttool_otel.names import Behavior, EngineName, EntryPoint, FailClosedCause, PolicyMode
+from agenttool_otel.names import SURFACE_REASON, Behavior, EngineName, EntryPoint, FailClosedCause, PolicyMode
 from agenttool_otel.policy.cache import DecisionCache
 from agenttool_otel.policy.combine import no_decision
 from agenttool_otel.policy.engines.native import is_panic
@@ -206,7 +206,7 @@ class Decider:
         if shadow is not None:
             shadow.mode = PolicyMode.SHADOW
             verdict.shadow = shadow
-        if self._mode is PolicyMode.SHADOW or (self._shadow_tools and self._only_observes(document)):
+        if self._only_observes(document):
             verdict = _observed(verdict)
         verdict.duration = time.perf_counter() - started
         return verdict
@@ -215,6 +215,8 @@ class Decider:
         """Tell whether this tool's decisions are recorded only: the last glob that matches says so, one with ``!`` not.
 
         By id or full name alone: a short name is one that another tool could borrow."""
+        if self._mode is PolicyMode.SHADOW or not self._shadow_tools:
+            return self._mode is PolicyMode.SHADOW
         try:
             tool = document["tool"]
             names = (tool["id"], f"{tool['namespace']}.{tool['name']}")
@@ -228,8 +230,19 @@ class Decider:
     # --- the other entry points --------------------------------------------------------------------------------------
 
     def visible(self, document: PolicyInput) -> bool:
-        """Tell whether the tool may be on the surface at all; a failure hides it."""
+        """Tell whether the tool may be on the surface; a failure hides it, and what only observes hides nothing."""
+        if self._only_observes(document):
+            return True
         return self._query(document, EntryPoint.VISIBLE, lambda answer, _: normalise_visible(answer), lambda _: False)
+
+    def why_hidden(self, document: PolicyInput) -> str:
+        """Return why a tool is not visible, in the policy's word; an empty text where it gives none."""
+        return self._query(
+            document,
+            SURFACE_REASON,
+            lambda answer, _: answer.value if isinstance(answer.value, str) else "",
+            lambda _: "",
+        )
 
     def obligations(self, document: PolicyInput) -> Verdict:
         """Return the obligations that a policy demands whatever is decided."""
@@ -250,7 +263,7 @@ class Decider:
     def _query(
         self,
         document: PolicyInput,
-        entry_point: EntryPoint,
+        entry_point: str,
         read: Callable[[EngineAnswer, PolicyEngine], _Answer],
         failed: Callable[[BaseException], _Answer],
     ) -> _Answer:

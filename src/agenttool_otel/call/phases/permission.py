@@ -33,6 +33,7 @@ from agenttool_otel.names import (
     Event,
     FailClosedCause,
     InvocationStatus,
+    Lifecycle,
     MutationSource,
     PolicyMode,
     ResultStatus,
@@ -42,6 +43,9 @@ from agenttool_otel.values.canonical import digest
 
 _MAX_ROUNDS = 5
 """How often an input may be changed and decided again before the call is denied."""
+
+_LOADED = {Lifecycle.DEFERRED.value: Lifecycle.AVAILABLE.value}
+"""What a deferred tool is to a policy: whether it may be loaded is asked, and only a loaded one can be called."""
 
 Phase = Generator[Any, Any, None]
 
@@ -329,9 +333,9 @@ def policy_input(call: Invocation, session: Session, counters: Mapping[str, int]
     tool = spec.policy_tool
     if not spec.safety.static:
         tool = {**tool, **spec.safety_facts(call.permission_input, call.facts)}
+    if tool["lifecycle"] in _LOADED:
+        tool = {**tool, "lifecycle": _LOADED[tool["lifecycle"]]}
     return {
-        "schema_version": SCHEMA_VERSION,
-        "time": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         "invocation": {
             "id": call.id,
             "native_call_id": call.native_call_id,
@@ -339,21 +343,47 @@ def policy_input(call: Invocation, session: Session, counters: Mapping[str, int]
             "resumed": call.resumed,
             "preflight": call.preflight,
         },
-        "tool": tool,  # type: ignore[typeddict-item]
-        "permission_profile": spec.policy_profile,  # type: ignore[typeddict-item]
+        "tool": tool,
+        "permission_profile": spec.policy_profile,
         "input": call.permission_input,
         "facts": call.facts,
-        "actor": context.policy_actor,  # type: ignore[typeddict-item]
+        "approval": call.approval,
+        "hooks": call.hints,
+        **context_input(context, counters or session.counters(spec.declaration.tool_id)),  # type: ignore[typeddict-item]
+    }
+
+
+def tool_input(
+    context: AgentContext, session: Session, tool: Mapping[str, Any], profile: Mapping[str, Any]
+) -> PolicyInput:
+    """Build the policy input of a tool that nobody calls yet."""
+    planned = {"id": "", "native_call_id": None, "attempt": 1, "resumed": False, "preflight": True}
+    return {
+        "invocation": planned,
+        "tool": {**tool, "lifecycle": _LOADED.get(tool["lifecycle"], tool["lifecycle"])},
+        "permission_profile": profile,
+        "input": {},
+        "facts": EMPTY_FACTS,
+        "approval": None,
+        "hooks": [],
+        **context_input(context, session.counters(tool["id"])),  # type: ignore[typeddict-item]
+    }
+
+
+def context_input(context: AgentContext, counters: Mapping[str, int]) -> dict[str, Any]:
+    """Build the members of a policy input that are about who asks, and when."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "time": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "actor": context.policy_actor,
         "session": {
             "id": context.session_id,
             "context": context.origin.value,
             "mode": context.mode,
             "interactive": context.interactive,
             "roots": list(context.roots),
-            "counters": counters or session.counters(spec.declaration.tool_id),  # type: ignore[typeddict-item]
+            "counters": counters,
             "labels": dict(context.labels),
         },
-        "approval": call.approval,
-        "hooks": call.hints,
-        "evaluation": context.policy_evaluation,  # type: ignore[typeddict-item]
+        "evaluation": context.policy_evaluation,
     }

@@ -250,9 +250,14 @@ class Pipeline:
             message = "no tool of that name is on the surface"
             self._refusals.refuse(call, ErrorClass.UNKNOWN_TOOL, message, InvocationStatus.BLOCKED, ResultStatus.FAILED)
         call.enter(InvocationStatus.SELECTED)
+        context, tool_id = call.context, call.spec.tool_id
+        surface = context.surface_in_force
+        if surface is not None and (refusal := surface.refusal(tool_id, context)) is not None:
+            self._refusals.refuse(call, *refusal, InvocationStatus.BLOCKED, ResultStatus.FAILED)
         lifecycle = call.spec.declaration.lifecycle
         error_class = _LIFECYCLE_ERRORS.get(lifecycle)
-        if error_class is not None:
+        is_loaded = surface is not None or tool_id in self._sessions.of(context).loaded
+        if error_class is not None and not (lifecycle is Lifecycle.DEFERRED and is_loaded):
             message = f"the tool is {lifecycle.value}"
             self._refusals.refuse(call, error_class, message, InvocationStatus.BLOCKED, ResultStatus.FAILED)
         if self._require_context and call.context.origin is not ContextOrigin.STATED:
