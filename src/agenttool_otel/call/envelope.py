@@ -96,6 +96,14 @@ def to_result(call: Invocation) -> ToolResult:
             "tool_name": call.spec.name,
             "arguments": call_input(call),
         }
+    elif call.outcome is Outcome.PENDING and call.request is not None:
+        result.requires_action = {
+            "type": "tool_confirmation",
+            "invocation_id": call.id,
+            "tool_id": call.spec.tool_id,
+            "tool_name": call.spec.name,
+            "request_id": call.request.request_id,
+        }
     if call.ran:
         return _with_value(call, result)
     text = result.summary or ""

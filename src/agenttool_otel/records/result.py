@@ -43,7 +43,7 @@ class ToolResult(Record):
         additional_context: what hooks add for the model.
         hook_messages: what hooks say to people.
         stop: the stop that a hook asked for.
-        requires_action: what somebody has to do before the call ends: the result that a custom tool's call waits for.
+        requires_action: what somebody has to do before the call ends: to answer, or to give a custom tool's result.
         created_at: when.
     """
 
