@@ -20,6 +20,7 @@ from agenttool_otel.errors import (
     GovernedOutcome,
     ResultRequired,
     ToolBlocked,
+    ToolCanceled,
     ToolDenied,
     ToolInputInvalid,
     ToolTimeout,
@@ -43,6 +44,9 @@ _OUTCOMES: dict[ErrorClass, type[GovernedOutcome]] = {
     ErrorClass.SCHEMA_NOT_LOADED: ToolBlocked,
     ErrorClass.SETUP_REQUIRED: ToolBlocked,
     ErrorClass.TIMEOUT: ToolTimeout,
+    ErrorClass.CANCELED: ToolCanceled,
+    ErrorClass.SIBLING_CANCELED: ToolCanceled,
+    ErrorClass.STREAMING_FALLBACK_DISCARDED: ToolCanceled,
 }
 
 
@@ -81,6 +85,10 @@ def to_result(call: Invocation) -> ToolResult:
         permission=decision.to_json_object() if decision is not None else None,
         summary=_summary(call),
     )
+    if call.abort_reason is not None:
+        result.abort_reason = call.abort_reason
+    if call.modified is not None:
+        result.context_modifier = call.modified
     if call.hook_context:
         result.additional_context = call.hook_context
     if call.hook_state is not None:

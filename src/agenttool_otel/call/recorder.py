@@ -214,6 +214,10 @@ class Recorder:
         """Return what cleans a text of this call: from the call's own secrets, then from those that detectors know."""
         return cleaner_of(call, self._redactor, clean)
 
+    def said(self, call: Invocation, text: str) -> str:
+        """Return a text that a call says of itself, redacted."""
+        return self.cleaner(call, self._clean_reason)(text)
+
     def _cleaned_reason(self, text: str) -> str:
         try:
             value = self._redactor.redact_text(text).value

@@ -108,6 +108,7 @@ def invocation_record(call: Invocation, *, show: Callable[[Any], Any] | None = N
         evidence_refs=evidence_refs(call),
         artifact_refs=call.artifact_refs,
         telemetry_refs=[trace] if context.is_valid else [],
+        scheduler_policy_ref=call.place.policy if call.place is not None else None,
         approval_request_ref=call.request.request_id if call.request else None,
         status_transitions=[StatusTransition(status=s, at=_time(at)) for s, at in call.transitions],
         created_at=_time(call.created_ns),

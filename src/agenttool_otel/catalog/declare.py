@@ -364,6 +364,7 @@ def _execution(o: Resolved) -> ExecutionProfile:
         supports_partial_results=o.source.streams,
         sandboxed="sandbox_profile" in o.options,
         **o.stated("supports_progress", "sandbox_profile", "timeout_ms", "retry", "resource_locks"),
+        **o.stated("requires_exclusive_context"),
     )
 
 

@@ -298,6 +298,20 @@ def carry_context(function: Callable[P, R]) -> Callable[P, R]:
     return carried
 
 
+def run_in_context(context: AgentContext, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """Call a function under a context that came from elsewhere.
+
+    Args:
+        context: the facts in force meanwhile.
+        function: what is called.
+        args: its arguments.
+        kwargs: the named ones.
+    """
+    inside = contextvars.copy_context()
+    inside.run(_current.set, context)
+    return inside.run(function, *args, **kwargs)
+
+
 class ContextDefaults:
     """Fills contexts; the same context gives the same filled one, while it is in use."""
 

@@ -43,6 +43,8 @@ class ToolResult(Record):
         additional_context: what hooks add for the model.
         hook_messages: what hooks say to people.
         stop: the stop that a hook asked for.
+        abort_reason: why the call was stopped.
+        context_modifier: whether a change of shared context was made, and why not.
         requires_action: what somebody has to do before the call ends: to answer, or to give a custom tool's result.
         created_at: when.
     """
@@ -73,6 +75,8 @@ class ToolResult(Record):
     additional_context: list[JsonObject] | None = None
     hook_messages: list[JsonObject] | None = None
     stop: JsonObject | None = None
+    abort_reason: str | None = None
+    context_modifier: JsonObject | None = None
     requires_action: JsonObject | None = None
     created_at: Timestamp = Field(default_factory=utc_now)
 

@@ -16,10 +16,12 @@ from langchain_core.tools import BaseTool, StructuredTool, Tool
 
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.phases import Target
+from agenttool_otel.call.running.progress import progress_to
 from agenttool_otel.call.tool import GovernedTool
 from agenttool_otel.integrations.adapter import Adapter
 from agenttool_otel.integrations.langchain.arguments import injected_names, json_object, use_reading
 from agenttool_otel.integrations.langchain.results import content_of, deliver
+from agenttool_otel.records import ToolProgress
 from agenttool_otel.values.conversion import to_json_value
 from agenttool_otel.values.snapshot import snapshot
 
@@ -60,7 +62,8 @@ class LangChainAdapter(Adapter):
             return super().perform(target)
         from agenttool_otel.integrations.langgraph.interrupts import run_call
 
-        return run_call(self.call, target, self.runtime)
+        with progress_to(_write, steps=False):
+            return run_call(self.call, target, self.runtime)
 
     async def aperform(self, target: Target) -> str | None:
         """The same without blocking the event loop."""
@@ -68,7 +71,15 @@ class LangChainAdapter(Adapter):
             return await super().aperform(target)
         from agenttool_otel.integrations.langgraph.interrupts import arun_call
 
-        return await arun_call(self.call, target, self.runtime)
+        with progress_to(_write, steps=False):
+            return await arun_call(self.call, target, self.runtime)
+
+
+def _write(progress: ToolProgress) -> None:
+    """Give progress to whoever streams the graph with ``stream_mode="custom"``."""
+    from langgraph.config import get_stream_writer
+
+    get_stream_writer()({"type": "tool_progress", **progress.to_json_object()})
 
 
 def _in_graph() -> bool:
