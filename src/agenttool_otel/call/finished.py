@@ -40,7 +40,7 @@ _NEEDED: Final = (
     *("spec", "context", "id", "native_call_id", "status", "outcome", "transitions", "created_ns", "started_ns"),
     *("ended_ns", "span", "model_input", "received", "observable_input", "permission_input", "bound", "mutations"),
     *("decisions", "request", "hook_records", "error", "_result_id", "result_status", "persistence", "verdict"),
-    *("redaction_state", "flaw", "artifact_refs"),
+    *("redaction_state", "flaw", "artifact_refs", "place"),
 )
 _needed_of = attrgetter(*_NEEDED)
 
@@ -77,6 +77,7 @@ def _records(values: tuple[Any, ...]) -> Iterator[tuple[str, JsonObject]]:
         artifact_refs=call.artifact_refs,
         input_mutations=input_mutations(call),
         trust=trust(call),
+        external_mappings=invocation.external_mappings or None,
         policy_refs=[policy_ref(call.verdict)] if call.verdict is not None and call.verdict.engine else [],
         telemetry_refs=invocation.telemetry_refs,
         persistence_refs=[call.persistence.decision_id] if call.persistence is not None else [],

@@ -107,6 +107,7 @@ def invocation_record(call: Invocation, *, show: Callable[[Any], Any] | None = N
         hook_refs=[record.hook_id for record in call.hook_records],
         evidence_refs=evidence_refs(call),
         artifact_refs=call.artifact_refs,
+        external_mappings=external_mappings(call),
         telemetry_refs=[trace] if context.is_valid else [],
         scheduler_policy_ref=call.place.policy if call.place is not None else None,
         approval_request_ref=call.request.request_id if call.request else None,
@@ -133,6 +134,15 @@ def input_mutations(call: Invocation) -> list[dict[str, Any]] | None:
     """Return who changed which fields of the input: ids and places, never values."""
     fields = {"mutation_id", "source_type", "source_ref", "changed_fields"}
     return [change.model_dump(mode="json", exclude_none=True, include=fields) for change in call.mutations] or None
+
+
+def external_mappings(call: Invocation) -> list[dict[str, Any]]:
+    """Return the native ids of a call: those of its tool, those that its caller stated, and the model's id."""
+    declared = [mapping.model_dump(mode="json") for mapping in call.spec.declaration.external_mappings]
+    found = [*declared, *(dict(mapping) for mapping in call.context.external_mappings)]
+    if call.native_call_id:
+        found.append({"source": "function_calling", "tool_call_id": call.native_call_id})
+    return [mapping for place, mapping in enumerate(found) if mapping not in found[:place]]
 
 
 def trust(call: Invocation) -> dict[str, str] | None:

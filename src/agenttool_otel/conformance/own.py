@@ -150,12 +150,12 @@ def invoke(request: Data) -> Sequence[JsonObject]:
             call["arguments"],
             native_call_id=call.get("native_call_id"),
             depends_on=call.get("depends_on", ()),
-            **({"external_mappings": call["external_mappings"]} if "external_mappings" in call else {}),
         )
         for call in request["calls"]
     ]
     timer = threading.Timer(stop or 0.0, lambda: governor.cancel(world.started[-1], "the scenario stops it"))
-    with agent_context(**_WHO), agent_context(surface=governor.surface()):
+    native = [mapping for call in request["calls"] for mapping in call.get("external_mappings", ())]
+    with agent_context(**_WHO, external_mappings=native), agent_context(surface=governor.surface()):
         if stop is not None:
             timer.start()
         results = governor.batch(calls, policy=policy)

@@ -61,6 +61,7 @@ class AgentContext:
         evaluation: verdict of an evaluator (``status``, ``trend``, ``next_step``).
         host: what the host says of itself for postures, and no policy sees: ``shell`` (``busy``, ``open``,
             ``currentCommand``, ``busyPlan``, ``recoveryPlan``) and ``contextPressure``.
+        external_mappings: native ids of the calls made in it (``source`` and the standard's fields for that source).
         origin: whether somebody stated it, nobody did, or it was lost on the way into a thread.
     """
 
@@ -78,6 +79,7 @@ class AgentContext:
     labels: Mapping[str, str] = field(default_factory=dict)
     evaluation: Mapping[str, Any] | None = None
     host: Mapping[str, Any] | None = None
+    external_mappings: tuple[Mapping[str, Any], ...] = ()
     origin: ContextOrigin = ContextOrigin.STATED
     surface_in_force: SurfaceInForce | None = None
     agents: tuple[str, ...] = ()
@@ -170,6 +172,7 @@ def agent_context(
     labels: Mapping[str, str] | None = None,
     evaluation: Mapping[str, Any] | None = None,
     host: Mapping[str, Any] | None = None,
+    external_mappings: Sequence[Mapping[str, Any]] | None = None,
 ) -> Iterator[AgentContext]:
     """Set the facts of the calls made inside the ``with`` block; what is not given is inherited from outside.
 
@@ -185,6 +188,7 @@ def agent_context(
         labels: merged over the outer ones.
         evaluation: evaluator's verdict.
         host: what the host says of its shell and its context.
+        external_mappings: native ids of the calls; they replace the outer ones.
 
     Yields:
         The context in force.
@@ -215,6 +219,7 @@ def agent_context(
         labels={**outer.labels, **labels} if labels else outer.labels,
         evaluation=outer.evaluation if evaluation is None else evaluation,
         host=outer.host if host is None else host,
+        external_mappings=outer.external_mappings if external_mappings is None else tuple(external_mappings),
         surface_in_force=_in_force(outer, surface),
         agents=outer.agents,
     )

@@ -49,6 +49,7 @@ class InvocationRecord(Record):
         evidence_refs: evidence rows.
         telemetry_refs: trace and span ids.
         artifact_refs: deliverables.
+        external_mappings: native ids of the tool and of this call.
         approval_request_ref: the approval request, if one was made.
         scheduler_policy_ref: the batch's policy.
         status_transitions: every state with its time.
@@ -79,6 +80,7 @@ class InvocationRecord(Record):
     telemetry_refs: list[JsonObject] = Field(default_factory=list)
     artifact_refs: list[JsonObject] = Field(default_factory=list)
     approval_request_ref: str | None = None
+    external_mappings: list[JsonObject] = Field(default_factory=list)
     scheduler_policy_ref: str | None = None
     status_transitions: list[StatusTransition] = Field(default_factory=list)
     created_at: Timestamp = Field(default_factory=utc_now)

@@ -40,6 +40,7 @@ class ToolResult(Record):
         input_mutations: who changed which fields of the input: ``mutation_id``, ``source_type``, ``source_ref``,
             ``changed_fields``.
         trust: whether others may have written what came back (``level``), and why (``reason``).
+        external_mappings: native ids of the tool and of this call.
         additional_context: what hooks add for the model.
         hook_messages: what hooks say to people.
         stop: the stop that a hook asked for.
@@ -72,6 +73,7 @@ class ToolResult(Record):
     schema_errors: list[str] | None = None
     input_mutations: list[JsonObject] | None = None
     trust: JsonObject | None = None
+    external_mappings: list[JsonObject] | None = None
     additional_context: list[JsonObject] | None = None
     hook_messages: list[JsonObject] | None = None
     stop: JsonObject | None = None
