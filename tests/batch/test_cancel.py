@@ -69,7 +69,7 @@ def test_a_cooperative_function_is_stopped_soon(door: str, told: Told) -> None:
             call.raise_if_canceled()
 
     thread, box = in_thread(work if door == "python" else work.tool.invoke)
-    inside.wait()
+    assert inside.wait(20)
     started = time.monotonic()
     state = told.governor.cancel(told.running(), f"enough of {SECRET}")
     thread.join()
@@ -93,7 +93,7 @@ def test_a_function_that_does_not_look_ends_otherwise(told: Told) -> None:
         return 1
 
     thread, box = in_thread(work)
-    inside.wait()
+    assert inside.wait(20)
     state = told.governor.cancel(told.running(), "please")
     assert (state.acknowledged_at, state.outcome) == (None, None)
     go.set()
@@ -116,7 +116,7 @@ def test_what_a_stopped_function_returns_is_a_part(told: Told) -> None:
         return "half"
 
     thread, box = in_thread(work.tool.invoke)
-    inside.wait()
+    assert inside.wait(20)
     told.governor.cancel(told.running(), "please")
     thread.join()
     assert (box[0].value, str(box[0].status)) == ("half", "partial_succeeded")

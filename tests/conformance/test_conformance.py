@@ -97,7 +97,7 @@ MUTATIONS: dict[int, tuple[str, Callable[[Patch], None]]] = {
     14: ("artifacts of a call are forgotten", changed(execute, "examine", nothing)),
     15: ("nobody says whether a result is trusted", changed(finished, "trust", nothing)),
     16: ("a person's answer is no decision", changed(Refusals, "answered", lambda *_: "")),
-    17: ("native ids are lost", changed(envelope, "external_mappings", lambda call: [])),
+    17: ("native ids are lost", changed(envelope, "mappings_of", lambda call: [])),
 }
 
 

@@ -146,7 +146,9 @@ def test_a_hook_that_fails_after_the_tool_leaves_the_result(hook: Any, asynchron
         result = asyncio.run(handle.ainvoke()) if asynchronous else handle.invoke()
         assert result.status == "succeeded"
         assert result.value == "ran"
-        assert result.error is None
+        assert result.is_error is False
+        assert result.error is not None
+        assert result.error.error_class == "post_hook_failed"
         assert captured.span.attributes["agenttool.invocation.status"] == "succeeded"
         assert captured.span.status.is_unset
         completed = [e for e in captured.events if e.event_type == "tool.hook.post.completed"]

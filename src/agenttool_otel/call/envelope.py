@@ -9,8 +9,8 @@ from agenttool_otel.call.records import (
     call_input,
     decision_record,
     evidence_refs,
-    external_mappings,
     input_mutations,
+    mappings_of,
     policy_ref,
     references,
     trust,
@@ -79,7 +79,6 @@ def to_result(call: Invocation) -> ToolResult:
         evidence_refs=evidence_refs(call),
         input_mutations=input_mutations(call),
         trust=trust(call),
-        external_mappings=external_mappings(call) or None,
         policy_refs=[policy_ref(call.verdict)] if call.verdict is not None and call.verdict.engine else [],
         telemetry_refs=refs,
         persistence_refs=[call.persistence.decision_id] if call.persistence is not None else [],
@@ -87,6 +86,7 @@ def to_result(call: Invocation) -> ToolResult:
         permission=decision.to_json_object() if decision is not None else None,
         summary=_summary(call),
     )
+    result.external_mappings = mappings_of(call) or None
     if call.abort_reason is not None:
         result.abort_reason = call.abort_reason
     if call.modified is not None:

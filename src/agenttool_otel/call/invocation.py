@@ -31,7 +31,7 @@ from agenttool_otel.names import (
     ResultStatus,
 )
 from agenttool_otel.policy.types import ApprovalInput, HookHint, Verdict
-from agenttool_otel.records import HookRecord, InputMutation, ResultPersistence, ToolError
+from agenttool_otel.records import ExternalMapping, HookRecord, InputMutation, ResultPersistence, ToolError
 from agenttool_otel.redaction.argument_mask import ArgumentMask
 from agenttool_otel.results.persistence.keeper import Kept
 from agenttool_otel.results.persistence.stream import StreamOutcome
@@ -79,6 +79,7 @@ class Invocation:
     cancellation: CancelState | None = None  # the request to stop it, if there was one
     reported: int = 0  # how many progress records it has told
     told_later: list[Callable[[], None]] | None = None  # what listeners get of them when its result is handed on
+    mappings: list[ExternalMapping] = field(default_factory=list)  # native ids of this very call
     modifier: ContextModifier | None = None  # a change of shared context that it wants, and what became of it
     modified: dict[str, Any] | None = None
 

@@ -129,7 +129,6 @@ def asking_context(stored: dict[str, Any]) -> AgentContext:
         user_text=now.user_text,
         surface=stored.get("surface") if now.surface is None else now.surface,
         labels=dict(stored.get("labels") or {}),
-        external_mappings=tuple(stored.get("external_mappings") or ()),
         evaluation=now.evaluation,
     )
 

@@ -15,7 +15,7 @@ from agenttool_otel.call.phases import Target
 from agenttool_otel.call.preflight import preflight_of
 from agenttool_otel.call.runtime import DEFAULT_TOOLS, Runtime, default_runtime
 from agenttool_otel.catalog import ToolSource, ToolSpec, declare
-from agenttool_otel.context.context import current_context, current_native_call
+from agenttool_otel.context.context import current_context, current_mappings, current_native_call
 from agenttool_otel.errors import InstanceMissing
 from agenttool_otel.policy.preflight import Preflight
 from agenttool_otel.records import (
@@ -177,6 +177,7 @@ class GovernedTool:
             preflight=preflight,
         )
         call.call_kwargs = dict(arguments)
+        call.mappings = current_mappings()
         return call
 
     def json_target(self, *, preflight: bool = False) -> Target:

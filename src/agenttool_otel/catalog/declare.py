@@ -423,6 +423,7 @@ def _policy_tool(o: Resolved) -> dict[str, Any]:
         "requires_user_interaction": o.options.get("requires_user_interaction", False),
         "inferred": o.inferred,
         "capability_refs": list(o.options.get("capability_refs", ())),
+        **({"external_mappings": [one.model_dump(mode="json") for one in _mappings(o)]} if _mappings(o) else {}),
     }
 
 

@@ -22,6 +22,7 @@ from agenttool_otel.conformance.subject import Data
 from agenttool_otel.hooks import Hooks, UpdatedInput
 from agenttool_otel.names import Behavior, EntryPoint
 from agenttool_otel.policy.types import EngineAnswer
+from agenttool_otel.records import ExternalMapping
 from agenttool_otel.records.base import JsonObject
 from agenttool_otel.telemetry.sinks import CallbackSink
 from agenttool_otel.testing import StaticEngine, decision
@@ -150,12 +151,12 @@ def invoke(request: Data) -> Sequence[JsonObject]:
             call["arguments"],
             native_call_id=call.get("native_call_id"),
             depends_on=call.get("depends_on", ()),
+            mappings=[ExternalMapping(**mapping) for mapping in call.get("external_mappings", ())],
         )
         for call in request["calls"]
     ]
     timer = threading.Timer(stop or 0.0, lambda: governor.cancel(world.started[-1], "the scenario stops it"))
-    native = [mapping for call in request["calls"] for mapping in call.get("external_mappings", ())]
-    with agent_context(**_WHO, external_mappings=native), agent_context(surface=governor.surface()):
+    with agent_context(**_WHO), agent_context(surface=governor.surface()):
         if stop is not None:
             timer.start()
         results = governor.batch(calls, policy=policy)

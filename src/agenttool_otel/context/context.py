@@ -20,6 +20,7 @@ from agenttool_otel.context.settings import Settings
 from agenttool_otel.context.validate import maybe_text, texts, truth
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.names import Attr, ContextOrigin, ErrorClass, GenAI
+from agenttool_otel.records import ExternalMapping
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -61,7 +62,6 @@ class AgentContext:
         evaluation: verdict of an evaluator (``status``, ``trend``, ``next_step``).
         host: what the host says of itself for postures, and no policy sees: ``shell`` (``busy``, ``open``,
             ``currentCommand``, ``busyPlan``, ``recoveryPlan``) and ``contextPressure``.
-        external_mappings: native ids of the calls made in it (``source`` and the standard's fields for that source).
         origin: whether somebody stated it, nobody did, or it was lost on the way into a thread.
     """
 
@@ -79,7 +79,6 @@ class AgentContext:
     labels: Mapping[str, str] = field(default_factory=dict)
     evaluation: Mapping[str, Any] | None = None
     host: Mapping[str, Any] | None = None
-    external_mappings: tuple[Mapping[str, Any], ...] = ()
     origin: ContextOrigin = ContextOrigin.STATED
     surface_in_force: SurfaceInForce | None = None
     agents: tuple[str, ...] = ()
@@ -141,6 +140,7 @@ _LOST = AgentContext(origin=ContextOrigin.LOST)
 _stated = False  # whether this program states contexts at all
 _current: contextvars.ContextVar[AgentContext] = contextvars.ContextVar("agenttool_context", default=_EMPTY)
 _native_call: contextvars.ContextVar[str | None] = contextvars.ContextVar("agenttool_native_call", default=None)
+_mappings: contextvars.ContextVar[tuple[ExternalMapping, ...]] = contextvars.ContextVar("agenttool_maps", default=())
 
 
 def current_context() -> AgentContext:
@@ -172,7 +172,6 @@ def agent_context(
     labels: Mapping[str, str] | None = None,
     evaluation: Mapping[str, Any] | None = None,
     host: Mapping[str, Any] | None = None,
-    external_mappings: Sequence[Mapping[str, Any]] | None = None,
 ) -> Iterator[AgentContext]:
     """Set the facts of the calls made inside the ``with`` block; what is not given is inherited from outside.
 
@@ -188,7 +187,6 @@ def agent_context(
         labels: merged over the outer ones.
         evaluation: evaluator's verdict.
         host: what the host says of its shell and its context.
-        external_mappings: native ids of the calls; they replace the outer ones.
 
     Yields:
         The context in force.
@@ -219,7 +217,6 @@ def agent_context(
         labels={**outer.labels, **labels} if labels else outer.labels,
         evaluation=outer.evaluation if evaluation is None else evaluation,
         host=outer.host if host is None else host,
-        external_mappings=outer.external_mappings if external_mappings is None else tuple(external_mappings),
         surface_in_force=_in_force(outer, surface),
         agents=outer.agents,
     )
@@ -268,17 +265,24 @@ def _place(name: str, value: Any) -> str:
 
 
 @contextmanager
-def native_call(call_id: str | None) -> Iterator[None]:
+def native_call(call_id: str | None, *mappings: ExternalMapping) -> Iterator[None]:
     """Tell the next governed call which native call (``tool_call_id``) it answers.
 
     Args:
         call_id: the model's or framework's id; becomes ``gen_ai.tool.call.id``.
+        mappings: further native ids of the call, for example an ``McpMapping``.
     """
-    token = _native_call.set(call_id)
+    token, mapped = _native_call.set(call_id), _mappings.set(mappings)
     try:
         yield
     finally:
+        _mappings.reset(mapped)
         _native_call.reset(token)
+
+
+def current_mappings() -> list[ExternalMapping]:
+    """Return the native ids in force, beside the call's own."""
+    return list(_mappings.get())
 
 
 def current_native_call() -> str | None:

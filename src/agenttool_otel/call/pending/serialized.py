@@ -43,7 +43,6 @@ def stored_context(call: Invocation) -> dict[str, Any]:
         "roots": list(context.roots),
         "cwd": context.cwd,
         "labels": dict(context.labels),
-        "external_mappings": [dict(mapping) for mapping in context.external_mappings],
         "surface": context.surface,
         "progress": call.reported,
     }

@@ -358,6 +358,7 @@ def _services(call: Invocation) -> Services:
 
 def policy_input(call: Invocation, session: Session, counters: Mapping[str, int] | None = None) -> PolicyInput:
     """Build the policy input of a call."""
+    native: Any = {"external_mappings": [one.model_dump(mode="json") for one in call.mappings]} if call.mappings else {}
     spec, context = call.spec, call.context
     tool = spec.policy_tool
     if not spec.safety.static:
@@ -371,6 +372,7 @@ def policy_input(call: Invocation, session: Session, counters: Mapping[str, int]
             "attempt": len(call.decisions) + 1,
             "resumed": call.resumed,
             "preflight": call.preflight,
+            **native,
         },
         "tool": tool,
         "permission_profile": spec.policy_profile,

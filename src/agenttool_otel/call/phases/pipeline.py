@@ -146,6 +146,9 @@ class Pipeline:
         if call.ticket is not None:
             call.reported = max(call.reported, int(call.ticket.context.get("progress") or 0))
         self._recorder.begin(call, links)
+        if call.mappings:
+            given, call.mappings = call.mappings, []
+            self._reporter.mapped(call, given)
         call.handle = self.running[call.id] = CallHandle(call, self._reporter)
         if not call.transitions:
             call.transitions.append((InvocationStatus.PLANNED, call.created_ns))

@@ -19,6 +19,7 @@ from agenttool_otel.names import AbortReason, Attr, CancelOutcome, Event, Progre
 if TYPE_CHECKING:  # both know calls, and a call knows its handle
     from agenttool_otel.call.invocation import Invocation
     from agenttool_otel.call.running.progress import Reporter
+    from agenttool_otel.records import ExternalMapping
 
 
 @dataclass(slots=True)
@@ -86,6 +87,14 @@ class CallHandle:
         """
         if self.canceled:
             raise concurrent.futures.CancelledError(f"{self.invocation_id} was canceled")
+
+    def map(self, mapping: ExternalMapping) -> None:
+        """Note a native id that is known only while the call goes on; it is redacted.
+
+        Args:
+            mapping: the ids, for example a ``CliMapping`` with the exit code.
+        """
+        self.reporter.mapped(self._call, [mapping])
 
     # --- who wants it stopped, and what became of that ---------------------------------------------------------------
 

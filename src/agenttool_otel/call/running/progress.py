@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
@@ -13,7 +13,7 @@ from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.recorder import Recorder
 from agenttool_otel.call.running.handle import running_body
 from agenttool_otel.names import Attr, Event, ProgressStatus
-from agenttool_otel.records import ToolProgress
+from agenttool_otel.records import ExternalMapping, ToolProgress
 
 Listener = Callable[[ToolProgress], Any]
 Listeners = tuple[tuple[Listener, bool], ...]
@@ -82,6 +82,12 @@ class Reporter:
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
         self.emit = recorder.emit
+
+    def mapped(self, call: Invocation, mappings: Iterable[ExternalMapping]) -> None:
+        """Keep native ids of a call, redacted."""
+        for mapping in mappings:
+            shown = self.recorder.redacted_object(mapping.model_dump(mode="json", exclude_none=True))
+            call.mappings = [*call.mappings, type(mapping).model_construct(**shown)]
 
     def listened(self, call: Invocation) -> bool:
         """Tell whether anybody wants the steps that every call has."""

@@ -23,9 +23,9 @@ from agenttool_otel.call.envelope import to_result
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.running.handle import CancelState
 from agenttool_otel.call.runtime import Runtime
+from agenttool_otel.call.scheduling.facts import exclusive
 from agenttool_otel.call.scheduling.gate import Place, Turn
 from agenttool_otel.call.scheduling.modifiers import settle_modifier
-from agenttool_otel.call.scheduling.phase import exclusive
 from agenttool_otel.call.tool import GovernedTool, unknown_tool
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.names import (
@@ -38,7 +38,7 @@ from agenttool_otel.names import (
     SiblingFailurePolicy,
     YieldPolicy,
 )
-from agenttool_otel.records import SchedulerPolicy, ToolResult
+from agenttool_otel.records import ExternalMapping, SchedulerPolicy, ToolResult
 from agenttool_otel.results.errors.control_flow import cancellation
 
 
@@ -50,6 +50,7 @@ class BatchCall:
         tool: name, id or alias of a tool of the Governor; a governed function or its ``.tool``.
         arguments: JSON arguments.
         native_call_id: the model's or framework's id of the call.
+        mappings: further native ids of the call.
         depends_on: places in the batch of earlier calls that have to end before this one begins.
     """
 
@@ -57,6 +58,7 @@ class BatchCall:
     arguments: Mapping[str, Any]
     native_call_id: str | None = None
     depends_on: Sequence[int] = ()
+    mappings: Sequence[ExternalMapping] = ()
 
 
 class Batch:
@@ -182,6 +184,7 @@ class Batch:
         item, tool = self._items[place.index], self._tools[place.index]
         call = tool.plan(item.arguments)
         call.native_call_id = item.native_call_id or call.native_call_id
+        call.mappings += item.mappings
         call.place = place
         target = tool.json_target()
         if not target.collects or isinstance(self._executor, ThreadPoolExecutor):

@@ -13,6 +13,7 @@ from agenttool_otel.call.effects import Call
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.phases.refusals import Refusals, Refused
 from agenttool_otel.call.recorder import Recorder
+from agenttool_otel.call.scheduling.facts import exclusive, locks_of
 from agenttool_otel.call.scheduling.gate import Gate
 from agenttool_otel.call.scheduling.modifiers import settle_modifier
 from agenttool_otel.names import ContextModifierPolicy, Event, InvocationStatus, ProgressStatus, ResultStatus
@@ -84,35 +85,3 @@ class Schedule:
             self._recorder.emit(call, Event.INVOCATION_QUEUED, {})
         if call.handle is not None:
             call.handle.tell(ProgressStatus.QUEUED)
-
-
-def safety_of(call: Invocation) -> dict[str, bool]:
-    """Return the safety facts of a call, for its very input."""
-    if call.spec.safety.static:
-        return {name: call.spec.policy_tool[name] for name in _SAFETY}
-    return call.spec.safety_facts(call.permission_input, call.facts)
-
-
-_SAFETY = ("concurrency_safe", "read_only", "destructive", "open_world")
-
-
-def exclusive(call: Invocation) -> bool:
-    """Tell whether a call has to be alone in its turn."""
-    return call.spec.exclusive or not safety_of(call)["concurrency_safe"]
-
-
-def locks_of(call: Invocation) -> frozenset[str]:
-    """Return the names of what a call holds while it runs."""
-    locks = call.spec.locks if call.place is None else call.spec.locks | call.place.locks
-    if call.spec.exclusive:
-        locks |= {f"context:{'|'.join(call.context.session_key)}"}
-    return locks
-
-
-def scheduler_facts(call: Invocation) -> dict[str, Any]:
-    """Return the ``scheduler`` object of an invocation record."""
-    facts: dict[str, Any] = {f"is_{name}": value for name, value in safety_of(call).items()}
-    facts["requires_exclusive_context"] = call.spec.exclusive
-    facts["interrupt_behavior"] = str(call.spec.interface.interrupt_behavior)
-    facts["resource_locks"] = sorted(locks_of(call))
-    return facts
