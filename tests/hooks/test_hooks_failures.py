@@ -107,7 +107,7 @@ def test_a_hook_that_fails_before_the_tool_blocks_the_call(hook: Any, event: str
         assert tool.ran == 0
         assert result.status == "denied"
         assert result.error is not None
-        assert result.error.error_class == "hook_blocked"
+        assert result.error.error_class == "hook_failed"
         assert "bad" in result.error.message
         assert ("took too long" in result.error.message) is (hook in TIMED_OUT)
         assert "s3cr3t" not in repr(result)
