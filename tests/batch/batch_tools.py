@@ -15,7 +15,7 @@ from opentelemetry import trace
 from agenttool_otel import Governor, current_context
 from agenttool_otel.testing import StaticEngine
 
-governor = Governor(policy=StaticEngine("allow"))
+governor = Governor(policy=StaticEngine("allow"), policy_timeout=60)
 
 
 class Overlaps:
