@@ -71,6 +71,10 @@ EVENTS = [
 """The standard's 27 event classes, without ``tool.``."""
 
 
+EVIDENCE: dict[str, dict[str, Any]] = json.loads((DATA / "evidence.json").read_text(encoding="utf-8"))
+"""Which scenario showed what, and for the rest which test was found to look at it."""
+
+
 class Row(NamedTuple):
     """One requirement."""
 
@@ -89,25 +93,28 @@ def _texts() -> dict[str, str]:
     return {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in files}
 
 
+def looks_at(text: str, word: str, *, field: bool) -> bool:
+    """Tell whether a test looks at a field, or names a word as text or as the member of its vocabulary."""
+    as_field = rf'(?:\.{word}\b|["\']{word}["\']|\b{word}=)'
+    as_word = rf'(?:["\'/.]{re.escape(word)}["\'(]|\b{word.upper()}\b)'
+    return re.search(as_field if field else as_word, text) is not None
+
+
 def _test_of(word: str, *, field: bool) -> str:
-    """Return the first test that looks at a field, or names a word as text or as the member of its vocabulary."""
-    told = (
-        rf'(?:\.{word}\b|["\']{word}["\']|\b{word}=)'
-        if field
-        else rf'(?:["\'/.]{re.escape(word)}["\'(]|\b{word.upper()}\b)'
-    )
-    pattern = re.compile(told)
-    return next((name for name, text in _texts().items() if pattern.search(text)), "")
+    return next((name for name, text in _texts().items() if looks_at(text, word, field=field)), "")
 
 
 def rows() -> Iterator[Row]:
     """Return the rows that schemas and vocabularies give, and those written by hand."""
-    evidence = json.loads((DATA / "evidence.json").read_text(encoding="utf-8"))
+    evidence = EVIDENCE
     reasons = json.loads((DATA / "reasons.json").read_text(encoding="utf-8"))
 
     def row(chapter: str, requirement: str, where: str, word: str, *, field: bool) -> Row:
-        scenario = evidence.get(requirement)
-        test = f"{SCENARIOS} (scenario {scenario})" if scenario else _test_of(word, field=field)
+        scenario = evidence["scenarios"].get(requirement)
+        known = evidence["tests"].get(requirement, "")
+        if not scenario and not (known and looks_at(_texts().get(known, ""), word, field=field)):
+            known = evidence["tests"][requirement] = _test_of(word, field=field)
+        test = f"{SCENARIOS} (scenario {scenario})" if scenario else known
         reason = reasons.get(requirement, "")
         return Row(chapter, requirement, where, "" if reason.startswith("Not") else test, reason)
 
@@ -188,9 +195,9 @@ def _shown(kind: str, record: dict[str, Any]) -> Iterator[str]:
 def main() -> int:
     """Write the page, after a run if that is wanted."""
     if "--run" in sys.argv:
-        text = json.dumps(seen(), indent=1, sort_keys=True) + "\n"
-        (DATA / "evidence.json").write_text(text, encoding="utf-8")
+        EVIDENCE["scenarios"] = seen()
     PAGE.write_text(page(), encoding="utf-8")
+    (DATA / "evidence.json").write_text(json.dumps(EVIDENCE, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     for row in rows():
         if not row.test and not row.reason:
             print("no test and no reason:", row.requirement)
