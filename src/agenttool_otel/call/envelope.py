@@ -85,12 +85,10 @@ def to_result(call: Invocation) -> ToolResult:
         redaction_state=call.redaction_state,
         permission=decision.to_json_object() if decision is not None else None,
         summary=_summary(call),
+        external_mappings=mappings_of(call) or None,
+        abort_reason=call.abort_reason,
+        context_modifier=call.modified,
     )
-    result.external_mappings = mappings_of(call) or None
-    if call.abort_reason is not None:
-        result.abort_reason = call.abort_reason
-    if call.modified is not None:
-        result.context_modifier = call.modified
     if call.hook_context:
         result.additional_context = call.hook_context
     if call.hook_state is not None:

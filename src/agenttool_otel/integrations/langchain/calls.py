@@ -61,30 +61,21 @@ class LangChainAdapter(Adapter):
 
     def perform(self, target: Target) -> str | None:
         """Run the call; return the text that a person gave in place of its result."""
-        with _parent_found():
+        with _parent_found(), progress_to(_write, steps=False):
             if not _in_graph():
                 return super().perform(target)
             from agenttool_otel.integrations.langgraph.interrupts import run_call
 
-            with progress_to(_write, steps=False):
-                return run_call(self.call, target, self.runtime)
+            return run_call(self.call, target, self.runtime)
 
     async def aperform(self, target: Target) -> str | None:
         """The same without blocking the event loop."""
-        with _parent_found():
+        with _parent_found(), progress_to(_write, steps=False):
             if not _in_graph():
                 return await super().aperform(target)
             from agenttool_otel.integrations.langgraph.interrupts import arun_call
 
-            with progress_to(_write, steps=False):
-                return await arun_call(self.call, target, self.runtime)
-
-
-def _write(progress: ToolProgress) -> None:
-    """Give progress to whoever streams the graph with ``stream_mode="custom"``."""
-    from langgraph.config import get_stream_writer
-
-    get_stream_writer()({"type": "tool_progress", **progress.to_json_object()})
+            return await arun_call(self.call, target, self.runtime)
 
 
 @contextmanager
@@ -100,6 +91,15 @@ def _parent_found() -> Iterator[None]:
         return
     with trace.use_span(outer, end_on_exit=False, record_exception=False, set_status_on_exception=False):
         yield
+
+
+def _write(progress: ToolProgress) -> None:
+    """Give progress to whoever streams the graph with ``stream_mode="custom"``."""
+    if not _in_graph():
+        return
+    from langgraph.config import get_stream_writer
+
+    get_stream_writer()({"type": "tool_progress", **progress.to_json_object()})
 
 
 def _in_graph() -> bool:
