@@ -49,7 +49,7 @@ def request_facts(request: ApprovalRequest) -> list[tuple[str, str]]:
         ("Rule", request.rule_ref),
         *(("Rule too", rule) for rule in request.rule_refs if rule != request.rule_ref),
         *(
-            (f"Place of {one.get('argument')}", f"{one.get('access')} {one.get('place')} ({one.get('note')})")
+            (f"{'Place' if one.get('access') else 'Origin'} of {one.get('argument')}", _place_text(one))
             for one in request.places
         ),
         ("Directory", request.cwd),
@@ -63,6 +63,11 @@ def request_facts(request: ApprovalRequest) -> list[tuple[str, str]]:
         ("Invocation", request.invocation_id),
     ]
     return [(label, text) for label, text in facts if text]
+
+
+def _place_text(place: dict[str, Any]) -> str:
+    note = f" ({place['note']})" if place.get("note") else ""
+    return f"{place.get('access')} {place.get('place')}{note}".strip()
 
 
 def editable_arguments(request: ApprovalRequest) -> str:
