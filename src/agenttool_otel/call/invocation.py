@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -15,6 +15,7 @@ from agenttool_otel.approvals.types import ApprovalRequest, Claim, StoredCall
 from agenttool_otel.call.effects import Services
 from agenttool_otel.catalog.spec import ToolSpec
 from agenttool_otel.context.context import AgentContext
+from agenttool_otel.context.sessions import Happened
 from agenttool_otel.facts.types import EMPTY_FACTS, Facts
 from agenttool_otel.hooks.context import HookState
 from agenttool_otel.names import (
@@ -112,6 +113,8 @@ class Invocation:
     hook_context: list[dict[str, Any]] = field(default_factory=list)
     hook_records: list[HookRecord] = field(default_factory=list)  # what hooks did
     hook_state: HookState | None = None  # the hook runner's own notes on this call
+    happened: Happened | None = None  # its entry in the session's history
+    resources: dict[str, Mapping[str, Any]] = field(default_factory=dict)  # what hooks looked up, by hook id
 
     # --- result ---
     result_status: ResultStatus = ResultStatus.SYNTHETIC_ERROR

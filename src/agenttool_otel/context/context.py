@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import Any, ParamSpec, TypeVar
 
 from agenttool_otel.context.settings import Settings
-from agenttool_otel.context.validate import maybe_text, texts, truth
+from agenttool_otel.context.validate import maybe_text, texts, truth, whole_object
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.names import Attr, ContextOrigin, GenAI
 
@@ -46,6 +46,7 @@ class AgentContext:
         surface: id of the tool surface that the call is selected from.
         labels: short, low-cardinality facts for policies.
         evaluation: verdict of an evaluator (``status``, ``trend``, ``next_step``).
+        resources: the application's state that calls are about, by name, as JSON data (``input.resources``).
         origin: whether somebody stated it, nobody did, or it was lost on the way into a thread.
     """
 
@@ -62,6 +63,7 @@ class AgentContext:
     surface: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     evaluation: Mapping[str, Any] | None = None
+    resources: Mapping[str, Any] = field(default_factory=dict, repr=False)
     origin: ContextOrigin = ContextOrigin.STATED
 
     @cached_property
@@ -144,6 +146,7 @@ def agent_context(
     surface: str | None = None,
     labels: Mapping[str, str] | None = None,
     evaluation: Mapping[str, Any] | None = None,
+    resources: Mapping[str, Any] | None = None,
 ) -> Iterator[AgentContext]:
     """Set the facts of the calls made inside the ``with`` block; what is not given is inherited from outside.
 
@@ -156,6 +159,7 @@ def agent_context(
         user_text: the user's words; added to those of the outer context.
         labels: merged over the outer ones.
         evaluation: evaluator's verdict.
+        resources: merged over the outer ones, name by name; copied as JSON data now.
 
     Yields:
         The context in force.
@@ -168,7 +172,7 @@ def agent_context(
     outer = _current.get()
     _check_texts(actor=actor, tenant=tenant, session_id=session_id, agent_name=agent_name, mode=mode, surface=surface)
     truth("interactive", interactive)
-    _check_mappings(labels=labels, evaluation=evaluation)
+    _check_mappings(labels=labels, evaluation=evaluation, resources=resources)
     said = () if user_text is None else (user_text,) if isinstance(user_text, str) else texts("user_text", user_text)
     inner = AgentContext(
         actor=outer.actor if actor is None else actor,
@@ -184,6 +188,7 @@ def agent_context(
         surface=outer.surface if surface is None else surface,
         labels={**outer.labels, **labels} if labels else outer.labels,
         evaluation=outer.evaluation if evaluation is None else evaluation,
+        resources={**outer.resources, **whole_object("resources", resources)} if resources else outer.resources,
     )
     _stated = True
     token = _current.set(inner)

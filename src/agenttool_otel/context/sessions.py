@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Container, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from agenttool_otel.context.context import AgentContext
@@ -17,6 +18,27 @@ if TYPE_CHECKING:
 
 _MAX_HEARD: Final = 256
 _MAX_APPROVED: Final = 1_024
+_MAX_HISTORY: Final = 200
+
+
+@dataclass(slots=True, eq=False)
+class Happened:
+    """A call as the history remembers it."""
+
+    tool: str
+    targets: tuple[bytes, ...]
+    outcome: str = "running"
+
+    @classmethod
+    def of(cls, tool_id: str, arguments: Mapping[str, Any]) -> Happened:
+        """Return a call that begins."""
+        return cls(tool_id, tuple(digest for _, digest in target_digests("", arguments)))
+
+    def entry(self, mine: Mapping[bytes, list[str]]) -> dict[str, Any]:
+        """Return its entry in the input of another call, whose values have these pointers."""
+        same = sorted(pointer for digest in self.targets for pointer in mine.get(digest, ()))
+        targets = [digest.hex() for digest in self.targets]
+        return {"tool": self.tool, "outcome": self.outcome, "targets": targets, "same": same}
 
 
 class Session:
@@ -24,7 +46,7 @@ class Session:
 
     __slots__ = (
         "_approved",
-        "_exempt",
+        "_forgot",
         "_heard",
         "_lock",
         "_said",
@@ -32,17 +54,21 @@ class Session:
         "asks",
         "calls",
         "denials",
+        "exempt",
+        "history",
         "ledger",
         "result_bytes",
     )
 
     def __init__(self, exempt: Container[str] = ()) -> None:
-        self._exempt = exempt
+        self.exempt = exempt
         self._lock = threading.Lock()
         self._tools: dict[str, int] = {}
         self._heard: set[int] = set()
         self._said: Said | None = None
         self._approved: OrderedDict[bytes, None] = OrderedDict()
+        self.history: deque[Happened] = deque(maxlen=_MAX_HISTORY)
+        self._forgot = False
         self.calls = 0
         self.asks = 0
         self.denials = 0
@@ -59,6 +85,22 @@ class Session:
             "result_bytes": self.result_bytes,
         }
 
+    def begin(self, happened: Happened | None) -> None:
+        """Take a call into the history, before it is decided; ``None`` where no rule reads it."""
+        with self._lock:
+            self._forgot |= happened is None or len(self.history) == _MAX_HISTORY
+            if happened is not None:
+                self.history.append(happened)
+
+    def told(self, arguments: Mapping[str, Any], *, but: Happened | None) -> tuple[list[dict[str, Any]], bool]:
+        """Return ``input.session.history`` for a call, and whether nothing is missing in it."""
+        mine: dict[bytes, list[str]] = {}
+        for pointer, digest in target_digests("", arguments):
+            mine.setdefault(digest, []).append(pointer)
+        with self._lock:
+            earlier, complete = [one for one in self.history if one is not but], not self._forgot
+        return [one.entry(mine) for one in earlier], complete
+
     def admit(self, tool_id: str) -> dict[str, int]:
         """Count a call that is about to be decided, and return the counters as they were before it.
 
@@ -66,14 +108,14 @@ class Session:
         spend more than is left. A call that is not let through is given back."""
         with self._lock:
             seen = self.counters(tool_id)
-            if tool_id not in self._exempt:
+            if tool_id not in self.exempt:
                 self.calls += 1
                 self._tools[tool_id] = seen["tool_calls"] + 1
         return seen
 
     def give_back(self, tool_id: str) -> None:
         """Take back the count of a call that does not run."""
-        if tool_id in self._exempt:
+        if tool_id in self.exempt:
             return
         with self._lock:
             self.calls -= 1
@@ -81,7 +123,7 @@ class Session:
 
     def returned(self, tool_id: str, size: int | None) -> None:
         """Count the bytes of a result."""
-        if not size or tool_id in self._exempt:
+        if not size or tool_id in self.exempt:
             return
         with self._lock:
             self.result_bytes += size

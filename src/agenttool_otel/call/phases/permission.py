@@ -19,7 +19,7 @@ from agenttool_otel.call.phases.refusals import Refusals, fail_closed
 from agenttool_otel.call.recorder import Recorder
 from agenttool_otel.call.target import Target
 from agenttool_otel.context.context import AgentContext
-from agenttool_otel.context.sessions import Session
+from agenttool_otel.context.sessions import Happened, Session
 from agenttool_otel.errors import ApprovalConflict, ApprovalError
 from agenttool_otel.facts.types import EMPTY_FACTS, FactEnvironment
 from agenttool_otel.names import (
@@ -39,6 +39,8 @@ from agenttool_otel.names import (
 )
 from agenttool_otel.policy.types import PolicyInput, Verdict, expired
 from agenttool_otel.values.canonical import digest
+
+HISTORY = ("session", "history")
 
 _MAX_ROUNDS = 5
 """How often an input may be changed and decided again before the call is denied."""
@@ -91,6 +93,7 @@ class Permission:
                 grant.forget_if_changed(call)
             self.establish(call, session)
             # the call counts in its session from before the decision on, unless it is not let through
+            self._begin(call, session)
             counters = session.admit(call.spec.tool_id)
             admitted = False
             try:
@@ -116,6 +119,16 @@ class Permission:
                     continue
             yield from self._ask(call, target, verdict, session)
         self._deny_unsettled(call, session)
+
+    def _begin(self, call: Invocation, session: Session) -> None:
+        """Take the call into the session's history, where a rule may read that."""
+        wanted = _services(call).decider.wants(HISTORY, call.context.mode)
+        entry = Happened.of(call.spec.tool_id, call.permission_input) if wanted else None
+        if call.happened is not None and entry is not None:
+            call.happened.targets = entry.targets  # its input may have been changed since
+        elif call.spec.tool_id not in session.exempt:
+            call.happened = entry
+            session.begin(entry)
 
     def _take_verdict(
         self, call: Invocation, target: Target, session: Session, verdict: Verdict, grant: GrantUse | None
@@ -312,12 +325,20 @@ def _services(call: Invocation) -> Services:
     return call.services
 
 
+def _reads_history(call: Invocation) -> bool:
+    return call.services is None or call.services.decider.wants(HISTORY, call.context.mode)
+
+
 def policy_input(call: Invocation, session: Session, counters: Mapping[str, int] | None = None) -> PolicyInput:
     """Build the policy input of a call."""
     spec, context = call.spec, call.context
     tool = spec.policy_tool
     if not spec.safety.static:
         tool = {**tool, **spec.safety_facts(call.permission_input, call.facts)}
+    history: list[dict[str, Any]] = []
+    complete = True
+    if call.happened is not None or (call.preflight and _reads_history(call)):
+        history, complete = session.told(call.permission_input, but=call.happened)
     return {
         "schema_version": SCHEMA_VERSION,
         "time": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
@@ -341,8 +362,11 @@ def policy_input(call: Invocation, session: Session, counters: Mapping[str, int]
             "roots": list(context.roots),
             "counters": counters or session.counters(spec.declaration.tool_id),  # type: ignore[typeddict-item]
             "labels": dict(context.labels),
+            "history": history,  # type: ignore[typeddict-item]
+            "history_complete": complete,
         },
         "approval": call.approval,
         "hooks": call.hints,
         "evaluation": context.policy_evaluation,  # type: ignore[typeddict-item]
+        "resources": {**context.resources, **{k: v for found in call.resources.values() for k, v in found.items()}},
     }

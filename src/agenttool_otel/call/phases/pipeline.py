@@ -147,8 +147,13 @@ class Pipeline:
         except BaseException as signal:
             self._refusals.stopped(call, signal)
         finally:
-            self._recorder.end(call)
+            self._end(call)
         return call
+
+    def _end(self, call: Invocation) -> None:
+        if call.happened is not None:
+            call.happened.outcome = call.result_status.value
+        self._recorder.end(call)
 
     def _prepare(self, call: Invocation, target: Target, session: Session) -> None:
         """Walk the phases before the decision; whatever goes wrong in them is a denial."""
@@ -205,7 +210,7 @@ class Pipeline:
         except BaseException as signal:
             self._refusals.stopped(call, signal)
         finally:
-            self._recorder.end(call)
+            self._end(call)
         return call
 
     def interrupt(self, call: Invocation, reason: str, links: tuple[Link, ...] = ()) -> Steps:
@@ -228,7 +233,7 @@ class Pipeline:
             call.fail(ErrorClass.CANCELED, f"interrupted: {reason}", InvocationStatus.CANCELED, ResultStatus.CANCELED)
             yield from finish(call, ResultStatus.CANCELED)
         finally:
-            recorder.end(call)
+            self._end(call)
         return call
 
     def preflight(self, call: Invocation, target: Target) -> Steps:
