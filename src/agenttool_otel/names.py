@@ -290,6 +290,35 @@ class LoadingState(StrEnum):
     UNAVAILABLE = "unavailable"
 
 
+class BlockReason(StrEnum):
+    """Why a tool is not on a surface (standard, "Tool surface")."""
+
+    POLICY_BLOCKED = "policy_blocked"
+    CREDENTIAL_MISSING = "credential_missing"
+    SETUP_REQUIRED = "setup_required"
+    MODEL_UNSUPPORTED = "model_unsupported"
+    RECURSIVE_TOOL_FORBIDDEN = "recursive_tool_forbidden"
+    ROLE_NOT_ALLOWED = "role_not_allowed"
+    FEATURE_DISABLED = "feature_disabled"
+    DEFERRED_UNTIL_DISCOVERED = "deferred_until_discovered"
+
+
+class QueryType(StrEnum):
+    """How a tool search selects."""
+
+    SELECT = "select"
+    KEYWORD = "keyword"
+
+
+class NextAction(StrEnum):
+    """What to do after a tool search."""
+
+    LOAD_SCHEMA_THEN_CALL = "load_schema_then_call"
+    CALL = "call"
+    RETRY_LATER = "retry_later"
+    REFINE_QUERY = "refine_query"
+
+
 class SurfaceScope(StrEnum):
     TURN = "turn"
     TASK = "task"
@@ -497,6 +526,10 @@ class EntryPoint(StrEnum):
     DECISION = "data.agenttool.permission.decision"
     VISIBLE = "data.agenttool.surface.visible"
     OBLIGATIONS = "data.agenttool.redaction.obligations"
+
+
+SURFACE_REASON: Final = "data.agenttool.surface.reason"
+"""Rule that says why a tool is not shown; a bundle may do without it."""
 
 
 class EngineName(StrEnum):
@@ -713,6 +746,9 @@ class Attr:
     TOOL_KIND: Final = "agenttool.tool.kind"
     TOOL_RISK_LEVEL: Final = "agenttool.tool.risk_level"
     SURFACE_ID: Final = "agenttool.surface.id"
+    SURFACE_SCOPE: Final = "agenttool.surface.scope"
+    SURFACE_LOADED: Final = "agenttool.surface.loaded"
+    SURFACE_DEFERRED: Final = "agenttool.surface.deferred"
 
 
 class Label:

@@ -333,6 +333,29 @@ def test_the_call_is_decided_again_with_the_grant(opened: Callable[..., Tool]) -
     assert engine.documents[-2]["approval"] is None
 
 
+def test_a_check_knows_what_was_granted_and_uses_nothing(opened: Callable[..., Tool]) -> None:
+    tool = opened(FixedApprover(REMEMBER))
+    with agent_context(**WHO):
+        assert tool.call.tool.check(text="hello").behavior is Behavior.ASK
+        tool.call("hello")
+        uses = tool.used()
+        found = tool.call.tool.check(text="hello")
+        assert (found.behavior, found.next_step) == (Behavior.ALLOW, "call it")
+        assert asyncio.run(tool.call.tool.acheck(text="hello")).allowed
+        assert tool.call.tool.check(text="another").behavior is Behavior.ASK
+    with agent_context(**{**WHO, "session_id": "s-2"}):
+        assert tool.call.tool.check(text="hello").behavior is Behavior.ASK
+    assert tool.used() == uses
+    assert tool.ran == ["hello"]
+
+
+def test_a_check_says_that_a_deny_wins_over_a_grant(opened: Callable[..., Tool]) -> None:
+    tool = opened(FixedApprover(REMEMBER), policy=Deciding(decision("deny")))
+    run(tool)
+    with agent_context(**WHO):
+        assert tool.call.tool.check(text="hello").behavior is Behavior.DENY
+
+
 def test_a_deny_wins_over_a_grant(opened: Callable[..., Tool]) -> None:
     tool = opened(FixedApprover(REMEMBER), policy=Deciding(decision("deny")))
     run(tool)

@@ -79,3 +79,30 @@ def test_a_policy_that_would_fill_the_memory_aborts_nothing(tmp_path: Path) -> N
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
     assert (done.stdout.strip(), done.returncode) == ("refused", 0), done.stderr
+
+
+XS = "xs := numbers.range(1, 3000)"
+NESTED = "some a in xs; some b in xs; some c in xs; a * b * c == 7777777777"
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        f"deny if {{ {XS}; {NESTED} }}",
+        f"{XS}\ndeny if {{ {NESTED} }}",
+        f"{XS}\ndeny if {{ some a in xs; count([b | some b in xs; b == a]) > 1 }}",
+        f"{XS}\ndeny if {{ some a in xs; every b in xs {{ b > a }} }}",
+    ],
+)
+def test_loops_in_one_another_are_refused_beyond_a_limit(rules: str) -> None:
+    text = f'package agenttool.permission\ndecision := {{"behavior": "allow"}}\n{rules}\n'
+    with pytest.raises(PolicyUnsupported, match=r"p\.rego:\d: .*deny loops [\d,]+ times"):
+        EmbeddedEngine(bundle_from_files({"p.rego": text.encode()}, origin="test"), entry_points=(ENTRY,))
+
+
+def test_loops_of_usual_sizes_are_taken() -> None:
+    text = (
+        'package agenttool.permission\ndecision := {"behavior": "allow"}\nxs := numbers.range(1, 90)\n'
+        "deny if { some a in xs; some b in xs; some c in input.list; a + b == c }\n"
+    )
+    EmbeddedEngine(bundle_from_files({"p.rego": text.encode()}, origin="test"), entry_points=(ENTRY,))

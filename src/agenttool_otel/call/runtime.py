@@ -46,10 +46,14 @@ class Runtime:
     pipeline: Pipeline = field(init=False)  # made of the others
 
     @property
+    def registries(self) -> tuple[Registry[Any], ...]:
+        """Where the tools are that this Governor is in charge of."""
+        return (self.registry, DEFAULT_TOOLS) if self is _default else (self.registry,)
+
+    @property
     def tools(self) -> list[Any]:
         """The tools this Governor is in charge of, as GovernedTool."""
-        tools = list(self.registry)
-        return tools + list(DEFAULT_TOOLS) if self is _default else tools
+        return [tool for registry in self.registries for tool in registry]
 
     def find(self, name: str) -> Any:
         """Return a tool of this Governor as GovernedTool, or ``None``.

@@ -27,11 +27,13 @@ from agenttool_otel.names import (
     SCHEMA_VERSION,
     AccessKind,
     Attr,
+    EntryPoint,
     ExecutionKind,
     GenAI,
     Lifecycle,
     Ownership,
     RiskLevel,
+    SchemaVisibility,
     ToolKind,
     WriteEffect,
 )
@@ -61,6 +63,7 @@ _EXECUTION_KINDS: Mapping[str, ExecutionKind] = {
     ToolKind.PEER_AGENT_TOOL: ExecutionKind.PEER_AGENT,
     ToolKind.NATIVE_TOOL: ExecutionKind.NATIVE_APP,
 }
+_CALLABLE = (Lifecycle.AVAILABLE, Lifecycle.DEFERRED, Lifecycle.DEPRECATED)
 _SAFETY_FACTS = (
     "read_only",
     "destructive",
@@ -76,6 +79,14 @@ _TOOL_TYPES: Mapping[str, str] = {
     ToolKind.WEB_SEARCH: "extension",
     ToolKind.MCP_TOOL: "extension",
 }
+STATED_AS: Mapping[str, str] = {
+    "defer": "should_defer",
+    "requires": "requires_setup",
+    "credentials": "required_credentials",
+    "feature_gates": "feature_gate_refs",
+    "context_modifiers": "context_modifier_policy",
+}
+"""What the interface calls an option, where the two names differ."""
 _MATCHERS = {"command_args": "shell_pattern", "path_args": "path", "url_args": "url", "sql_args": "sql"}
 
 
@@ -187,6 +198,13 @@ def declare(options: GovernOptions, source: ToolSource) -> ToolSpec:
         raise ConfigurationError(f"tool {source.name!r} can't be declared: {error}") from error
 
 
+def policy_parts(options: GovernOptions) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return ``input.tool`` and ``input.permission_profile`` of a tool of which only this is known."""
+    name, namespace = options["name"], options["namespace"]
+    o = _resolve(options, ToolSource(name=name, namespace=namespace, description=name, schema={}))
+    return _policy_tool(o), _policy_profile(_permission(o))
+
+
 def _resolve(stated: GovernOptions, source: ToolSource) -> Resolved:
     options: dict[str, Any] = {name: value for name, value in stated.items() if value is not None}
     name = options.get("name", source.name)
@@ -283,10 +301,7 @@ def _declaration(o: Resolved) -> ToolDeclaration:
         interface_ref=f"tool_interface:{o.tool_id}",
         execution_profile_ref=f"execution_profile:{o.tool_id}",
         permission_profile_ref=f"permission_profile:{o.tool_id}",
-        external_mappings=[
-            *o.source.mappings,
-            *(ExternalMapping(**mapping) for mapping in o.options.get("external_mappings", ())),
-        ],
+        external_mappings=_mappings(o),
         **o.stated("aliases", "search_hint", "title", "lifecycle", "capability_refs", "annotations"),
     )
 
@@ -307,10 +322,35 @@ def _interface(o: Resolved) -> ToolInterface:
         execution_profile_ref=f"execution_profile:{o.tool_id}",
         permission_profile_ref=f"permission_profile:{o.tool_id}",
         inferred=o.inferred,
+        schema_visibility=SchemaVisibility.DEFERRED if _waits(o) else SchemaVisibility.LOADED,
+        is_enabled=o.options.get("lifecycle", Lifecycle.AVAILABLE) in _CALLABLE,
+        schema_validation="strict" if o.options.get("strict", True) else "tolerant",
+        value_validation="validate" in o.options,
+        deny_before_io=True,
+        decision_ref=EntryPoint.DECISION.value,
+        abort_semantics="cancel" if o.options.get("supports_cancel", o.source.is_async) else "wait",
+        empty_result_policy="empty_marker",
+        redaction_policy_refs=[EntryPoint.OBLIGATIONS.value],
+        external_mappings=_mappings(o),
+        **{to: _copy(o.options[name]) for name, to in STATED_AS.items() if name in o.options},
         **o.stated(
-            "aliases", "search_hint", "strict", "requires_user_interaction", "interrupt_behavior", "max_inline_chars"
+            "aliases", "search_hint", "strict", "requires_user_interaction", "interrupt_behavior", "max_inline_chars",
+            "user_facing_name", "always_load", "model_requirements", "starts_agent", "sandbox_profile",
+            "progress_schema", "ui_summary", "activity_description", "progress_render_hint", "rejected_render_hint",
+            "error_render_hint",
         ),
-    )
+    )  # fmt: skip
+
+
+def _waits(o: Resolved) -> bool:
+    return bool(o.options.get("defer")) or o.options.get("lifecycle") == Lifecycle.DEFERRED
+
+
+def _mappings(o: Resolved) -> list[ExternalMapping]:
+    return [
+        *o.source.mappings,
+        *(ExternalMapping(**mapping) for mapping in o.options.get("external_mappings", ())),
+    ]
 
 
 def _execution(o: Resolved) -> ExecutionProfile:

@@ -96,6 +96,19 @@ class GovernOptions(TypedDict, total=False):
         supports_cancel: can be cancelled.
         interrupt_behavior: cancel or block.
         resource_locks: names of exclusive resources that a call holds.
+        user_facing_name: name for people where it is shown that the tool runs.
+        defer: its schema is kept from models until the tool is searched for or selected.
+        always_load: its schema is on every surface, whatever the limit.
+        requires: names of what has to be set up first, for example ``browser_session``.
+        credentials: names of credentials without which the tool is not shown.
+        feature_gates: names of gates that all have to be open.
+        model_requirements: what the model has to support, for example ``vision``.
+        starts_agent: name of the agent that it starts; the tool is left out inside that agent.
+        context_modifiers: what becomes of changes of context that it returns: allow, defer or refuse.
+        progress_schema: JSON Schema of its progress, where it is not the standard's.
+        ui_summary: hint for people of what it does.
+        activity_description: what is shown while it runs.
+        progress_render_hint, rejected_render_hint, error_render_hint: hints for user interfaces.
     """
 
     namespace: str
@@ -155,3 +168,18 @@ class GovernOptions(TypedDict, total=False):
     supports_cancel: bool
     interrupt_behavior: Literal["cancel", "block"]
     resource_locks: Sequence[str]
+    user_facing_name: str
+    defer: bool
+    always_load: bool
+    requires: Sequence[str]
+    credentials: Sequence[str]
+    feature_gates: Sequence[str]
+    model_requirements: Sequence[str]
+    starts_agent: str
+    context_modifiers: Literal["allow", "defer", "refuse"]
+    progress_schema: Mapping[str, Any]
+    ui_summary: str
+    activity_description: str
+    progress_render_hint: str
+    rejected_render_hint: str
+    error_render_hint: str

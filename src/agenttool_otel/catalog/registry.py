@@ -24,27 +24,35 @@ T = TypeVar("T", bound=HasSpec)
 class Registry(Generic[T]):
     """Tools by id, name and alias.
 
-    Tools are held weakly: a tool made in a function and forgotten does not stay. The tool declared last under a name
-    wins, as with Python's own names; ``namespace.name`` and the id stay unambiguous.
+    Tools are held weakly: a tool made in a function and forgotten does not stay. Of one id the tool declared last wins,
+    as with Python's own names. A name that several tools have belongs to none; ``namespace.name`` and the id tell them
+    apart.
+
+    Attributes:
+        added: how many tools were added so far.
     """
 
     def __init__(self) -> None:
         self._tools: weakref.WeakValueDictionary[str, T] = weakref.WeakValueDictionary()
-        self._names: dict[str, str] = {}
+        self._names: dict[str, set[str]] = {}
         self._lock = threading.Lock()
+        self.added = 0
 
     def add(self, tool: T) -> None:
         """Register a tool under its id, name, qualified name and aliases."""
         declaration = tool.spec.declaration
         with self._lock:
+            self.added += 1
             self._tools[declaration.tool_id] = tool
             for name in (declaration.name, f"{declaration.namespace}.{declaration.name}", *declaration.aliases):
-                self._names[name] = declaration.tool_id
+                self._names.setdefault(name, set()).add(declaration.tool_id)
 
     def resolve(self, name: str) -> T | None:
         """Return the tool of that id, name or alias, or ``None``."""
         with self._lock:
-            return self._tools.get(name) or self._tools.get(self._names.get(name, ""))
+            found = {tool_id: self._tools.get(tool_id) for tool_id in self._names.get(name, ())}
+            alive = [tool for tool in found.values() if tool is not None]
+            return self._tools.get(name) or (alive[0] if len(alive) == 1 else None)
 
     def __iter__(self) -> Iterator[T]:
         with self._lock:

@@ -14,18 +14,29 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 from agenttool_otel.context.settings import Settings
 from agenttool_otel.context.validate import maybe_text, texts, truth, whole_object
 from agenttool_otel.errors import ConfigurationError
-from agenttool_otel.names import Attr, ContextOrigin, GenAI
+from agenttool_otel.names import Attr, ContextOrigin, ErrorClass, GenAI
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 _MAX_FILLED = 64
 _ACTOR_KINDS = frozenset({"agent", "user", "service"})
+
+
+class SurfaceInForce(Protocol):
+    """A surface as a call knows it."""
+
+    @property
+    def surface_id(self) -> str:
+        """Its id."""
+
+    def refusal(self, tool_id: str, context: AgentContext) -> tuple[ErrorClass, str] | None:
+        """Return why a tool can't be called from it; ``None`` where it can."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +55,8 @@ class AgentContext:
         cwd: directory that the tools' relative paths start from; the process's own where not given.
         user_text: what the user said in this context; provenance knows its tokens as the user's own.
         surface: id of the tool surface that the call is selected from.
+        surface_in_force: that surface, where it refuses calls of other tools.
+        agents: the agents that this context is inside of, its own last.
         labels: short, low-cardinality facts for policies.
         evaluation: verdict of an evaluator (``status``, ``trend``, ``next_step``).
         resources: the application's state that calls are about, by name, as JSON data (``input.resources``).
@@ -65,6 +78,15 @@ class AgentContext:
     evaluation: Mapping[str, Any] | None = None
     resources: Mapping[str, Any] = field(default_factory=dict, repr=False)
     origin: ContextOrigin = ContextOrigin.STATED
+    surface_in_force: SurfaceInForce | None = None
+    agents: tuple[str, ...] = ()
+
+    @cached_property
+    def identity(self) -> tuple[Any, ...]:
+        """All that a policy may tell two contexts by before a call is made."""
+        who = (self.actor, self.tenant, self.roles, self.session_key, self.agents)
+        stated = (tuple(sorted(self.labels.items())), repr(self.evaluation))
+        return (*who, self.origin, self.mode, self.interactive, self.roots, *stated)
 
     @cached_property
     def actor_kind(self) -> str:
@@ -143,7 +165,7 @@ def agent_context(
     roots: Sequence[str | os.PathLike[str]] | None = None,
     cwd: str | os.PathLike[str] | None = None,
     user_text: str | Sequence[str] | None = None,
-    surface: str | None = None,
+    surface: str | SurfaceInForce | None = None,
     labels: Mapping[str, str] | None = None,
     evaluation: Mapping[str, Any] | None = None,
     resources: Mapping[str, Any] | None = None,
@@ -151,12 +173,14 @@ def agent_context(
     """Set the facts of the calls made inside the ``with`` block; what is not given is inherited from outside.
 
     Args:
-        actor, tenant, session_id, agent_name, mode, surface: texts; see AgentContext, as all arguments.
+        actor, tenant, session_id, agent_name, mode: texts; see AgentContext, as all arguments.
         roles: list of role names.
         interactive: whether an ask can be answered now.
         roots: list of directories; relative ones are taken from the process's own directory as it is now.
         cwd: where relative paths start.
         user_text: the user's words; added to those of the outer context.
+        surface: from ``Governor.surface``: calls of tools that are not on it are refused. A text is a label alone and
+            leaves the outer surface in force; an empty one lifts it.
         labels: merged over the outer ones.
         evaluation: evaluator's verdict.
         resources: merged over the outer ones, name by name; copied as JSON data now.
@@ -170,7 +194,8 @@ def agent_context(
     """
     global _stated
     outer = _current.get()
-    _check_texts(actor=actor, tenant=tenant, session_id=session_id, agent_name=agent_name, mode=mode, surface=surface)
+    label = surface if surface is None or isinstance(surface, str) else surface.surface_id
+    _check_texts(actor=actor, tenant=tenant, session_id=session_id, agent_name=agent_name, mode=mode, surface=label)
     truth("interactive", interactive)
     _check_mappings(labels=labels, evaluation=evaluation, resources=resources)
     said = () if user_text is None else (user_text,) if isinstance(user_text, str) else texts("user_text", user_text)
@@ -185,17 +210,27 @@ def agent_context(
         roots=outer.roots if roots is None else _roots(roots),
         cwd=outer.cwd if cwd is None else _place("cwd", cwd),
         user_text=outer.user_text + said,
-        surface=outer.surface if surface is None else surface,
+        surface=outer.surface if label is None else label,
         labels={**outer.labels, **labels} if labels else outer.labels,
         evaluation=outer.evaluation if evaluation is None else evaluation,
         resources={**outer.resources, **whole_object("resources", resources)} if resources else outer.resources,
+        surface_in_force=_in_force(outer, surface),
+        agents=outer.agents,
     )
+    if inner.agent and inner.agent not in inner.agents:
+        inner = replace(inner, agents=(*inner.agents, inner.agent))
     _stated = True
     token = _current.set(inner)
     try:
         yield inner
     finally:
         _current.reset(token)
+
+
+def _in_force(outer: AgentContext, surface: str | SurfaceInForce | None) -> SurfaceInForce | None:
+    if surface is None or isinstance(surface, str):
+        return None if surface == "" else outer.surface_in_force
+    return surface
 
 
 def _check_texts(**given: Any) -> None:

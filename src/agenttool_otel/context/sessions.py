@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict, deque
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -57,6 +57,7 @@ class Session:
         "exempt",
         "history",
         "ledger",
+        "loaded",
         "result_bytes",
     )
 
@@ -74,6 +75,7 @@ class Session:
         self.denials = 0
         self.result_bytes = 0
         self.ledger: ProvenanceLedger | None = None
+        self.loaded: frozenset[str] = frozenset()  # ids of the deferred tools that were loaded in it
 
     def counters(self, tool_id: str) -> dict[str, int]:
         """Return ``input.session.counters`` for a call of a tool."""
@@ -127,6 +129,11 @@ class Session:
             return
         with self._lock:
             self.result_bytes += size
+
+    def load(self, tool_ids: Iterable[str]) -> None:
+        """Remember that deferred tools were loaded."""
+        with self._lock:
+            self.loaded = self.loaded.union(tool_ids)
 
     def asked(self) -> None:
         """Count one ask."""

@@ -8,11 +8,14 @@ from agenttool_otel.context.context import current_context
 from agenttool_otel.errors import PersistenceError
 from agenttool_otel.govern.typing import Governed
 from agenttool_otel.names import ToolKind
+from agenttool_otel.preflight.discovery import search_and_load
 from agenttool_otel.preflight.posture import PERMISSION_TOOLS, permission_functions
+from agenttool_otel.preflight.surfaces import Surfaces
 from agenttool_otel.results.persistence.read_result import make_read_result
 from agenttool_otel.results.stores.types import PayloadStore
 
 if TYPE_CHECKING:
+    from agenttool_otel.catalog import GovernOptions
     from agenttool_otel.govern.governor import Governor
 
 
@@ -21,6 +24,48 @@ OwnTool: TypeAlias = Governed[..., dict[str, Any]]
 
 READ_RESULT_ID: Final = "agenttool.results.read_result"
 """Tool id of the tool that pages through persisted results."""
+
+TOOL_SEARCH_ID: Final = "agenttool.catalog.tool_search"
+"""Tool id of the tool that finds and loads other tools."""
+
+TOOL_SEARCH_FACTS: Final[GovernOptions] = {
+    "tool_id": TOOL_SEARCH_ID,
+    "namespace": "agenttool.catalog",
+    "name": "tool_search",
+    "search_hint": "find and load other tools",
+    "read_only": True,
+    "destructive": False,
+    "open_world": False,
+    "concurrency_safe": True,
+    "risk_level": "low",
+    "access_kinds": [],
+    "write_effects": [],
+    "always_load": True,
+}
+
+
+def tool_search_of(governor: Governor, surfaces: Surfaces, limit: int) -> OwnTool:
+    """Make the governed tool ``tool_search`` of a Governor.
+
+    Args:
+        governor: the Governor; the tool spends none of its sessions' budgets.
+        surfaces: its surfaces.
+        limit: most matches where nobody says.
+    """
+    most = limit
+
+    def tool_search(query: str, limit: int = most) -> dict[str, Any]:
+        """Find tools that are not shown to you, and load them: what is found can be called next.
+
+        Args:
+            query: words about what you want to do, or select:name,other_name for tools whose names you know.
+            limit: most tools to load.
+        """
+        return search_and_load(surfaces, surfaces.in_force(), query, limit)[0]
+
+    governed: OwnTool = governor.govern(tool_search, **TOOL_SEARCH_FACTS)
+    governor.sessions.exempt.add(TOOL_SEARCH_ID)
+    return governed
 
 
 def read_result_of(governor: Governor, max_page: int) -> OwnTool:

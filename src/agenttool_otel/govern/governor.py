@@ -26,7 +26,7 @@ from agenttool_otel.call.pending.required_action import RequiredAction
 from agenttool_otel.call.phases import Pipeline
 from agenttool_otel.call.recorder import Recorder
 from agenttool_otel.call.resume import aresume_call, resume_call
-from agenttool_otel.call.runtime import Runtime, build_default_with, default_runtime, replace_default
+from agenttool_otel.call.runtime import build_default_with, default_runtime, replace_default
 from agenttool_otel.catalog import GovernOptions, Registry
 from agenttool_otel.context.context import AgentContext, ContextDefaults
 from agenttool_otel.context.sessions import Session, SessionBook
@@ -34,6 +34,7 @@ from agenttool_otel.context.settings import Settings
 from agenttool_otel.errors import ConfigurationError, PolicyError, PolicyLoadError
 from agenttool_otel.facts.types import FactEnvironment
 from agenttool_otel.govern.builtin_tools import OwnTool, permission_tools_of, read_result_of
+from agenttool_otel.govern.discovery import Discovery
 from agenttool_otel.govern.typing import Governed, GovernsNext
 from agenttool_otel.hooks import Hooks
 from agenttool_otel.names import Attr, EngineName, Event, Label
@@ -65,7 +66,7 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 
-class Governor(Runtime):
+class Governor(Discovery):
     """One configuration of policy, redaction, results, approvals, hooks and telemetry.
 
     Args:

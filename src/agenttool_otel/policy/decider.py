@@ -15,13 +15,12 @@ from fnmatch import fnmatchcase
 from typing import Any, Final, TypeVar
 
 from agenttool_otel.errors import ConfigurationError, PolicyEvaluationError, PolicyTimeout
-from agenttool_otel.names import Behavior, EngineName, EntryPoint, FailClosedCause, PolicyMode
+from agenttool_otel.names import SURFACE_REASON, Behavior, EngineName, EntryPoint, FailClosedCause, PolicyMode
 from agenttool_otel.policy.bundles.rego import Path
 from agenttool_otel.policy.cache import DecisionCache
-from agenttool_otel.policy.combine import no_decision
 from agenttool_otel.policy.engines.native import is_panic
 from agenttool_otel.policy.input_schema import validate_input
-from agenttool_otel.policy.normalise import deny_for, normalise, normalise_obligations, normalise_visible
+from agenttool_otel.policy.normalise import deny_for, no_decision, normalise, normalise_obligations, normalise_visible
 from agenttool_otel.policy.types import EngineAnswer, PolicyEngine, PolicyInput, Verdict
 from agenttool_otel.values.snapshot import snapshot
 
@@ -70,9 +69,9 @@ class Decider:
             # the whole policy is asked for the record, the reduced one for the decision
             whole = tuple(engines)
             engines = [_reduced(engine, shadow_packages) for engine in engines]
-        self._engines = tuple(engines)
+        self.engines = tuple(engines)
         try:
-            self._mode = PolicyMode(mode)
+            self.mode = PolicyMode(mode)
         except ValueError:
             raise ConfigurationError("policy_mode has to be enforce or shadow") from None
         self._wanted: dict[tuple[int, str, Path], bool] = {}
@@ -85,26 +84,16 @@ class Decider:
         self._shadow_tools = tuple(shadow_tools)
 
     @property
-    def mode(self) -> PolicyMode:
-        """Whether decisions bind."""
-        return self._mode
-
-    @property
-    def engines(self) -> tuple[PolicyEngine, ...]:
-        """The chain."""
-        return self._engines
-
-    @property
     def revision(self) -> str:
         """Revision of the first engine's bundle."""
-        return self._engines[0].revision if self._engines else ""
+        return self.engines[0].revision if self.engines else ""
 
     def describe(self) -> dict[str, Any]:
         """Return the configuration as plain data, for people and the evidence log."""
         return {
-            "mode": str(self._mode),
+            "mode": str(self.mode),
             "timeout_s": self._timeout,
-            "engines": [_describe(engine) for engine in self._engines],
+            "engines": [_describe(engine) for engine in self.engines],
             "shadow_engines": [_describe(engine) for engine in self._shadow_engines],
             "shadow_packages": list(self._shadow_packages),
             "shadow_tools": list(self._shadow_tools),
@@ -113,7 +102,7 @@ class Decider:
 
     def wants(self, path: Path, mode: str) -> bool:
         """Tell whether some engine may read a part of the input, which need not be made where none does."""
-        for engine in (*self._engines, *self._shadow_engines):
+        for engine in (*self.engines, *self._shadow_engines):
             reads = getattr(engine, "reads", None)
             proven = None if reads is None else reads(EntryPoint.DECISION, mode)
             if proven is None:
@@ -127,7 +116,7 @@ class Decider:
 
     def close(self) -> None:
         """Close every engine."""
-        for engine in (*self._engines, *self._shadow_engines):
+        for engine in (*self.engines, *self._shadow_engines):
             engine.close()
 
     # --- decisions ---------------------------------------------------------------------------------------------------
@@ -135,7 +124,7 @@ class Decider:
     def decide(self, document: PolicyInput) -> Verdict:
         """Decide one call."""
         started = time.perf_counter()
-        verdict = self._chain(self._engines, document, started)
+        verdict = self._chain(self.engines, document, started)
         shadow: Verdict | None = None
         if self._shadow_packages:
             shadow = self._chain(self._shadow_engines, document, started)
@@ -146,7 +135,7 @@ class Decider:
     async def adecide(self, document: PolicyInput) -> Verdict:
         """Decide one call without blocking the event loop; as ``decide``."""
         started = time.perf_counter()
-        verdict = await self._achain(self._engines, document, started)
+        verdict = await self._achain(self.engines, document, started)
         shadow: Verdict | None = None
         if self._shadow_packages:
             shadow = await self._achain(self._shadow_engines, document, started)
@@ -222,7 +211,7 @@ class Decider:
         if shadow is not None:
             shadow.mode = PolicyMode.SHADOW
             verdict.shadow = shadow
-        if self._mode is PolicyMode.SHADOW or (self._shadow_tools and self._only_observes(document)):
+        if self._only_observes(document):
             verdict = _observed(verdict)
         verdict.duration = time.perf_counter() - started
         return verdict
@@ -231,6 +220,8 @@ class Decider:
         """Tell whether this tool's decisions are recorded only: the last glob that matches says so, one with ``!`` not.
 
         By id or full name alone: a short name is one that another tool could borrow."""
+        if self.mode is PolicyMode.SHADOW or not self._shadow_tools:
+            return self.mode is PolicyMode.SHADOW
         try:
             tool = document["tool"]
             names = (tool["id"], f"{tool['namespace']}.{tool['name']}")
@@ -244,14 +235,25 @@ class Decider:
     # --- the other entry points --------------------------------------------------------------------------------------
 
     def visible(self, document: PolicyInput) -> bool:
-        """Tell whether the tool may be on the surface at all; a failure hides it."""
+        """Tell whether the tool may be on the surface; a failure hides it, and what only observes hides nothing."""
+        if self._only_observes(document):
+            return True
         return self._query(document, EntryPoint.VISIBLE, lambda answer, _: normalise_visible(answer), lambda _: False)
+
+    def why_hidden(self, document: PolicyInput) -> str:
+        """Return why a tool is not visible, in the policy's word; an empty text where it gives none."""
+        return self._query(
+            document,
+            SURFACE_REASON,
+            lambda answer, _: answer.value if isinstance(answer.value, str) else "",
+            lambda _: "",
+        )
 
     def obligations(self, document: PolicyInput) -> Verdict:
         """Return the obligations that a policy demands whatever is decided."""
 
         def worst(error: BaseException) -> Verdict:
-            verdict = _failure(error, self._engines[0] if self._engines else None)
+            verdict = _failure(error, self.engines[0] if self.engines else None)
             verdict.redact_input = ("",)
             verdict.redact_result = ("*",)
             return verdict
@@ -266,15 +268,15 @@ class Decider:
     def _query(
         self,
         document: PolicyInput,
-        entry_point: EntryPoint,
+        entry_point: str,
         read: Callable[[EngineAnswer, PolicyEngine], _Answer],
         failed: Callable[[BaseException], _Answer],
     ) -> _Answer:
         try:
             validate_input(document)
-            if not self._engines:
+            if not self.engines:
                 raise PolicyEvaluationError("no policy engine is configured", cause=FailClosedCause.NO_DECISION)
-            engine = self._engines[0]
+            engine = self.engines[0]
             return read(engine.evaluate(entry_point, _given(engine, document), timeout=self._timeout), engine)
         except BaseException as error:
             if not isinstance(error, Exception) and not is_panic(error):

@@ -21,7 +21,7 @@ from agenttool_otel.records.persistence import ResultPersistence
 from agenttool_otel.records.progress import ToolProgress
 from agenttool_otel.records.result import ToolResult
 from agenttool_otel.records.scheduler_policy import SchedulerPolicy
-from agenttool_otel.records.surface import DeferredToolRef, ToolSurface
+from agenttool_otel.records.surface import DeferredToolRef, ToolSearchResult, ToolSurface
 from agenttool_otel.values.ids import new_id
 
 __all__ = [
@@ -48,6 +48,7 @@ __all__ = [
     "ToolInterface",
     "ToolProgress",
     "ToolResult",
+    "ToolSearchResult",
     "ToolSurface",
     "new_id",
     "utc_now",

@@ -38,6 +38,29 @@ class ToolInterface(Record):
         max_inline_chars: characters that may enter a prompt.
         rendering: hints; never the canonical output.
         external_mappings: native ids.
+        user_facing_name: name for people.
+        should_defer: kept from models until it is searched for or selected.
+        always_load: on every surface, whatever the limit.
+        requires_setup: names of what has to be set up first.
+        required_credentials: names of credentials without which it is not shown.
+        model_requirements: what the model has to support.
+        feature_gate_refs: gates that have to be open.
+        starts_agent: the agent that it starts.
+        sandbox_profile: sandbox that it runs in.
+        schema_validation: ``strict`` where arguments outside the schema are refused, else ``tolerant``.
+        value_validation: whether the values are checked beyond the schema.
+        deny_before_io: facts and policy come before any input or output of the tool.
+        decision_ref: entry point that decides.
+        abort_semantics: ``cancel`` where a running call can be cancelled, else ``wait``.
+        progress_schema: schema of its progress.
+        context_modifier_policy: what becomes of changes of context that it returns.
+        empty_result_policy: how an empty result is told from a missing one.
+        redaction_policy_refs: what redacts its arguments and results.
+        ui_summary: hint for people of what it does.
+        activity_description: what is shown while it runs.
+        progress_render_hint: hint for user interfaces.
+        rejected_render_hint: the same for a refusal.
+        error_render_hint: the same for an error.
         inferred: names of the fields that nobody stated and that were derived (standard: "records should still say
             which facts were inferred").
     """
@@ -67,4 +90,27 @@ class ToolInterface(Record):
     max_inline_chars: int | None = None
     rendering: JsonObject | None = None
     external_mappings: list[ExternalMapping] = Field(default_factory=list)
+    user_facing_name: str | None = None
+    should_defer: bool = False
+    always_load: bool = False
+    requires_setup: list[str] = Field(default_factory=list)
+    required_credentials: list[str] = Field(default_factory=list)
+    model_requirements: list[str] = Field(default_factory=list)
+    feature_gate_refs: list[str] = Field(default_factory=list)
+    starts_agent: str | None = None
+    sandbox_profile: str | None = None
+    schema_validation: str | None = None
+    value_validation: bool | None = None
+    deny_before_io: bool | None = None
+    decision_ref: str | None = None
+    abort_semantics: str | None = None
+    progress_schema: JsonObject | None = None
+    context_modifier_policy: str | None = None
+    empty_result_policy: str | None = None
+    redaction_policy_refs: list[str] = Field(default_factory=list)
+    ui_summary: str | None = None
+    activity_description: str | None = None
+    progress_render_hint: str | None = None
+    rejected_render_hint: str | None = None
+    error_render_hint: str | None = None
     inferred: list[str] = Field(default_factory=list)

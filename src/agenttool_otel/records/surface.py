@@ -1,4 +1,4 @@
-"""tool_surface and deferred_tool_ref (standard, "Tool Surface", "Deferred Loading and Tool Search")."""
+"""What a model is shown and may find (standard, "Tool Surface", "Deferred Loading and Tool Search")."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from agenttool_otel.names import LoadingState, SchemaVisibility, SurfaceScope
+from agenttool_otel.names import LoadingState, NextAction, QueryType, SchemaVisibility, SurfaceScope
 from agenttool_otel.records.base import OPEN, JsonObject, JsonValue, Record, Timestamp, utc_now
 from agenttool_otel.values.ids import new_id
 
@@ -81,3 +81,25 @@ class ToolSurface(Record):
     surface_reason: str | None = None
     policy_refs: list[str] = Field(default_factory=list)
     runtime_refs: list[str] = Field(default_factory=list)
+
+
+class ToolSearchResult(Record):
+    """What a search for tools found; a miss is one, too.
+
+    Attributes:
+        query: as it was asked.
+        query_type: ``select`` by name, or ``keyword``.
+        matches: ``tool_id``, ``name``, ``score``, ``reason`` and ``ref`` (a deferred_tool_ref) of each, best first.
+        total_deferred_tools: how many tools could be found here; not told where counting them would take too long.
+        pending_providers: who is still connecting.
+        missing_names: selected names that no tool has which may be shown.
+        next_action: what to do now.
+    """
+
+    query: str
+    query_type: QueryType
+    matches: list[JsonObject] = Field(default_factory=list)
+    total_deferred_tools: int | None = None
+    pending_providers: list[str] = Field(default_factory=list)
+    missing_names: list[str] = Field(default_factory=list)
+    next_action: NextAction

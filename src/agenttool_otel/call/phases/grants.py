@@ -99,15 +99,21 @@ class GrantUse:
             suggested_updates=(),
         )
 
+    def allows(self, verdict: Verdict) -> bool:
+        """Tell whether the decision with the grant lets the call run, and the grant is of somebody who may give it."""
+        needed = _roles(verdict)
+        roles = self._found.grant.granter_roles if self._found is not None else ()
+        return verdict.behavior is Behavior.ALLOW and (not needed or bool(needed & set(roles)))
+
     def use(self, call: Invocation, verdict: Verdict) -> Generator[Any, Any, Verdict | None]:
         """Use the grant where the decision with it lets the call run."""
         found = self._found
         if found is None:
             return verdict
-        needed = _roles(verdict)
-        allowed = verdict.behavior is Behavior.ALLOW and (not needed or bool(needed & set(found.grant.granter_roles)))
         terms = {"invocation_id": call.id, "policy_revision": verdict.revision}
-        used: bool = allowed and (yield Call(_approvals(call).use_grant, None, (found.grant, found.wanted), terms))
+        used: bool = self.allows(verdict) and (
+            yield Call(_approvals(call).use_grant, None, (found.grant, found.wanted), terms)
+        )
         if not used:
             self._forget(call)
             self._refused = True

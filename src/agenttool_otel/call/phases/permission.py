@@ -33,6 +33,7 @@ from agenttool_otel.names import (
     Event,
     FailClosedCause,
     InvocationStatus,
+    Lifecycle,
     MutationSource,
     PolicyMode,
     ResultStatus,
@@ -44,6 +45,9 @@ HISTORY = ("session", "history")
 
 _MAX_ROUNDS = 5
 """How often an input may be changed and decided again before the call is denied."""
+
+_LOADED = {Lifecycle.DEFERRED.value: Lifecycle.AVAILABLE.value}
+"""What a deferred tool is to a policy: whether it may be loaded is asked, and only a loaded one can be called."""
 
 Phase = Generator[Any, Any, None]
 
@@ -129,6 +133,17 @@ class Permission:
         elif call.spec.tool_id not in session.exempt:
             call.happened = entry
             session.begin(entry)
+
+    def foresee(self, call: Invocation, session: Session) -> Phase:
+        """Decide a call that nobody will run, as it would be with the grants that there are; none is used."""
+        decider, grant = _services(call).decider, GrantUse(self._recorder)
+        verdict: Verdict = yield Call(decider.decide, decider.adecide, (policy_input(call, session),))
+        if verdict.behavior is Behavior.ASK and (yield from grant.find(call, verdict)):
+            again: Verdict = yield Call(decider.decide, decider.adecide, (policy_input(call, session),))
+            again = grant.apply(again)
+            verdict = again if grant.allows(again) or again.behavior is Behavior.DENY else verdict
+        self.suggest(call, verdict)
+        call.decide(verdict)
 
     def _take_verdict(
         self, call: Invocation, target: Target, session: Session, verdict: Verdict, grant: GrantUse | None
@@ -335,13 +350,13 @@ def policy_input(call: Invocation, session: Session, counters: Mapping[str, int]
     tool = spec.policy_tool
     if not spec.safety.static:
         tool = {**tool, **spec.safety_facts(call.permission_input, call.facts)}
-    history: list[dict[str, Any]] = []
-    complete = True
+    past: tuple[list[dict[str, Any]], bool] = ([], True)
     if call.happened is not None or (call.preflight and _reads_history(call)):
-        history, complete = session.told(call.permission_input, but=call.happened)
+        past = session.told(call.permission_input, but=call.happened)
+    found = {name: value for looked_up in call.resources.values() for name, value in looked_up.items()}
+    if tool["lifecycle"] in _LOADED:
+        tool = {**tool, "lifecycle": _LOADED[tool["lifecycle"]]}
     return {
-        "schema_version": SCHEMA_VERSION,
-        "time": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         "invocation": {
             "id": call.id,
             "native_call_id": call.native_call_id,
@@ -349,24 +364,53 @@ def policy_input(call: Invocation, session: Session, counters: Mapping[str, int]
             "resumed": call.resumed,
             "preflight": call.preflight,
         },
-        "tool": tool,  # type: ignore[typeddict-item]
-        "permission_profile": spec.policy_profile,  # type: ignore[typeddict-item]
+        "tool": tool,
+        "permission_profile": spec.policy_profile,
         "input": call.permission_input,
         "facts": call.facts,
-        "actor": context.policy_actor,  # type: ignore[typeddict-item]
+        "approval": call.approval,
+        "hooks": call.hints,
+        **context_input(context, counters or session.counters(spec.declaration.tool_id), past),  # type: ignore[typeddict-item]
+        "resources": {**context.resources, **found},
+    }
+
+
+def tool_input(
+    context: AgentContext, session: Session, tool: Mapping[str, Any], profile: Mapping[str, Any]
+) -> PolicyInput:
+    """Build the policy input of a tool that nobody calls yet."""
+    planned = {"id": "", "native_call_id": None, "attempt": 1, "resumed": False, "preflight": True}
+    return {
+        "invocation": planned,
+        "tool": {**tool, "lifecycle": _LOADED.get(tool["lifecycle"], tool["lifecycle"])},
+        "permission_profile": profile,
+        "input": {},
+        "facts": EMPTY_FACTS,
+        "approval": None,
+        "hooks": [],
+        **context_input(context, session.counters(tool["id"]), ([], False)),  # type: ignore[typeddict-item]
+        "resources": dict(context.resources),
+    }
+
+
+def context_input(
+    context: AgentContext, counters: Mapping[str, int], past: tuple[list[dict[str, Any]], bool]
+) -> dict[str, Any]:
+    """Build the members of a policy input that are about who asks, and when."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "time": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "actor": context.policy_actor,
         "session": {
             "id": context.session_id,
             "context": context.origin.value,
             "mode": context.mode,
             "interactive": context.interactive,
             "roots": list(context.roots),
-            "counters": counters or session.counters(spec.declaration.tool_id),  # type: ignore[typeddict-item]
+            "counters": counters,
             "labels": dict(context.labels),
-            "history": history,  # type: ignore[typeddict-item]
-            "history_complete": complete,
+            "history": past[0],
+            "history_complete": past[1],
         },
-        "approval": call.approval,
-        "hooks": call.hints,
-        "evaluation": context.policy_evaluation,  # type: ignore[typeddict-item]
-        "resources": {**context.resources, **{k: v for found in call.resources.values() for k, v in found.items()}},
+        "evaluation": context.policy_evaluation,
     }

@@ -24,7 +24,7 @@ from agenttool_otel.call.pending.required import RequiredActions
 from agenttool_otel.call.phases.execute import Body, finish
 from agenttool_otel.call.phases.hooks import HookRunner
 from agenttool_otel.call.phases.inputs import Inputs
-from agenttool_otel.call.phases.permission import Permission, policy_input
+from agenttool_otel.call.phases.permission import Permission
 from agenttool_otel.call.phases.refusals import Refusals, Refused
 from agenttool_otel.call.recorder import Recorder
 from agenttool_otel.call.target import Target
@@ -45,7 +45,6 @@ from agenttool_otel.names import (
     Ownership,
     ResultStatus,
 )
-from agenttool_otel.policy.types import Verdict
 from agenttool_otel.results.errors.control_flow import control_flow
 from agenttool_otel.results.errors.mapper import ErrorMapper
 
@@ -237,16 +236,14 @@ class Pipeline:
         return call
 
     def preflight(self, call: Invocation, target: Target) -> Steps:
-        """Decide a call that nobody will run: no span, no counter, no ask, no hook."""
+        """Decide a call that nobody will run: no span, no counter, no ask, no hook; a grant is looked at, not used."""
+        call.services = self._services
         session = self._sessions.of(call.context)
         try:
             self._check_available(call)
             self._inputs.parse(call, target)
             self._permission.establish(call, session)
-            document = policy_input(call, session)
-            verdict: Verdict = yield Call(self._services.decider.decide, self._services.decider.adecide, (document,))
-            self._permission.suggest(call, verdict)
-            call.decide(verdict)
+            yield from self._permission.foresee(call, session)
         except Refused:
             pass
         except Exception as bug:
@@ -258,9 +255,14 @@ class Pipeline:
             message = "no tool of that name is on the surface"
             self._refusals.refuse(call, ErrorClass.UNKNOWN_TOOL, message, InvocationStatus.BLOCKED, ResultStatus.FAILED)
         call.enter(InvocationStatus.SELECTED)
+        context, tool_id = call.context, call.spec.tool_id
+        surface = context.surface_in_force
+        if surface is not None and (refusal := surface.refusal(tool_id, context)) is not None:
+            self._refusals.refuse(call, *refusal, InvocationStatus.BLOCKED, ResultStatus.FAILED)
         lifecycle = call.spec.declaration.lifecycle
         error_class = _LIFECYCLE_ERRORS.get(lifecycle)
-        if error_class is not None:
+        is_loaded = surface is not None or tool_id in self._sessions.of(context).loaded
+        if error_class is not None and not (lifecycle is Lifecycle.DEFERRED and is_loaded):
             message = f"the tool is {lifecycle.value}"
             self._refusals.refuse(call, error_class, message, InvocationStatus.BLOCKED, ResultStatus.FAILED)
         if self._require_context and call.context.origin is not ContextOrigin.STATED:

@@ -48,8 +48,8 @@ def check_program(program: Program, *, builtins: Iterable[str], entry_points: It
     """Check the modules of a bundle."""
     known = frozenset(builtins)
     defined = {rule.path for rule in program.rules}
+    check_bounds(program)
     for rule in program.rules:
-        check_bounds(rule)
         for call in rule.calls:
             if call.name not in known:
                 why = (

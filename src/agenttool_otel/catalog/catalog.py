@@ -1,0 +1,306 @@
+"""The catalog of a Governor: every tool that is known, governed here or only declared, and how it gets loaded.
+
+Tools that are governed are in it by themselves, as long as they live. What is added is kept: declarations from files
+and servers as JSON, which becomes records, and a governed tool, when somebody needs it.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final, Unpack
+
+from agenttool_otel.catalog.entry import Entry, Loader, Names, Origin, declared_entry, governed_entry
+from agenttool_otel.catalog.options import GovernOptions
+from agenttool_otel.catalog.registry import HasSpec, Registry
+from agenttool_otel.catalog.search import ToolIndex, text_of
+from agenttool_otel.errors import ConfigurationError
+from agenttool_otel.names import SCHEMA_VERSION, LoadingState
+from agenttool_otel.records import DeferredToolRef, ToolDeclaration
+from agenttool_otel.records.base import JsonObject
+
+_TOOLS: Final = "tools"
+
+
+class Catalog:
+    """Tools by id, name and alias.
+
+    A name that tools of two namespaces have belongs to neither; ``namespace.name`` and the id tell them apart.
+
+    Args:
+        registry: returns the registries whose tools are in the catalog by themselves.
+        govern: puts a callable or a framework's tool under governance.
+        declared: told each entry that is new.
+    """
+
+    def __init__(
+        self,
+        *,
+        registries: Callable[[], Iterable[Registry[Any]]] = tuple,
+        govern: Callable[[Any, GovernOptions], Any] | None = None,
+        declared: Callable[[Entry], None] | None = None,
+    ) -> None:
+        self._registries = registries
+        self._govern = govern
+        self._declared = declared
+        self._own = Names()  # what was added
+        self._live = Names()  # what was governed, and is held by whoever did
+        self._envelope: JsonObject = {"schema_version": SCHEMA_VERSION}
+        self._providers: dict[str, tuple[LoadingState, str]] = {}
+        self._seen: tuple[tuple[int, int], ...] = ()
+        self._index: ToolIndex | None = None
+        self._indexed: set[str] = set()
+        self._lock = threading.RLock()
+        self._version = 0
+
+    # --- adding ------------------------------------------------------------------------------------------------------
+
+    def add(
+        self,
+        tool: Any,
+        *,
+        provider: str = "",
+        loader: Loader | None = None,
+        **facts: Unpack[GovernOptions],
+    ) -> Any:
+        """Add a tool.
+
+        Args:
+            tool: a governed tool, something that ``govern`` takes, a ToolDeclaration, a DeferredToolRef, or JSON data
+                of either.
+            provider: server, plugin or peer that it comes from.
+            loader: makes the tool when it is loaded, from its id.
+            facts: what you state of the tool, as for ``govern``; a declaration's own words are its author's.
+
+        Returns:
+            The tool, governed where it can run.
+
+        Raises:
+            ConfigurationError: the id, or an alias, is another tool's.
+        """
+        origin = Origin(provider, loader, tuple(facts.items()))
+        if isinstance(tool, (ToolDeclaration, DeferredToolRef)):
+            tool = tool.to_json_object()
+        if isinstance(tool, Mapping):
+            self._take(declared_entry(tool, origin), tool.get("aliases") or ())
+            return tool
+        governed = self._governed(tool, facts)
+        handle = _handle(governed)
+        if handle is None:
+            raise ConfigurationError(f"a catalog takes tools and declarations, not {type(tool).__name__}")
+        spec = handle.spec
+        self._take(governed_entry(handle, origin), spec.declaration.aliases)
+        return governed
+
+    def add_json(
+        self, document: JsonObject, *, provider: str = "", loader: Loader | None = None, **facts: Unpack[GovernOptions]
+    ) -> None:
+        """Add the declarations of a catalog as ``to_json`` gives it.
+
+        Args:
+            document: an object whose ``tools`` are declarations or deferred refs; what else it has is kept.
+            provider: server, plugin or peer that they come from.
+            loader: makes a tool when it is loaded, from its id.
+            facts: what you state of each tool.
+
+        Raises:
+            ConfigurationError: it is no such document, or an id or alias is another tool's.
+        """
+        tools = document.get(_TOOLS)
+        if not isinstance(tools, list):
+            raise ConfigurationError("a catalog is an object whose member tools is a list of declarations")
+        origin = Origin(provider, loader, tuple(facts.items()))
+        with self._lock:
+            self._envelope = {**self._envelope, **{name: value for name, value in document.items() if name != _TOOLS}}
+            for tool in tools:
+                self._take(declared_entry(tool, origin), tool.get("aliases") or ())
+
+    @classmethod
+    def from_json(cls, document: JsonObject) -> Catalog:
+        """Make a catalog of a document alone; see ``add_json``.
+
+        Args:
+            document: as ``to_json`` gives it.
+        """
+        catalog = cls()
+        catalog._envelope = {}
+        catalog.add_json(document)
+        return catalog
+
+    def to_json(self) -> JsonObject:
+        """Return all declarations as JSON data; fields that nobody here knows are as they came."""
+        return {**self._envelope, _TOOLS: [entry.document() for entry in self]}
+
+    # --- providers ---------------------------------------------------------------------------------------------------
+
+    def pending(self, provider: str) -> None:
+        """Say that a provider is still connecting: its tools can be found, and not be loaded.
+
+        Args:
+            provider: its name, as in ``add``.
+        """
+        self._provide(provider, LoadingState.PENDING_PROVIDER)
+
+    def connected(self, provider: str) -> None:
+        """Say that a provider is there.
+
+        Args:
+            provider: its name.
+        """
+        self._provide(provider, None)
+
+    def failed(self, provider: str, reason: str) -> None:
+        """Say that a provider can't be reached: its tools are unavailable.
+
+        Args:
+            provider: its name.
+            reason: why, for people and models.
+        """
+        self._provide(provider, LoadingState.UNAVAILABLE, reason)
+
+    def _provide(self, provider: str, state: LoadingState | None, reason: str = "") -> None:
+        with self._lock:
+            self._version += 1
+            if state is None:
+                self._providers.pop(provider, None)
+            else:
+                self._providers[provider] = (state, reason)
+
+    @property
+    def pending_providers(self) -> list[str]:
+        """The providers that are still connecting."""
+        return sorted(name for name, (state, _) in self._providers.items() if state is LoadingState.PENDING_PROVIDER)
+
+    def provider_state(self, entry: Entry) -> tuple[LoadingState | None, str]:
+        """Return what keeps an entry's provider from giving the tool, and why; ``None`` where nothing does.
+
+        Args:
+            entry: the entry.
+        """
+        return self._providers.get(entry.origin.provider, (None, ""))
+
+    # --- finding -----------------------------------------------------------------------------------------------------
+
+    @property
+    def version(self) -> int:
+        """A number that grows with each change."""
+        self._sync()
+        return self._version
+
+    def __iter__(self) -> Iterator[Entry]:
+        self._sync()
+        return iter([*self._own.entries.values(), *self._live.entries.values()])
+
+    def __len__(self) -> int:
+        self._sync()
+        return len(self._own.entries) + len(self._live.entries)
+
+    def resolve(self, name: str) -> Entry | None:
+        """Return the tool of an id, name, ``namespace.name`` or alias; ``None`` where there is none, or several are.
+
+        Args:
+            name: what it is called.
+        """
+        self._sync()
+        entry = self._get(name)
+        if entry is not None:
+            return entry
+        found = {holder.names[name] for holder in (self._own, self._live) if name in holder.names}
+        return self._get(found.pop() or "") if len(found) == 1 else None
+
+    def rank(self, query: str, limit: int) -> list[tuple[Entry, float]]:
+        """Return the tools that some words are about, best first, whoever may see them.
+
+        Args:
+            query: the words.
+            limit: how many.
+        """
+        with self._lock:
+            if self._index is None:
+                self._index = ToolIndex()
+            new = [entry for entry in self if entry.tool_id not in self._indexed]
+            if new:
+                self._index.add((entry.tool_id, text_of(entry.document())) for entry in new)
+                self._indexed.update(entry.tool_id for entry in new)
+            found = self._index.search(query, limit)
+        return [(entry, score) for tool_id, score in found if (entry := self._get(tool_id)) is not None]
+
+    def load(self, tool_id: str) -> HasSpec | None:
+        """Return the governed tool of an entry, made by its loader where it is only declared.
+
+        Args:
+            tool_id: the tool.
+
+        Returns:
+            The tool; ``None`` where the tool is declared and somebody else runs it.
+
+        Raises:
+            ConfigurationError: there is no such tool, or its loader made another one.
+        """
+        with self._lock:
+            entry = self.resolve(tool_id)
+            if entry is None:
+                raise ConfigurationError(f"the catalog has no tool {tool_id!r}")
+            if entry.governed is None and entry.origin.loader is not None:
+                options = entry.options()
+                options.pop("name", None)
+                options.pop("lifecycle", None)  # it is deferred no more
+                handle = _handle(self._governed(entry.origin.loader(entry.tool_id), options))
+                if handle is None or (handle.spec.tool_id, handle.spec.name) != (entry.tool_id, entry.name):
+                    raise ConfigurationError(f"the loader of {entry.tool_id!r} made another tool")
+                entry.tool = handle
+            return entry.governed
+
+    # --- inside ------------------------------------------------------------------------------------------------------
+
+    def _governed(self, tool: Any, facts: GovernOptions) -> Any:
+        if _handle(tool) is not None or self._govern is None:
+            return tool
+        return self._govern(tool, facts)
+
+    def _get(self, tool_id: str) -> Entry | None:
+        return self._own.entries.get(tool_id) or self._live.entries.get(tool_id)
+
+    def _take(self, entry: Entry, aliases: Iterable[str]) -> None:
+        """Add an entry unless something of that name is there."""
+        with self._lock:
+            self._sync()
+            live = self._live.entries.get(entry.tool_id)
+            is_kept = live is not None and live.governed is entry.governed
+            if entry.tool_id in self._own.entries or (live is not None and not is_kept):
+                raise ConfigurationError(f"the catalog has a tool {entry.tool_id!r} already")
+            for holder in (self._own,) if is_kept else (self._own, self._live):
+                holder.refuse_collisions(entry, aliases)
+            self._own.put(entry, aliases)
+            self._seen = ()  # what is kept now is no more among what others hold
+            self._version += 1
+        if self._declared is not None and not is_kept:
+            self._declared(entry)
+
+    def _sync(self) -> None:
+        """Take in what was governed since, and forget what nobody holds any more."""
+        registries = tuple(self._registries())
+        seen = tuple((registry.added, len(registry)) for registry in registries)
+        if seen == self._seen:
+            return
+        with self._lock:
+            before, self._live = self._live, Names()
+            for tool in (tool for registry in registries for tool in registry):
+                own = self._own.entries.get(tool.spec.tool_id)
+                if own is None:
+                    self._live.put(governed_entry(tool, Origin(), weakly=True), tool.spec.declaration.aliases)
+                elif own.governed is None:
+                    own.alive = weakref.ref(tool)
+            self._seen = seen
+            self._version += 1
+            live = self._live.entries
+            new = [entry for tool_id, entry in live.items() if tool_id not in before.entries]
+        for entry in new if self._declared is not None else ():
+            self._declared(entry)  # type: ignore[misc]
+
+
+def _handle(tool: Any) -> HasSpec | None:
+    """Return the governed tool behind what ``govern`` gave."""
+    behind = (tool, getattr(tool, "tool", None), getattr(type(tool), "agenttool", None))
+    return next((candidate for candidate in behind if hasattr(candidate, "spec")), None)

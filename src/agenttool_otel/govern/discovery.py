@@ -1,0 +1,149 @@
+"""What a Governor knows of tools before they are called: the catalog, surfaces, and search."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, cast
+
+from opentelemetry import trace
+
+from agenttool_otel.call.runtime import Runtime
+from agenttool_otel.catalog import Catalog, Entry, GovernOptions
+from agenttool_otel.catalog.filters import Check, Conditions
+from agenttool_otel.errors import ConfigurationError
+from agenttool_otel.govern.builtin_tools import OwnTool, tool_search_of
+from agenttool_otel.names import Attr, Event
+from agenttool_otel.preflight.discovery import DEFAULT_LIMIT, load, search
+from agenttool_otel.preflight.surfaces import Request, Surface, Surfaces
+from agenttool_otel.records import ToolSearchResult
+from agenttool_otel.records.base import JsonValue
+
+if TYPE_CHECKING:
+    from agenttool_otel.govern.governor import Governor
+
+
+class Discovery(Runtime):
+    """The part of a Governor that shows, finds and loads tools."""
+
+    @cached_property
+    def catalog(self) -> Catalog:
+        """Every tool that is known here: those that are governed, and those that were added as declarations."""
+        return Catalog(
+            registries=lambda: self.registries,
+            govern=partial(_govern, self),
+            declared=partial(_tell_declared, self),
+        )
+
+    @cached_property
+    def surfaces(self) -> Surfaces:
+        """What makes this Governor's surfaces."""
+        return Surfaces(self, self.catalog)
+
+    def surface(
+        self,
+        scope: str = "session",
+        *,
+        tools: Iterable[Any] | None = None,
+        model: Mapping[str, Any] | None = None,
+        requires: Sequence[str] = (),
+        limit: int | None = None,
+        tool_choice: JsonValue = "auto",
+        gates: Check = None,
+        credentials: Check = None,
+        setup: Check = None,
+    ) -> Surface:
+        """Return the surface of the context in force: which tools a model is given, may find, or may not have.
+
+        Give it to ``agent_context(surface=...)``, and calls of other tools are refused.
+
+        Args:
+            scope: what it is for: turn, task, session, tenant, skill, peer_agent, workspace, role or model_request.
+            tools: the tools that it is made of, by name or as governed tools; the whole catalog where not given.
+            model: what the model supports, by name, for example ``{"vision": True}``.
+            requires: capabilities of which a tool has to have one.
+            limit: most schemas to give to a model; what is left over can be found.
+            tool_choice: ``auto``, ``none``, ``required`` or a tool's name.
+            gates: open feature gates: a function of a name, or the names.
+            credentials: credentials that are there, in the same way.
+            setup: what has been set up, in the same way.
+
+        Returns:
+            The surface; the same one while nothing changes that it is made of.
+
+        Raises:
+            ConfigurationError: the catalog has no such tool, or the limit is no number of tools.
+        """
+        if limit is not None and (not isinstance(limit, int) or limit < 0):
+            raise ConfigurationError("the limit of a surface is a number of tools")
+        conditions = Conditions(model=model, requires=requires, gates=gates, credentials=credentials, setup=setup)
+        shelf = self.surfaces
+        request = Request(
+            scope=scope,
+            conditions=shelf.conditions(conditions),
+            limit=limit,
+            tool_choice=tool_choice,
+            tools=shelf.of(tools),
+        )
+        return shelf.get(request, None)
+
+    def search(self, query: str, *, limit: int = DEFAULT_LIMIT) -> ToolSearchResult:
+        """Search the tools of the surface in force, or of the whole catalog; what a policy hides is never found.
+
+        Args:
+            query: words, or ``select:`` and names with commas between.
+            limit: most matches of a search by words.
+        """
+        return search(self.surfaces, self.surfaces.in_force(), query, limit)
+
+    def load(self, names: Collection[str]) -> Surface:
+        """Load deferred tools in the session of the context in force.
+
+        Args:
+            names: ids, names or aliases; those that may not be seen are passed over.
+
+        Returns:
+            The surface as it is now.
+
+        Raises:
+            ConfigurationError: a tool's loader made another tool.
+        """
+        load(self.surfaces, self.surfaces.in_force(), [names] if isinstance(names, str) else names)
+        return self.surfaces.in_force()
+
+    def tool_search_tool(self, *, limit: int = DEFAULT_LIMIT) -> OwnTool:
+        """Return the governed tool ``tool_search``, with which a model finds and loads tools that are deferred.
+
+        What it finds can be called from then on in the same session; give the model ``surface.refresh()``'s tools.
+
+        Args:
+            limit: most matches where the model does not say.
+
+        Returns:
+            The governed function ``tool_search(query, limit)``; the same one each time.
+        """
+        if self._tool_search is None:
+            self._tool_search = tool_search_of(cast("Governor", self), self.surfaces, limit)
+        return cast(OwnTool, self._tool_search)
+
+    _tool_search: Any = None
+
+
+def _govern(runtime: Runtime, tool: Any, options: GovernOptions) -> Any:
+    from agenttool_otel.govern.decorators import govern_with
+
+    return govern_with(runtime, tool, options)  # type: ignore[arg-type]
+
+
+def _tell_declared(runtime: Runtime, entry: Entry) -> None:
+    span, events = trace.get_current_span(), runtime.telemetry.events
+    if not events.wanted(span):
+        return
+    tool = entry.governed
+    attributes: dict[str, Any] = {Attr.TOOL_ID: entry.tool_id, Attr.TOOL_NAMESPACE: entry.namespace}
+    if tool is not None:
+        attributes[Attr.TOOL_KIND] = tool.spec.declaration.tool_kind
+        attributes[Attr.TOOL_RISK_LEVEL] = tool.spec.permission.risk_level.value
+    events.emit(span, Event.DECLARED, attributes, tool_id=entry.tool_id)
+    if events.sinks:
+        events.put(lambda: [("tool_declaration", entry.document())])

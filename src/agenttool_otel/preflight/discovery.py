@@ -1,0 +1,171 @@
+"""Finding deferred tools by name or words, and loading them: only what a surface may show is ever found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from opentelemetry import trace
+
+from agenttool_otel.catalog import Entry
+from agenttool_otel.catalog.search import text_of, words_of
+from agenttool_otel.names import (
+    Attr,
+    Event,
+    Lifecycle,
+    LoadingState,
+    NextAction,
+    QueryType,
+)
+from agenttool_otel.preflight.surfaces import Surface, Surfaces
+from agenttool_otel.records import ToolSearchResult
+from agenttool_otel.records.base import JsonObject
+
+DEFAULT_LIMIT: Final = 5
+_SELECT: Final = "select:"
+_MAX_LIMIT: Final = 50
+_MAX_SELECTED: Final = 50
+_MAX_LOOKED_AT: Final = 800
+"""How many tools one search puts before the policy, where it hides those that fit best."""
+
+
+def search(shelf: Surfaces, surface: Surface, query: str, limit: int = DEFAULT_LIMIT) -> ToolSearchResult:
+    """Search the tools of a surface.
+
+    Args:
+        shelf: the Governor's surfaces.
+        surface: what may be seen.
+        query: words, or ``select:`` and names with commas between.
+        limit: most matches of a search by words.
+    """
+    asked = query.strip()
+    missing: list[str] = []
+    if asked.startswith(_SELECT):
+        kind, found = QueryType.SELECT, []
+        for name in _selected(asked):
+            entry = _visible(shelf, surface, name)
+            missing += [name] if entry is None else []
+            found += [] if entry is None else [(entry, 1.0, "its name")]
+    else:
+        kind, found = QueryType.KEYWORD, _ranked(shelf, surface, asked, max(1, min(limit, _MAX_LIMIT)))
+    matches = [_match(surface, *entry) for entry in found]
+    pending = shelf.catalog.pending_providers
+    result = ToolSearchResult(
+        query=query,
+        query_type=kind,
+        matches=matches,
+        total_deferred_tools=surface.findable,
+        pending_providers=pending,
+        missing_names=missing,
+        next_action=_next_action(matches, pending),
+    )
+    for entry, _, _ in found:
+        _tell(shelf, surface, Event.DEFERRED_DISCOVERED, entry)
+    return result
+
+
+def load(shelf: Surfaces, surface: Surface, names: Iterable[str]) -> list[Entry]:
+    """Load tools in the session of a surface, as far as they may be seen; return those that are loaded now.
+
+    Args:
+        shelf: the Governor's surfaces.
+        surface: what may be seen.
+        names: ids, names or aliases.
+
+    Raises:
+        ConfigurationError: a tool's loader made another tool.
+    """
+    loaded = []
+    for name in names:
+        entry = _visible(shelf, surface, name)
+        if entry is None or not surface.can_load(entry):
+            continue
+        shelf.catalog.load(entry.tool_id)
+        if surface.visibility.hidden(entry) is None:  # what was only declared is known better now
+            loaded.append(entry)
+    new = [entry for entry in loaded if not surface.holds(entry.tool_id)]
+    shelf.runtime.sessions.of(surface.context).load(entry.tool_id for entry in new)
+    for entry in new:
+        _tell(shelf, surface, Event.DEFERRED_LOADED, entry)
+    return loaded
+
+
+def search_and_load(shelf: Surfaces, surface: Surface, query: str, limit: int) -> tuple[JsonObject, list[str]]:
+    """Search and load what is found; return the tool_search_result for a model, and the ids of what is loaded.
+
+    Args:
+        shelf: the Governor's surfaces.
+        surface: what may be seen.
+        query: as for ``search``.
+        limit: most matches.
+    """
+    result = search(shelf, surface, query, limit)
+    entries = {entry.tool_id: entry for entry in load(shelf, surface, [m["tool_id"] for m in result.matches])}
+    for match in result.matches:
+        entry = entries.get(match["tool_id"])
+        if entry is not None:
+            match["ref"] = entry.ref(LoadingState.LOADED).to_json_object()
+            match["description"] = entry.declaration().description
+    if entries:
+        result.next_action = NextAction.CALL
+    return result.to_json_object(), list(entries)
+
+
+def _selected(asked: str) -> Sequence[str]:
+    names = (name.strip() for name in asked.removeprefix(_SELECT).split(","))
+    return list(dict.fromkeys(name for name in names if name))[:_MAX_SELECTED]
+
+
+def _visible(shelf: Surfaces, surface: Surface, name: str) -> Entry | None:
+    entry = shelf.catalog.resolve(name)
+    if entry is None or entry.tool_id not in surface.entries or surface.visibility.hidden(entry) is not None:
+        return None
+    return entry
+
+
+def _ranked(shelf: Surfaces, surface: Surface, query: str, limit: int) -> list[tuple[Entry, float, str]]:
+    """Return the best tools that may be seen, deprecated ones last."""
+    size = limit * 4
+    while True:
+        ranked = shelf.catalog.rank(query, size)
+        seen: list[tuple[Entry, float]] = []
+        for entry, score in ranked:
+            is_shown = entry.interface().get("always_load")  # on every surface, so nobody has to find it
+            if len(seen) < limit and not is_shown and _visible(shelf, surface, entry.tool_id) is entry:
+                seen.append((entry, score))
+        if len(seen) >= limit or len(ranked) < size or size >= _MAX_LOOKED_AT:
+            break
+        size = min(size * 4, _MAX_LOOKED_AT)
+    words = set(words_of(query))
+    found = [(entry, score, _why(entry, words)) for entry, score in seen]
+    return sorted(found, key=lambda one: one[0].interface().get("lifecycle") == Lifecycle.DEPRECATED)
+
+
+def _why(entry: Entry, words: set[str]) -> str:
+    shared = [word for word in dict.fromkeys(words_of(text_of(entry.document()))) if word in words]
+    return f"has {', '.join(shared[:8])}" if shared else "has words like these"
+
+
+def _match(surface: Surface, entry: Entry, score: float, reason: str) -> JsonObject:
+    ref = surface.ref(entry).to_json_object()
+    return {
+        "tool_id": entry.tool_id,
+        "name": entry.name,
+        "score": round(score, 3),
+        "reason": reason,
+        "ref": ref,
+    }
+
+
+def _next_action(matches: Sequence[JsonObject], pending: Sequence[str]) -> NextAction:
+    states = {match["ref"]["loading_state"] for match in matches}
+    if states & {LoadingState.DISCOVERABLE.value, LoadingState.DEFERRED.value}:
+        return NextAction.LOAD_SCHEMA_THEN_CALL
+    if LoadingState.LOADED.value in states:
+        return NextAction.CALL
+    return NextAction.RETRY_LATER if pending else NextAction.REFINE_QUERY
+
+
+def _tell(shelf: Surfaces, surface: Surface, name: str, entry: Entry) -> None:
+    attributes = {Attr.TOOL_ID: entry.tool_id, Attr.SURFACE_ID: surface.surface_id}
+    shelf.runtime.telemetry.events.emit(trace.get_current_span(), name, attributes, tool_id=entry.tool_id)

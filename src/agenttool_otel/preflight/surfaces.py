@@ -1,0 +1,425 @@
+"""Surfaces: which tools of the catalog a model is given, may find, or may not have, and why.
+
+A surface is the same, by id and as an object, while nothing changes that it is made of. Tools whose schemas wait are
+looked at when somebody asks about them: a policy answers for thousands of tools in a second, not in a request.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, Final
+
+from opentelemetry import trace
+
+from agenttool_otel.call.phases.permission import tool_input
+from agenttool_otel.call.runtime import Runtime
+from agenttool_otel.catalog import Catalog, Entry
+from agenttool_otel.catalog.filters import EXCLUDED, Conditions, Hidden
+from agenttool_otel.context.context import AgentContext, current_context
+from agenttool_otel.errors import ConfigurationError
+from agenttool_otel.names import (
+    EVENT_SOURCE,
+    Attr,
+    BlockReason,
+    ErrorClass,
+    Event,
+    LoadingState,
+    SurfaceScope,
+)
+from agenttool_otel.preflight.tool_lists import anthropic_tools, mcp_tools, openai_tools
+from agenttool_otel.records import DeferredToolRef, ToolDeclaration, ToolSurface
+from agenttool_otel.records.base import JsonObject, JsonValue, utc_now
+from agenttool_otel.values.canonical import digest
+
+COUNTED: Final = 1_000
+"""How many waiting tools are put before the policy only to count or list them."""
+
+_KEPT: Final = 256
+_REASONS: Final = {str(reason): reason for reason in BlockReason}
+
+
+class Visibility:
+    """What one context may see under one policy, each tool looked at once."""
+
+    def __init__(self, runtime: Runtime, conditions: Conditions, context: AgentContext) -> None:
+        self._runtime, self._conditions, self._context = runtime, conditions, context
+        self._known: dict[str, tuple[object, Hidden | None]] = {}
+
+    def hidden(self, entry: Entry) -> Hidden | None:
+        """Return why a tool may not be seen; ``None`` where it may."""
+        tool = entry.governed
+        about = entry if tool is None else tool.spec  # not the tool, which lives as long as its maker wants
+        known = self._known.get(entry.tool_id)
+        if known is not None and known[0] is about:
+            return known[1]
+        found = self._look(entry)
+        self._known[entry.tool_id] = (about, found)
+        return found
+
+    def _look(self, entry: Entry) -> Hidden | None:
+        try:
+            context = self._context
+            found = self._conditions.hides(entry.interface(), context.agents, interactive=context.interactive)
+            if found is not None:
+                return found._replace(tool_id=entry.tool_id)
+            session = self._runtime.sessions.of(context)
+            document = tool_input(context, session, *entry.policy_parts())
+            decider = self._runtime.decider
+            if decider.visible(document):
+                return None
+            word = decider.why_hidden(document)
+            return Hidden(entry.tool_id, _REASONS.get(word, BlockReason.POLICY_BLOCKED), "the policy hides it")
+        except Exception as error:  # what can't be looked at is not shown
+            self._runtime.telemetry.losses.note("surface", error)
+            return Hidden(entry.tool_id, BlockReason.POLICY_BLOCKED, "its declaration can't be read")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What was asked of a surface."""
+
+    scope: str = SurfaceScope.SESSION.value
+    conditions: Conditions
+    limit: int | None = None
+    tool_choice: JsonValue = "auto"
+    tools: frozenset[str] | None = None  # ids; all of the catalog where ``None``
+    loaded: frozenset[str] = frozenset()  # ids that count as loaded, beside those of the session
+
+
+class Surface:
+    """The tools of one context; made by ``Governor.surface``, and not changed any more.
+
+    Attributes:
+        surface_id: id, the same while the surface is.
+        request: what was asked.
+        context: whose surface it is.
+        visibility: what may be seen.
+    """
+
+    def __init__(self, shelf: Surfaces, request: Request, context: AgentContext, visibility: Visibility) -> None:
+        self._shelf = shelf
+        self.request, self.context, self.visibility = request, context, visibility
+        self.created_at = utc_now()
+        self.loaded_ids = shelf.runtime.sessions.of(context).loaded | request.loaded
+        entries = [entry for entry in shelf.catalog if request.tools is None or entry.tool_id in request.tools]
+        self.entries = {entry.tool_id: entry for entry in entries}
+        asked = [entry for entry in entries if not entry.is_deferred or entry.tool_id in self.loaded_ids]
+        hidden = [(entry, visibility.hidden(entry)) for entry in asked]
+        self._hidden = [found for _, found in hidden if found is not None]
+        shown = [entry for entry, found in hidden if found is None and self.can_load(entry)]
+        kept = [entry for entry in shown if _always(entry) or entry.tool_id in self.loaded_ids]
+        first = {entry.tool_id for entry in kept}
+        rest = [entry for entry in shown if entry.tool_id not in first]
+        room = None if request.limit is None else max(0, request.limit - len(kept))
+        self._loaded = {entry.tool_id: entry for entry in (*kept, *rest[:room])}
+        out = {found.tool_id for found in self._hidden}
+        self.waiting = [e for e in entries if e.tool_id not in self._loaded and e.tool_id not in out]
+        self.surface_id = f"surface_{digest(self._inputs())[-32:]}"
+
+    # --- what is on it -----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def loaded(self) -> tuple[ToolDeclaration, ...]:
+        """The declarations of the tools whose schemas a model is given."""
+        return tuple(entry.declaration() for entry in self._loaded.values())
+
+    @cached_property
+    def deferred(self) -> tuple[DeferredToolRef, ...]:
+        """The tools that can be found and loaded; each is put before the policy."""
+        return tuple(self.ref(entry) for entry in self.waiting if self.visibility.hidden(entry) is None)
+
+    @cached_property
+    def blocked(self) -> tuple[Hidden, ...]:
+        """The tools that are hidden by policy, setup or credentials."""
+        return tuple(found for found in self._all_hidden if found.reason not in EXCLUDED)
+
+    @cached_property
+    def excluded(self) -> tuple[Hidden, ...]:
+        """The tools that are left out by role, recursion, feature or model."""
+        return tuple(found for found in self._all_hidden if found.reason in EXCLUDED)
+
+    @cached_property
+    def _all_hidden(self) -> list[Hidden]:
+        waiting = (self.visibility.hidden(entry) for entry in self.waiting)
+        return [*self._hidden, *(found for found in waiting if found is not None)]
+
+    @cached_property
+    def findable(self) -> int | None:
+        """How many tools can be found and loaded; ``None`` where asking the policy of each would take too long."""
+        if len(self.waiting) > COUNTED:
+            return None
+        return sum(self.visibility.hidden(entry) is None for entry in self.waiting)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of the tools whose schemas a model is given."""
+        return frozenset(entry.name for entry in self._loaded.values())
+
+    def ref(self, entry: Entry) -> DeferredToolRef:
+        """Return the deferred_tool_ref of a tool that may be seen.
+
+        Args:
+            entry: the tool.
+        """
+        state, reason = self._shelf.catalog.provider_state(entry)
+        if entry.tool_id in self._loaded:
+            return entry.ref(LoadingState.LOADED)
+        return entry.ref(state or LoadingState.DISCOVERABLE, reason or BlockReason.DEFERRED_UNTIL_DISCOVERED.value)
+
+    def holds(self, tool_id: str) -> bool:
+        """Tell whether a tool's schema is given to a model.
+
+        Args:
+            tool_id: the tool.
+        """
+        return tool_id in self._loaded
+
+    def refusal(self, tool_id: str, context: AgentContext) -> tuple[ErrorClass, str] | None:
+        """Return why a tool can't be called from this surface as it is now; ``None`` where it can.
+
+        Args:
+            tool_id: the tool.
+            context: who calls.
+        """
+        now = self.refresh(context)
+        entry = now.entries.get(tool_id)
+        if entry is None:
+            return ErrorClass.UNKNOWN_TOOL, "no tool of that name is on the surface"
+        hidden = now.visibility.hidden(entry)
+        if hidden is not None:
+            return ErrorClass.BLOCKED_TOOL, f"the tool is not on the surface: {hidden.reason.value}, {hidden.detail}"
+        if not now.holds(tool_id):
+            message = f"the tool's schema is not loaded: find it with a tool search for select:{entry.name} first"
+            return ErrorClass.SCHEMA_NOT_LOADED, message
+        return None
+
+    def refresh(self, context: AgentContext | None = None) -> Surface:
+        """Return the surface as it is now: this one while nothing changed that it is made of.
+
+        Args:
+            context: whose; the one in force where not given.
+        """
+        return self._shelf.get(self.request, context, replaces=self)
+
+    def with_loaded(self, tool_ids: Iterable[str]) -> Surface:
+        """Return the surface on which further tools are loaded, where they may be.
+
+        Args:
+            tool_ids: the tools.
+        """
+        loaded = self.request.loaded.union(tool_ids)
+        return self if loaded == self.request.loaded else self._shelf.get(replace(self.request, loaded=loaded), None)
+
+    # --- as others want it -------------------------------------------------------------------------------------------
+
+    def record(self) -> ToolSurface:
+        """Return the tool_surface record; of very many waiting tools, how many they are alone."""
+        few = len(self.waiting) <= COUNTED
+        hidden = self._all_hidden if few else self._hidden
+        context = self.context
+        return ToolSurface(
+            surface_id=self.surface_id,
+            scope=self.request.scope,
+            created_at=self.created_at,
+            producer=_producer(),
+            tool_refs=[*self._loaded, *(ref.tool_id for ref in (self.deferred if few else ()))],
+            loaded_tools=list(self._loaded),
+            deferred_tools=[ref.to_json_object() for ref in (self.deferred if few else ())],
+            blocked_tools=[_told(found) for found in hidden if found.reason not in EXCLUDED],
+            excluded_tools=[_told(found) for found in hidden if found.reason in EXCLUDED],
+            selection_policy={"limit": self.request.limit, "search": True, "outside": "refused"},
+            default_tool_choice=self.request.tool_choice,
+            capability_requirements=list(self.request.conditions.requires),
+            model_capabilities=dict(self.request.conditions.model or {}) or None,
+            role_constraints={"roles": list(context.roles), "agents": list(context.agents)},
+            surface_reason=f"the tools that {context.actor or 'this context'} may see in mode {context.mode}",
+            policy_refs=[f"policy:{engine.name}@{engine.revision}" for engine in self._shelf.runtime.decider.engines],
+            runtime_refs=[f"session:{context.session_id}"] if context.session_id else [],
+        )
+
+    def openai_tools(self, *, defer_loading: bool = False) -> list[JsonObject]:
+        """Return the tools for OpenAI: of Chat Completions, or of the Responses API with its own tool search.
+
+        Args:
+            defer_loading: hand over the waiting tools, too, for the provider's search; they count as loaded from then
+                on, as that search is not seen here.
+        """
+        return openai_tools(self.loaded, self._handed_over() if defer_loading else None)
+
+    def anthropic_tools(self, *, defer_loading: bool = False) -> list[JsonObject]:
+        """Return the tools for Anthropic's Messages API.
+
+        Args:
+            defer_loading: as for ``openai_tools``.
+        """
+        return anthropic_tools(self.loaded, self._handed_over() if defer_loading else None)
+
+    def mcp_tools(self) -> list[JsonObject]:
+        """Return the tools as the answer to MCP's ``tools/list`` has them."""
+        return mcp_tools(self.loaded)
+
+    def _handed_over(self) -> list[ToolDeclaration]:
+        handed = [entry for entry in self.waiting if self.visibility.hidden(entry) is None and self.can_load(entry)]
+        self._shelf.runtime.sessions.of(self.context).load(entry.tool_id for entry in handed)
+        return [entry.declaration() for entry in handed]
+
+    def can_load(self, entry: Entry) -> bool:
+        """Tell whether nothing keeps a tool's provider from giving it.
+
+        Args:
+            entry: the tool.
+        """
+        return self._shelf.catalog.provider_state(entry)[0] is None
+
+    # --- inside ------------------------------------------------------------------------------------------------------
+
+    def _inputs(self) -> list[Any]:
+        request, context = self.request, self.context
+        loaded = [(entry.tool_id, _digest(entry)) for entry in self._loaded.values()]
+        asked = [request.scope, request.tool_choice, list(request.conditions.requires), request.conditions.model]
+        who = [str(part) for part in context.identity]
+        revisions = [engine.revision for engine in self._shelf.runtime.decider.engines]
+        among = [self._shelf.digest_of_catalog(), sorted(request.tools) if request.tools is not None else None]
+        return [asked, who, revisions, loaded, [list(found) for found in self._hidden], among]
+
+
+class Surfaces:
+    """Makes the surfaces of one Governor, and keeps those that are in use.
+
+    Args:
+        runtime: the Governor.
+        catalog: its tools.
+    """
+
+    def __init__(self, runtime: Runtime, catalog: Catalog) -> None:
+        self.runtime, self.catalog = runtime, catalog
+        self._surfaces: OrderedDict[Any, Surface] = OrderedDict()
+        self._visibilities: OrderedDict[Any, Visibility] = OrderedDict()
+        self._conditions: OrderedDict[Any, Conditions] = OrderedDict()
+        self._digest = (-1, "")
+        self._lock = threading.RLock()
+        self.default = Request(conditions=Conditions())
+
+    def get(self, request: Request, context: AgentContext | None, *, replaces: Surface | None = None) -> Surface:
+        """Return the surface of a request and context as it is now.
+
+        Args:
+            request: what is asked.
+            context: whose; the one in force where ``None``.
+            replaces: the surface that it takes the place of.
+        """
+        runtime = self.runtime
+        context = runtime.effective(current_context() if context is None else context)
+        conditions = request.conditions
+        revisions = tuple(engine.revision for engine in runtime.decider.engines)
+        loaded = runtime.sessions.of(context).loaded | request.loaded
+        asked = (id(conditions), request.scope, request.limit, repr(request.tool_choice), request.tools, loaded)
+        sees = (id(conditions), revisions, context.identity, conditions.answers())
+        with self._lock:
+            known: Surface | None = _kept(self._surfaces, (asked, self.catalog.version, sees), lambda: None)
+            if known is not None:
+                return known
+            visibility = _kept(self._visibilities, sees, lambda: Visibility(runtime, conditions, context))
+            made = Surface(self, request, context, visibility)
+            # what was asked about meanwhile belongs to what the surface is made of
+            sees = (*sees[:3], conditions.answers())
+            _kept(self._visibilities, sees, lambda: visibility)
+            _kept(self._surfaces, (asked, self.catalog.version, sees), lambda: made)
+        self._tell(made, replaces)
+        return made
+
+    def conditions(self, conditions: Conditions) -> Conditions:
+        """Return the conditions in use that are the same as these, if there are any.
+
+        Args:
+            conditions: some conditions.
+        """
+        with self._lock:
+            found: Conditions = _kept(self._conditions, conditions.key, lambda: conditions)
+        return found
+
+    def digest_of_catalog(self) -> str:
+        """Return a digest of the ids of all tools of the catalog."""
+        now = self.catalog.version
+        if self._digest[0] != now:
+            self._digest = now, digest([entry.tool_id for entry in self.catalog])
+        return self._digest[1]
+
+    def in_force(self) -> Surface:
+        """Return the surface of the context in force, as it is now; one of the whole catalog where there is none."""
+        surface = current_context().surface_in_force
+        mine = isinstance(surface, Surface) and surface._shelf is self
+        return self.get(surface.request if mine else self.default, None)  # type: ignore[union-attr]
+
+    def of(self, names: Iterable[Any] | None) -> frozenset[str] | None:
+        """Return the ids of tools given by name or as objects.
+
+        Args:
+            names: ids, names, or governed tools.
+
+        Raises:
+            ConfigurationError: there is no such tool.
+        """
+        if names is None:
+            return None
+        found = set()
+        for name in names:
+            handle = getattr(name, "tool", None) or getattr(type(name), "agenttool", name)
+            told = name if isinstance(name, str) else getattr(getattr(handle, "spec", None), "tool_id", "")
+            entry = self.catalog.resolve(told)
+            if entry is None:
+                raise ConfigurationError(f"the catalog has no tool {told or type(name).__name__!r}")
+            found.add(entry.tool_id)
+        return frozenset(found)
+
+    def _tell(self, made: Surface, replaces: Surface | None) -> None:
+        same = replaces is not None and replaces.surface_id == made.surface_id
+        if same:
+            return
+        name = Event.SURFACE_CREATED if replaces is None else Event.SURFACE_UPDATED
+        attributes: dict[str, Any] = {
+            Attr.SURFACE_ID: made.surface_id,
+            Attr.SURFACE_SCOPE: str(made.request.scope),
+            Attr.SURFACE_LOADED: len(made.names),
+            Attr.SURFACE_DEFERRED: len(made.waiting),
+        }
+        self.runtime.telemetry.events.emit(trace.get_current_span(), name, attributes)
+
+
+def _kept(held: OrderedDict[Any, Any], key: Any, make: Callable[[], Any]) -> Any:
+    found = held.get(key)
+    if found is None:
+        found = make()
+        if found is not None:
+            held[key] = found
+    if found is not None:
+        held.move_to_end(key)
+    while len(held) > _KEPT:
+        held.popitem(last=False)
+    return found
+
+
+def _always(entry: Entry) -> bool:
+    tool = entry.governed
+    return tool is not None and tool.spec.interface.always_load
+
+
+def _digest(entry: Entry) -> str:
+    tool = entry.governed
+    return tool.spec.digest if tool is not None else digest(entry.document())
+
+
+def _told(found: Hidden) -> JsonObject:
+    return {"tool_id": found.tool_id, "reason": found.reason.value, "detail": found.detail}
+
+
+def _producer() -> str:
+    try:
+        return f"{EVENT_SOURCE}@{version('agenttool-otel')}"
+    except PackageNotFoundError:  # run from a source tree that was never installed
+        return EVENT_SOURCE
