@@ -98,7 +98,10 @@ class Permission:
             self.establish(call, session)
             # the call counts in its session from before the decision on, unless it is not let through
             self._begin(call, session)
-            counters = session.admit(call.spec.tool_id)
+            if session.shared:
+                counters = yield Call(session.admit, None, (call.spec.tool_id,))
+            else:
+                counters = session.admit(call.spec.tool_id)
             admitted = False
             try:
                 document, decider = policy_input(call, session, counters), _services(call).decider
