@@ -85,6 +85,15 @@ class SessionCounters(TypedDict):
     result_bytes: int  # bytes of results so far
 
 
+class HistoryEntry(TypedDict):
+    """One entry of ``input.session.history``: an earlier call, without its values."""
+
+    tool: str  # the tool's id
+    outcome: str  # running, or the status of its result: succeeded, failed, denied, pending ...
+    targets: list[str]  # digests of its arguments' values, each with the argument's name
+    same: list[str]  # JSON pointers of this call's arguments whose values were among them
+
+
 class SessionInput(TypedDict):
     """``input.session``."""
 
@@ -95,6 +104,8 @@ class SessionInput(TypedDict):
     roots: list[str]  # directories that file tools should stay in
     counters: SessionCounters  # what the session has used so far
     labels: dict[str, str]  # words of the host about the session
+    history: list[HistoryEntry]  # decided calls of this session, oldest first; empty where no rule reads it
+    history_complete: bool  # nothing of it was forgotten
 
 
 class ApprovalInput(TypedDict):
@@ -138,6 +149,7 @@ class PolicyInput(TypedDict):
     approval: ApprovalInput | None  # an answered request that belongs to this call; null where there is none
     hooks: list[HookHint]  # what hooks say
     evaluation: EvaluationInput | None  # an evaluator's verdict; null where there is none
+    resources: dict[str, Any]  # the application's state that the call is about, by name
 
 
 class EngineAnswer(NamedTuple):
