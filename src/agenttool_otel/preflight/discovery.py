@@ -64,13 +64,14 @@ def search(shelf: Surfaces, surface: Surface, query: str, limit: int = DEFAULT_L
     return result
 
 
-def load(shelf: Surfaces, surface: Surface, names: Iterable[str]) -> list[Entry]:
+def load(shelf: Surfaces, surface: Surface, names: Iterable[str], *, in_session: bool = True) -> list[Entry]:
     """Load tools in the session of a surface, as far as they may be seen; return those that are loaded now.
 
     Args:
         shelf: the Governor's surfaces.
         surface: what may be seen.
         names: ids, names or aliases.
+        in_session: let the session remember; a framework that keeps state does so itself.
 
     Raises:
         ConfigurationError: a tool's loader made another tool.
@@ -84,13 +85,16 @@ def load(shelf: Surfaces, surface: Surface, names: Iterable[str]) -> list[Entry]
         if surface.visibility.hidden(entry) is None:  # what was only declared is known better now
             loaded.append(entry)
     new = [entry for entry in loaded if not surface.holds(entry.tool_id)]
-    shelf.runtime.sessions.of(surface.context).load(entry.tool_id for entry in new)
+    if in_session:
+        shelf.runtime.sessions.of(surface.context).load(entry.tool_id for entry in new)
     for entry in new:
         _tell(shelf, surface, Event.DEFERRED_LOADED, entry)
     return loaded
 
 
-def search_and_load(shelf: Surfaces, surface: Surface, query: str, limit: int) -> tuple[JsonObject, list[str]]:
+def search_and_load(
+    shelf: Surfaces, surface: Surface, query: str, limit: int, *, in_session: bool = True
+) -> tuple[JsonObject, list[str]]:
     """Search and load what is found; return the tool_search_result for a model, and the ids of what is loaded.
 
     Args:
@@ -98,9 +102,11 @@ def search_and_load(shelf: Surfaces, surface: Surface, query: str, limit: int) -
         surface: what may be seen.
         query: as for ``search``.
         limit: most matches.
+        in_session: as for ``load``.
     """
     result = search(shelf, surface, query, limit)
-    entries = {entry.tool_id: entry for entry in load(shelf, surface, [m["tool_id"] for m in result.matches])}
+    found = [match["tool_id"] for match in result.matches]
+    entries = {entry.tool_id: entry for entry in load(shelf, surface, found, in_session=in_session)}
     for match in result.matches:
         entry = entries.get(match["tool_id"])
         if entry is not None:

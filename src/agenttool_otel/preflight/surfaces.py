@@ -96,13 +96,14 @@ class Surface:
 
     Attributes:
         surface_id: id, the same while the surface is.
+        shelf: what made it.
         request: what was asked.
         context: whose surface it is.
         visibility: what may be seen.
     """
 
     def __init__(self, shelf: Surfaces, request: Request, context: AgentContext, visibility: Visibility) -> None:
-        self._shelf = shelf
+        self.shelf = shelf
         self.request, self.context, self.visibility = request, context, visibility
         self.created_at = utc_now()
         self.loaded_ids = shelf.runtime.sessions.of(context).loaded | request.loaded
@@ -166,7 +167,7 @@ class Surface:
         Args:
             entry: the tool.
         """
-        state, reason = self._shelf.catalog.provider_state(entry)
+        state, reason = self.shelf.catalog.provider_state(entry)
         if entry.tool_id in self._loaded:
             return entry.ref(LoadingState.LOADED)
         return entry.ref(state or LoadingState.DISCOVERABLE, reason or BlockReason.DEFERRED_UNTIL_DISCOVERED.value)
@@ -204,7 +205,7 @@ class Surface:
         Args:
             context: whose; the one in force where not given.
         """
-        return self._shelf.get(self.request, context, replaces=self)
+        return self.shelf.get(self.request, context, replaces=self)
 
     def with_loaded(self, tool_ids: Iterable[str]) -> Surface:
         """Return the surface on which further tools are loaded, where they may be.
@@ -213,7 +214,7 @@ class Surface:
             tool_ids: the tools.
         """
         loaded = self.request.loaded.union(tool_ids)
-        return self if loaded == self.request.loaded else self._shelf.get(replace(self.request, loaded=loaded), None)
+        return self if loaded == self.request.loaded else self.shelf.get(replace(self.request, loaded=loaded), None)
 
     # --- as others want it -------------------------------------------------------------------------------------------
 
@@ -238,7 +239,7 @@ class Surface:
             model_capabilities=dict(self.request.conditions.model or {}) or None,
             role_constraints={"roles": list(context.roles), "agents": list(context.agents)},
             surface_reason=f"the tools that {context.actor or 'this context'} may see in mode {context.mode}",
-            policy_refs=[f"policy:{engine.name}@{engine.revision}" for engine in self._shelf.runtime.decider.engines],
+            policy_refs=[f"policy:{engine.name}@{engine.revision}" for engine in self.shelf.runtime.decider.engines],
             runtime_refs=[f"session:{context.session_id}"] if context.session_id else [],
         )
 
@@ -265,7 +266,7 @@ class Surface:
 
     def _handed_over(self) -> list[ToolDeclaration]:
         handed = [entry for entry in self.waiting if self.visibility.hidden(entry) is None and self.can_load(entry)]
-        self._shelf.runtime.sessions.of(self.context).load(entry.tool_id for entry in handed)
+        self.shelf.runtime.sessions.of(self.context).load(entry.tool_id for entry in handed)
         return [entry.declaration() for entry in handed]
 
     def can_load(self, entry: Entry) -> bool:
@@ -274,7 +275,7 @@ class Surface:
         Args:
             entry: the tool.
         """
-        return self._shelf.catalog.provider_state(entry)[0] is None
+        return self.shelf.catalog.provider_state(entry)[0] is None
 
     # --- inside ------------------------------------------------------------------------------------------------------
 
@@ -283,8 +284,8 @@ class Surface:
         loaded = [(entry.tool_id, _digest(entry)) for entry in self._loaded.values()]
         asked = [request.scope, request.tool_choice, list(request.conditions.requires), request.conditions.model]
         who = [str(part) for part in context.identity]
-        revisions = [engine.revision for engine in self._shelf.runtime.decider.engines]
-        among = [self._shelf.digest_of_catalog(), sorted(request.tools) if request.tools is not None else None]
+        revisions = [engine.revision for engine in self.shelf.runtime.decider.engines]
+        among = [self.shelf.digest_of_catalog(), sorted(request.tools) if request.tools is not None else None]
         return [asked, who, revisions, loaded, [list(found) for found in self._hidden], among]
 
 
@@ -353,7 +354,7 @@ class Surfaces:
     def in_force(self) -> Surface:
         """Return the surface of the context in force, as it is now; one of the whole catalog where there is none."""
         surface = current_context().surface_in_force
-        mine = isinstance(surface, Surface) and surface._shelf is self
+        mine = isinstance(surface, Surface) and surface.shelf is self
         return self.get(surface.request if mine else self.default, None)  # type: ignore[union-attr]
 
     def of(self, names: Iterable[Any] | None) -> frozenset[str] | None:
