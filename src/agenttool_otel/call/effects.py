@@ -26,6 +26,9 @@ class Decides(Protocol):
     async def adecide(self, document: PolicyInput) -> Verdict:
         """Decide without blocking the event loop."""
 
+    def visible(self, document: PolicyInput) -> bool:
+        """Tell whether a tool may be shown."""
+
 
 class Asks(Protocol):
     """Brings a question to whoever may answer it."""
