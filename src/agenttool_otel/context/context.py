@@ -56,7 +56,7 @@ class AgentContext:
         user_text: what the user said in this context; provenance knows its tokens as the user's own.
         surface: id of the tool surface that the call is selected from.
         surface_in_force: that surface, where it refuses calls of other tools.
-        agents: the agents that this context is inside of, its own last.
+        within: the agents that this context's own is inside of, the outermost first.
         labels: short, low-cardinality facts for policies.
         evaluation: verdict of an evaluator (``status``, ``trend``, ``next_step``).
         origin: whether somebody stated it, nobody did, or it was lost on the way into a thread.
@@ -77,7 +77,12 @@ class AgentContext:
     evaluation: Mapping[str, Any] | None = None
     origin: ContextOrigin = ContextOrigin.STATED
     surface_in_force: SurfaceInForce | None = None
-    agents: tuple[str, ...] = ()
+    within: tuple[str, ...] = ()
+
+    @cached_property
+    def agents(self) -> tuple[str, ...]:
+        """The agents that run now, one inside the other, this context's own last."""
+        return self.within if not self.agent or self.agent in self.within else (*self.within, self.agent)
 
     @cached_property
     def identity(self) -> tuple[Any, ...]:
@@ -176,8 +181,7 @@ def agent_context(
         roots: list of directories; relative ones are taken from the process's own directory as it is now.
         cwd: where relative paths start.
         user_text: the user's words; added to those of the outer context.
-        surface: from ``Governor.surface``: calls of tools that are not on it are refused. A text is a label alone and
-            leaves the outer surface in force; an empty one lifts it.
+        surface: from ``Governor.surface``: other tools are refused. A text is a label alone; an empty one lifts it.
         labels: merged over the outer ones.
         evaluation: evaluator's verdict.
 
@@ -185,16 +189,14 @@ def agent_context(
         The context in force.
 
     Raises:
-        ConfigurationError: an argument is of another type; a text for ``roots`` or ``roles`` would be read letter by
-            letter, and ``/`` be a root.
+        ConfigurationError: an argument is of another type, for example a text for ``roots`` or ``roles``.
     """
     global _stated
     outer = _current.get()
-    label = surface if surface is None or isinstance(surface, str) else surface.surface_id
+    label = getattr(surface, "surface_id", surface)
     _check_texts(actor=actor, tenant=tenant, session_id=session_id, agent_name=agent_name, mode=mode, surface=label)
     truth("interactive", interactive)
     _check_mappings(labels=labels, evaluation=evaluation)
-    said = () if user_text is None else (user_text,) if isinstance(user_text, str) else texts("user_text", user_text)
     inner = AgentContext(
         actor=outer.actor if actor is None else actor,
         tenant=outer.tenant if tenant is None else tenant,
@@ -205,21 +207,25 @@ def agent_context(
         interactive=outer.interactive if interactive is None else interactive,
         roots=outer.roots if roots is None else _roots(roots),
         cwd=outer.cwd if cwd is None else _place("cwd", cwd),
-        user_text=outer.user_text + said,
+        user_text=outer.user_text + _said(user_text),
         surface=outer.surface if label is None else label,
         labels={**outer.labels, **labels} if labels else outer.labels,
         evaluation=outer.evaluation if evaluation is None else evaluation,
         surface_in_force=_in_force(outer, surface),
-        agents=outer.agents,
+        within=outer.agents,
     )
-    if inner.agent and inner.agent not in inner.agents:
-        inner = replace(inner, agents=(*inner.agents, inner.agent))
     _stated = True
     token = _current.set(inner)
     try:
         yield inner
     finally:
         _current.reset(token)
+
+
+def _said(user_text: Any) -> tuple[str, ...]:
+    if user_text is None or isinstance(user_text, str):
+        return () if user_text is None else (user_text,)
+    return texts("user_text", user_text)
 
 
 def _in_force(outer: AgentContext, surface: str | SurfaceInForce | None) -> SurfaceInForce | None:
