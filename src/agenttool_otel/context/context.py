@@ -175,15 +175,11 @@ def agent_context(
     """Set the facts of the calls made inside the ``with`` block; what is not given is inherited from outside.
 
     Args:
-        actor, tenant, session_id, agent_name, mode: texts; see AgentContext, as all arguments.
-        roles: list of role names.
-        interactive: whether an ask can be answered now.
+        actor, tenant, session_id, agent_name, mode, roles, interactive, cwd, evaluation: see AgentContext.
         roots: list of directories; relative ones are taken from the process's own directory as it is now.
-        cwd: where relative paths start.
         user_text: the user's words; added to those of the outer context.
         surface: from ``Governor.surface``: other tools are refused. A text is a label alone; an empty one lifts it.
         labels: merged over the outer ones.
-        evaluation: evaluator's verdict.
 
     Yields:
         The context in force.
@@ -193,7 +189,7 @@ def agent_context(
     """
     global _stated
     outer = _current.get()
-    label = getattr(surface, "surface_id", surface)
+    label: Any = getattr(surface, "surface_id", surface)
     _check_texts(actor=actor, tenant=tenant, session_id=session_id, agent_name=agent_name, mode=mode, surface=label)
     truth("interactive", interactive)
     _check_mappings(labels=labels, evaluation=evaluation)
