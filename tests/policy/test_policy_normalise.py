@@ -11,8 +11,14 @@ from policy_inputs import JSON
 
 from agenttool_otel.errors import PolicyError, PolicyEvaluationError, PolicyTimeout, PolicyUnavailable
 from agenttool_otel.names import Behavior, DecisionSource, FailClosedCause, ReasonType
-from agenttool_otel.policy.combine import STRICTNESS, no_decision
-from agenttool_otel.policy.normalise import deny_for, normalise, normalise_obligations, normalise_visible
+from agenttool_otel.policy.normalise import (
+    STRICTNESS,
+    deny_for,
+    no_decision,
+    normalise,
+    normalise_obligations,
+    normalise_visible,
+)
 from agenttool_otel.policy.types import EngineAnswer, Verdict
 
 

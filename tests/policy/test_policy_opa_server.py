@@ -186,7 +186,7 @@ async def test_a_misbehaving_server_is_a_deny_in_bounded_time(
         cause = verdict.fail_closed or cause
     assert verdict.fail_closed is cause
     assert "hunter2" not in verdict.message
-    await engine.aclose()
+    engine.close()
 
 
 @pytest.mark.parametrize("mode", ["sync", "async"])
@@ -198,7 +198,7 @@ async def test_redirects_are_refused(fake: Callable[..., FakeOpa], mode: str) ->
     assert verdict.fail_closed is FailClosedCause.MALFORMED
     assert "redirects" in verdict.message
     assert target.requests == []
-    await engine.aclose()
+    engine.close()
 
 
 @pytest.mark.parametrize("mode", ["sync", "async"])
@@ -244,7 +244,7 @@ async def test_what_is_sent_and_what_is_read(
     file.unlink()
     with pytest.raises(PolicyUnavailable, match="token file"):
         await engine.aevaluate(DECISION, make_document(), timeout=2)
-    await engine.aclose()
+    engine.close()
 
 
 @pytest.mark.parametrize(
@@ -292,7 +292,7 @@ async def test_failures_before_an_answer_are_retried_in_the_deadline(fake: Calla
         assert engine.evaluate(DECISION, make_document(), timeout=3).value == {"behavior": "allow"}
     else:
         assert (await engine.aevaluate(DECISION, make_document(), timeout=3)).value == {"behavior": "allow"}
-    await engine.aclose()
+    engine.close()
 
 
 def test_an_answer_is_never_asked_for_twice(fake: Callable[..., FakeOpa]) -> None:
@@ -426,7 +426,7 @@ class TestRealOpa:
             assert answer.value["behavior"] in {"allow", "ask", "deny"}
             assert answer.revision == revision
             assert answer.decision_id
-        await engine.aclose()
+        engine.close()
 
     def test_what_does_not_exist_is_undefined(self, stock: OpaServer) -> None:
         with pytest.raises(PolicyEvaluationError) as caught:
@@ -492,14 +492,14 @@ class TestRealOpa:
             assert engine.evaluate(DECISION, make_document(), timeout=5).value == {"behavior": "deny"}
             assert (await engine.aevaluate(DECISION, make_document(), timeout=5)).value == {"behavior": "deny"}
             assert "p.rego" in str(engine.client.get_policies_list())
-            await engine.aclose()
+            engine.close()
             for options, message in bad:
                 other = OpaServerEngine(server.url, retries=0, **options)
                 with pytest.raises(PolicyUnavailable, match=message):
                     other.evaluate(DECISION, make_document(), timeout=5)
                 with pytest.raises(PolicyUnavailable):
                     await other.aevaluate(DECISION, make_document(), timeout=5)
-                await other.aclose()
+                other.close()
 
     @pytest.mark.slow
     def test_killing_and_restarting_it_under_load_loses_no_deny(self, tmp_path: Path) -> None:

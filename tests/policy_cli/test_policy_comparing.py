@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agenttool_otel.authoring.comparing import compared
+from agenttool_otel.authoring.probes import compared
 
 
 @pytest.mark.parametrize(

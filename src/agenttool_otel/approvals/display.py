@@ -16,6 +16,7 @@ from agenttool_otel.approvals.identity import args_digest
 from agenttool_otel.approvals.types import ApprovalRequest
 from agenttool_otel.errors import ApprovalConflict, ApprovalError
 from agenttool_otel.names import ApprovalConflictReason
+from agenttool_otel.values.conversion import loads_unique
 
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _BLANK_LETTERS: Final = frozenset("\u115f\u1160\u2800\u3164\uffa0\u034f\u17b4\u17b5\u180b\u180c\u180d\u180f")
@@ -135,18 +136,8 @@ def parse_edit(text: str) -> dict[str, Any]:
     """Return edited arguments from JSON text."""
     if len(text) > MAX_EDIT_CHARS:
         raise _bad("the edited arguments are too long")
-
-    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(items)
-        if len(found) != len(items):
-            raise ValueError("a key appears twice")
-        return found
-
-    def constant(name: str) -> Any:
-        raise ValueError(f"{name} is no JSON number")
-
     try:
-        value = json.loads(text, object_pairs_hook=pairs, parse_constant=constant)
+        value = loads_unique(text)
     except RecursionError:
         raise _bad("the edited arguments are nested too deeply") from None
     except ValueError as error:

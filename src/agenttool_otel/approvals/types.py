@@ -124,65 +124,38 @@ class ApprovalAnswer:
 
 @dataclass(frozen=True, slots=True)
 class StoredCall:
-    """What is needed to decide a stored call again, in whatever process; reading it gives no right to run it.
+    """What is needed to decide a stored call again, in whatever process; reading it gives no right to run it."""
 
-    Attributes:
-        request: the request, with its current state.
-        arguments: the arguments that an approval covers: the edited ones when the answer edited them.
-        original_arguments: the arguments that were asked about.
-        context: what the asking process stored beside them.
-        answer: the authenticated answer; ``None`` while there is none.
-        args_digest: digest of ``arguments``.
-    """
-
-    request: ApprovalRequest
-    arguments: dict[str, Any]
-    original_arguments: dict[str, Any]
-    context: dict[str, Any]
-    answer: ApprovalAnswer | None
-    args_digest: str
+    request: ApprovalRequest  # the request, with its current state
+    arguments: dict[str, Any]  # the arguments that an approval covers: the edited ones when the answer edited them
+    original_arguments: dict[str, Any]  # the arguments that were asked about
+    context: dict[str, Any]  # what the asking process stored beside them
+    answer: ApprovalAnswer | None  # the authenticated answer; ``None`` while there is none
+    args_digest: str  # digest of ``arguments``
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimBinding:
-    """For whom an approved call would run, as it is when it is claimed.
+    """For whom an approved call would run, as it is when it is claimed."""
 
-    Attributes:
-        tool_id: the tool.
-        actor_id: the actor.
-        tenant: the actor's tenant.
-        session_id: the session.
-        places: ``places_digest`` and ``surroundings_digest`` as they are now.
-    """
-
-    tool_id: str
-    actor_id: str
-    tenant: str | None
-    session_id: str | None
-    places: tuple[str, str] | None = None
+    tool_id: str  # the tool
+    actor_id: str  # the actor
+    tenant: str | None  # the actor's tenant
+    session_id: str | None  # the session
+    places: tuple[str, str] | None = None  # ``places_digest`` and ``surroundings_digest`` as they are now
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The right to run one approved call once. Whoever holds it must end it with ``finish``.
+    """The right to run one approved call once. Whoever holds it must end it with ``finish``."""
 
-    Attributes:
-        claim_id: names this one run.
-        request: the consumed request.
-        arguments: exactly what was approved, and the only thing that may run.
-        original_arguments: the arguments that were asked about.
-        context: what the asking process stored beside them.
-        answer: the answer.
-        args_digest: digest of ``arguments``.
-    """
-
-    claim_id: str
-    request: ApprovalRequest
-    arguments: dict[str, Any]
-    original_arguments: dict[str, Any]
-    context: dict[str, Any]
-    answer: ApprovalAnswer
-    args_digest: str
+    claim_id: str  # names this one run
+    request: ApprovalRequest  # the consumed request
+    arguments: dict[str, Any]  # exactly what was approved, and the only thing that may run
+    original_arguments: dict[str, Any]  # the arguments that were asked about
+    context: dict[str, Any]  # what the asking process stored beside them
+    answer: ApprovalAnswer  # the answer
+    args_digest: str  # digest of ``arguments``
 
 
 class Recovered(NamedTuple):
@@ -208,68 +181,40 @@ class RequiredCall:
 
 @dataclass(frozen=True, slots=True)
 class GrantQuery:
-    """A call that is to be asked about, as a grant would have to cover it.
+    """A call that is to be asked about, as a grant would have to cover it."""
 
-    Attributes:
-        tool_id: the tool.
-        declaration_digest: digest of its declaration as it is now.
-        actor_id: who calls.
-        tenant: the caller's tenant.
-        session_id: the call's session.
-        arguments: the permission input.
-        rule_refs: the rules that ask, and all others with something to say.
-        approver_roles: roles of which whoever granted needs one; empty: any.
-    """
-
-    tool_id: str
-    declaration_digest: str
-    actor_id: str
-    tenant: str | None
-    session_id: str | None
-    arguments: dict[str, Any] = field(repr=False)
-    rule_refs: frozenset[str] = frozenset()
-    approver_roles: frozenset[str] = frozenset()
+    tool_id: str  # the tool
+    declaration_digest: str  # digest of its declaration as it is now
+    actor_id: str  # who calls
+    tenant: str | None  # the caller's tenant
+    session_id: str | None  # the call's session
+    arguments: dict[str, Any] = field(repr=False)  # the permission input
+    rule_refs: frozenset[str] = frozenset()  # the rules that ask, and all others with something to say
+    approver_roles: frozenset[str] = frozenset()  # roles of which whoever granted needs one; empty: any
 
 
 class Grant(Record):
-    """A remembered approval: narrow, and for a limited time.
+    """A remembered approval: narrow, and for a limited time."""
 
-    Attributes:
-        grant_id: sortable id.
-        tool_id: the only tool it covers.
-        declaration_digest: the tool as it was; a changed tool voids the grant.
-        scope: ``session``, ``actor`` or ``tenant``: which of the next three a call has to share.
-        actor_id: the actor (scopes session and actor).
-        tenant: the tenant, always compared.
-        session_id: the session (scope session).
-        args_digest: the exact arguments, when there is no matcher.
-        args: matcher by top-level argument: ``{"equals": v}``, ``{"one_of": [...]}`` or ``{"any": true}``; an argument
-            that it does not name makes the call not match.
-        granted_by: who accepted it.
-        granter_roles: that person's roles when they did.
-        rule_refs: the rules whose questions they answered; a call that others ask about is another question.
-        request_id: the request with whose answer it was accepted.
-        created_at: when.
-        expires_at: until when it holds.
-        revoked_at: when it was withdrawn.
-    """
-
-    grant_id: str = Field(default_factory=lambda: new_id("grant"))
-    tool_id: str
-    declaration_digest: str = ""
-    scope: str
-    actor_id: str = ""
-    tenant: str | None = None
-    session_id: str | None = None
-    args_digest: str | None = None
+    grant_id: str = Field(default_factory=lambda: new_id("grant"))  # sortable id
+    tool_id: str  # the only tool it covers
+    declaration_digest: str = ""  # the tool as it was; a changed tool voids the grant
+    scope: str  # ``session``, ``actor`` or ``tenant``: which of the next three a call has to share
+    actor_id: str = ""  # the actor (scopes session and actor)
+    tenant: str | None = None  # the tenant, always compared
+    session_id: str | None = None  # the session (scope session)
+    args_digest: str | None = None  # the exact arguments, when there is no matcher
+    # matcher by top-level argument: ``{"equals": v}``, ``{"one_of": [...]}`` or ``{"any": true}``; an argument that it
+    # does not name makes the call not match
     args: dict[str, JsonObject] | None = None
-    granted_by: str
-    granter_roles: list[str] = Field(default_factory=list)
+    granted_by: str  # who accepted it
+    granter_roles: list[str] = Field(default_factory=list)  # that person's roles when they did
+    # the rules whose questions they answered; a call that others ask about is another question
     rule_refs: list[str] = Field(default_factory=list)
-    request_id: str
-    created_at: Timestamp = Field(default_factory=utc_now)
-    expires_at: Timestamp
-    revoked_at: Timestamp | None = None
+    request_id: str  # the request with whose answer it was accepted
+    created_at: Timestamp = Field(default_factory=utc_now)  # when
+    expires_at: Timestamp  # until when it holds
+    revoked_at: Timestamp | None = None  # when it was withdrawn
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,47 +232,28 @@ class AskLimit:
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
-    """One row of the evidence log.
+    """One row of the evidence log."""
 
-    Attributes:
-        seq: 1, 2, 3 ... without a gap.
-        previous: hash of the entry before; 64 zeros for the first.
-        hash: MAC over all other fields under the store's key, in hexadecimal.
-        at_us: microseconds since 1970 on the store's clock.
-        kind: what happened.
-        request_id: the request it happened to; for a call that waits for its result, the invocation.
-        data: facts; no arguments, and nothing that a person typed.
-        changed_row: table, key and new seal of the row that it changed, if it changed one.
-    """
-
-    seq: int
-    previous: str
-    hash: str
-    at_us: int
-    kind: ApprovalLogKind
-    request_id: str
-    data: dict[str, Any] = field(default_factory=dict)
-    changed_row: str = ""
+    seq: int  # 1, 2, 3 ... without a gap
+    previous: str  # hash of the entry before; 64 zeros for the first
+    hash: str  # MAC over all other fields under the store's key, in hexadecimal
+    at_us: int  # microseconds since 1970 on the store's clock
+    kind: ApprovalLogKind  # what happened
+    request_id: str  # the request it happened to; for a call that waits for its result, the invocation
+    data: dict[str, Any] = field(default_factory=dict)  # facts; no arguments, and nothing that a person typed
+    changed_row: str = ""  # table, key and new seal of the row that it changed, if it changed one
 
 
 @dataclass(frozen=True, slots=True)
 class ChainReport:
-    """Result of checking the evidence log and the rows.
+    """Result of checking the evidence log and the rows."""
 
-    Attributes:
-        ok: whether every entry follows from the one before, the last is the recorded head, and each row is as the log
-            says.
-        entries: number of entries that were checked.
-        head: hash of the last entry; kept elsewhere, it tells an older copy of the database from the present one.
-        broken_at: the first ``seq`` that does not fit; ``None`` where it is no entry that does not.
-        problem: what is wrong with it.
-    """
-
+    # whether every entry follows from the one before, the last is the recorded head, and each row is as the log says
     ok: bool
-    entries: int
-    head: str
-    broken_at: int | None = None
-    problem: str | None = None
+    entries: int  # number of entries that were checked
+    head: str  # hash of the last entry; kept elsewhere, it tells an older copy of the database from the present one
+    broken_at: int | None = None  # the first ``seq`` that does not fit; ``None`` where it is no entry that does not
+    problem: str | None = None  # what is wrong with it
 
 
 @runtime_checkable

@@ -118,12 +118,10 @@ def _signature(signed: bytes, signing: SigningKey) -> tuple[bytes, str]:
         if len(secret) < _MIN_SECRET:
             raise ConfigurationError(f"a secret for HS256 has {_MIN_SECRET} bytes or more (RFC 7518, section 3.2)")
         return hmac.digest(secret, signed, hashlib.sha256), signing.key
-    try:
-        from cryptography.exceptions import UnsupportedAlgorithm
-        from cryptography.hazmat.primitives import hashes, serialization
-        from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa, utils
-    except ImportError:
-        raise ConfigurationError("signing with a key pair needs the package cryptography") from None
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa, utils
+
     try:
         private = serialization.load_pem_private_key(signing.key.encode("utf-8"), password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from agenttool_otel.authoring.explaining import title_above
@@ -67,20 +67,7 @@ class CheckReport:
 
     def to_json_object(self) -> dict[str, Any]:
         """Return the report as plain JSON data."""
-        return {
-            "ok": self.ok,
-            "checks": [
-                {
-                    "name": check.name,
-                    "status": check.status,
-                    "detail": check.detail,
-                    "problems": [
-                        {"file": item.file, "line": item.line, "message": item.message} for item in check.problems
-                    ],
-                }
-                for check in self.checks
-            ],
-        }
+        return {"ok": self.ok, "checks": [asdict(check) for check in self.checks]}
 
 
 def problem_of(error: PolicyError) -> Problem:

@@ -8,12 +8,12 @@ engine itself computed, and not a second reading of Rego.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from agenttool_otel.authoring.bodies import Body, Expression, bodies_of, imports_of
-from agenttool_otel.authoring.comparing import compared
 from agenttool_otel.errors import PolicyError, PolicyEvaluationError, PolicyLoadError
 from agenttool_otel.policy.bundles.rego import Program, Rule
 from agenttool_otel.policy.engines.native import native_error, new_engine
@@ -22,6 +22,10 @@ _MARK: Final = "agenttool_probe"
 _MAX_EXPRESSIONS: Final = 16
 _MAX_FOUND: Final = 300
 _UNDEFINED: Final = "<undefined>"
+_STRING: Final = re.compile(r'"(?:[^"\\\n]|\\.)*"|`[^`]*`')
+_OPERATOR: Final = re.compile(r"(==|!=|<=|>=|<|>|\bin\b)")
+_WITH: Final = re.compile(r"\s+with\s+(?:input|data)\b")
+_OPEN, _CLOSE = "([{", ")]}"
 _READY: Final = f"package {_MARK}\n\nready := true\n"
 
 
@@ -218,3 +222,27 @@ def _evaluate(engine: Any, path: str) -> Any:
     except BaseException as error:
         raise native_error(error, PolicyEvaluationError, "evaluation failed: ") from None
     return value
+
+
+class Compared(NamedTuple):
+    """One comparison."""
+
+    left: str  # source of what is compared
+    modifiers: str  # source of its ``with`` modifiers, or an empty text
+
+
+def compared(text: str) -> Compared | None:
+    """Cut the left side out of a comparison, so that its value can be shown where it failed."""
+    # texts may hold anything: they are blanked before anything is looked for, and keep their length
+    blank = _STRING.sub(lambda match: "_" * len(match[0]), text)
+    if blank.startswith(("some ", "every ", "not ")) or ":=" in blank:
+        return None
+    found = _WITH.search(blank)
+    end = found.start() if found else len(blank)
+    depth = 0
+    for index, letter in enumerate(blank[:end]):
+        depth += (letter in _OPEN) - (letter in _CLOSE)
+        if depth == 0 and index and _OPERATOR.match(blank, index, end):
+            left = text[:index].strip()
+            return Compared(left, text[end:].strip()) if left else None
+    return None

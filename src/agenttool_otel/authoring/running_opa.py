@@ -47,18 +47,7 @@ class ServerStatus:
 def push(engine: OpaServerEngine, project: Project, *, with_base: bool = False) -> Pushed:
     """Put a project's data and then its policies into a running OPA; after a failure it holds the policies of before.
 
-    Data that was put stays, as it is put first and no rule of before reads what is new in it.
-
-    Args:
-        engine: where it is.
-        project: the project.
-        with_base: put the stock bundle in too.
-
-    Raises:
-        PolicyLoadError: OPA refuses a policy or the data, as where a bundle owns their place.
-        PolicyUnavailable: it can't be reached.
-        ConfigurationError: opa-python-client is not installed.
-    """
+    Data that was put stays, as it is put first and no rule of before reads what is new in it."""
     client = engine.client
     with _failures():
         places = _put_data(client, project.whole if with_base else project.own)
@@ -76,16 +65,7 @@ def push(engine: OpaServerEngine, project: Project, *, with_base: bool = False) 
 
 
 def server_status(engine: OpaServerEngine, project: Project | None = None) -> ServerStatus:
-    """Ask a running OPA what it is, and compare its policies with a project's.
-
-    Args:
-        engine: where it is.
-        project: what it should hold.
-
-    Raises:
-        PolicyUnavailable: it can't be reached, though its health endpoint answers.
-        ConfigurationError: opa-python-client is not installed.
-    """
+    """Ask a running OPA what it is, and compare its policies with a project's."""
     client = engine.client
     if not engine.healthy():
         return ServerStatus(False, [], False, "", "it can't be reached, or is not ready", [])

@@ -47,22 +47,8 @@ def _reached(project: Project, program: Program) -> list[Rule]:
         for rule in module.rules:
             size = len(module.package)
             if (placed and len(rule.path) > size and rule.path[size] in _KINDS) or not placed:
-                found.update((id(other), other) for other in _from(program, rule))
+                found.update((id(other), other) for other in program.closure([rule]))
     return list(found.values())
-
-
-def _from(program: Program, start: Rule) -> list[Rule]:
-    seen: dict[int, Rule] = {id(start): start}
-    pending = [start]
-    while pending:
-        rule = pending.pop()
-        targets = [reference.path for reference in rule.references if reference.base == "data"]
-        for path in (*targets, *(path for path, _ in rule.functions)):
-            for other in program.matching(path):
-                if id(other) not in seen:
-                    seen[id(other)] = other
-                    pending.append(other)
-    return list(seen.values())
 
 
 def missing_data(project: Project) -> Iterator[tuple[Rule, int, str]]:

@@ -20,9 +20,10 @@ from agenttool_otel.values.tables import load_table
 
 
 @cache
-def _words() -> dict[str, dict[str, str]]:
-    words: dict[str, dict[str, str]] = load_table(__package__, "story.toml")
-    return words
+def words() -> dict[str, dict[str, str]]:
+    """Return the sentences, by what they are about."""
+    table: dict[str, dict[str, str]] = load_table(__package__, "story.toml")
+    return table
 
 
 def clean(value: Any, *, limit: int = 400) -> str:
@@ -99,7 +100,7 @@ def _decision(span: SpanView) -> Iterator[str]:
         error = span.get(GenAI.ERROR_TYPE)
         yield f"It ended before anything was decided: {clean(error)}." if error else "No decision is recorded."
         return
-    verb = _words()["verbs"].get(str(behavior), f"answered {clean(behavior)}")
+    verb = words()["verbs"].get(str(behavior), f"answered {clean(behavior)}")
     subject = _decider(span)
     took = _seconds(span, Attr.PERMISSION_DURATION)
     time = f" in {duration_text(took)}" if took is not None else ""
@@ -118,7 +119,7 @@ def _decision(span: SpanView) -> Iterator[str]:
         yield f"These rules said something too: {clean(others)}."
     cause = span.get(Attr.PERMISSION_FAIL_CLOSED)
     if cause:
-        why_not = _words()["causes"].get(str(cause), clean(cause))
+        why_not = words()["causes"].get(str(cause), clean(cause))
         yield f"It was denied because {why_not}: without a decision nothing runs."
     if span.get(Attr.PERMISSION_MODE) == PolicyMode.SHADOW:
         yield "The policy ran in shadow mode: the decision was recorded and did not bind."
@@ -130,7 +131,7 @@ def _decision(span: SpanView) -> Iterator[str]:
 
 
 def _decider(span: SpanView) -> str:
-    decider = _words()["deciders"].get(str(span.get(Attr.PERMISSION_SOURCE)))
+    decider = words()["deciders"].get(str(span.get(Attr.PERMISSION_SOURCE)))
     if decider is not None:
         return decider
     engine, revision = span.get(Attr.POLICY_ENGINE), span.get(Attr.POLICY_REVISION)
@@ -149,7 +150,7 @@ def _approval(span: SpanView) -> Iterator[str]:
     after = f" after {duration_text(wait)}" if wait is not None else ""
     ran = span.get(Attr.PERMISSION_OUTCOME) != Outcome.NOT_EXECUTED
     used = "used for this run" if ran else "is used up: it covers one run"
-    told = _words()["approvals"].get(str(status), "The request{request} is in state {state}.")
+    told = words()["approvals"].get(str(status), "The request{request} is in state {state}.")
     yield told.format(request=request, after=after, used=used, state=clean(status))
 
 
@@ -194,7 +195,7 @@ def _result(span: SpanView) -> Iterator[str]:
     size = span.get(Attr.RESULT_SIZE_BYTES)
     if isinstance(size, int):
         kept = span.get(Attr.RESULT_PERSISTENCE)
-        how = _words()["kept"].get(str(kept), "")
+        how = words()["kept"].get(str(kept), "")
         yield f"The result has {size_text(size)}{how}."
     state, count = span.get(Attr.REDACTION_STATE), span.get(Attr.REDACTION_COUNT)
     if state == RedactionState.FAILED:
@@ -208,7 +209,7 @@ def _end(span: SpanView) -> Iterator[str]:
     error = span.get(GenAI.ERROR_TYPE)
     if error and span.status == "error":
         code = f" ({clean(span.get(Attr.ERROR_CODE))})" if span.get(Attr.ERROR_CODE) else ""
-        advice = _words()["advice"].get(str(span.get(Attr.ERROR_RECOVERABILITY)), "")
+        advice = words()["advice"].get(str(span.get(Attr.ERROR_RECOVERABILITY)), "")
         yield f"The caller was told {clean(error)}{code}. {advice}".rstrip()
 
 

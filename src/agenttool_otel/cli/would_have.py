@@ -11,29 +11,10 @@ from rich.text import Text
 
 from agenttool_otel.cli.rendering import BEHAVIOR_STYLE
 from agenttool_otel.cli.spans import SpanView
-from agenttool_otel.cli.story import clean
+from agenttool_otel.cli.story import clean, words
 from agenttool_otel.names import Attr, Behavior, GenAI
 
 _RULES: Final = "agenttool.rules."
-_ADVICE: Final = (
-    ("declared.unstated", "state its facts: agenttool tools suggest --module ..."),
-    ("declared.", "settings.approval.always_allow for this tool and rule, or an approver"),
-    ("paths.undeclared", "path_args"),
-    ("paths.write_inside", "settings.approval.always_allow for this tool and rule, the preset coding, or an approver"),
-    ("paths.", "roots; settings.paths"),
-    ("network.undeclared", "url_args"),
-    ("network.", "settings.network.allowed_hosts, .ports or .schemes"),
-    ("shell.", "settings.shell.commands or .categories, the preset coding, or an approver"),
-    ("sql.", "settings.sql.statements, or an approver"),
-    ("destructive.", "an approver"),
-    ("dataflow.", "an approver, or settings.dataflow"),
-    ("approval.", "an approver, or settings.approval"),
-    ("roles.", "roles in agent_context; settings.roles"),
-    ("tenancy.", "the tenant in agent_context; settings.tenancy"),
-    ("budgets.", "settings.budgets"),
-    ("evaluation.", "an evaluator's verdict in agent_context"),
-)
-"""What to look at, by the beginning of the rule's name; a rule of one's own speaks for itself."""
 
 
 def render_would_have(spans: Sequence[SpanView]) -> Table:
@@ -65,4 +46,7 @@ def render_would_have(spans: Sequence[SpanView]) -> Table:
 
 def _advice(rule: str) -> str:
     name = rule.removeprefix(_RULES)
-    return next((text for start, text in _ADVICE if rule != name and name.startswith(start)), "what that rule says")
+    return next(
+        (text for start, text in words()["would_have"].items() if rule != name and name.startswith(start)),
+        "what that rule says",
+    )

@@ -12,17 +12,20 @@ from typing import TYPE_CHECKING, Any
 from agenttool_otel.facts.types import EMPTY_FACTS, FactEnvironment, Facts, Resolver
 
 if TYPE_CHECKING:
-    from agenttool_otel.facts.paths import PathChanged, open_checked, path_fact, path_unchanged
+    from agenttool_otel.facts.paths import PathChanged, open_checked
     from agenttool_otel.facts.plan import FactPlan, plan_facts
     from agenttool_otel.facts.provenance import ProvenanceLedger
-    from agenttool_otel.facts.urls import (
-        AddressChanged,
-        connect_pinned,
-        pinned_addresses,
-        redirect_fact,
-        url_fact,
-        verify_pinned,
-    )
+    from agenttool_otel.facts.urls import AddressChanged, connect_pinned
+
+_HOMES = {
+    "AddressChanged": "urls",
+    "FactPlan": "plan",
+    "PathChanged": "paths",
+    "ProvenanceLedger": "provenance",
+    "connect_pinned": "urls",
+    "open_checked": "paths",
+    "plan_facts": "plan",
+}
 
 __all__ = [
     "EMPTY_FACTS",
@@ -35,30 +38,8 @@ __all__ = [
     "Resolver",
     "connect_pinned",
     "open_checked",
-    "path_fact",
-    "path_unchanged",
-    "pinned_addresses",
     "plan_facts",
-    "redirect_fact",
-    "url_fact",
-    "verify_pinned",
 ]
-
-_HOMES = {
-    "AddressChanged": "urls",
-    "FactPlan": "plan",
-    "PathChanged": "paths",
-    "ProvenanceLedger": "provenance",
-    "connect_pinned": "urls",
-    "open_checked": "paths",
-    "path_fact": "paths",
-    "path_unchanged": "paths",
-    "pinned_addresses": "urls",
-    "plan_facts": "plan",
-    "redirect_fact": "urls",
-    "url_fact": "urls",
-    "verify_pinned": "urls",
-}
 
 
 def __getattr__(name: str) -> Any:

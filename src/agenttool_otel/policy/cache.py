@@ -13,7 +13,7 @@ import hashlib
 import operator
 import threading
 from collections import OrderedDict
-from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Final, NamedTuple
 
 import orjson
 
@@ -26,14 +26,6 @@ _SHORT: Final = 256
 _ABSENT: Final[list[Any]] = []
 _MAX_PROJECTORS: Final = 64
 _fields: Final = operator.attrgetter(*(item.name for item in dataclasses.fields(Verdict)))
-
-
-@runtime_checkable
-class CacheableEngine(Protocol):
-    """An engine that can prove what its answers depend on."""
-
-    def reads(self, entry_point: str, mode: str = "") -> tuple[int, ReadSet] | None:
-        """Return the generation of its compiled bundle and the input paths that the entry point can read in a mode."""
 
 
 class CacheKey(NamedTuple):

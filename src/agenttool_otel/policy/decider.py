@@ -17,10 +17,9 @@ from typing import Any, Final, TypeVar
 from agenttool_otel.errors import ConfigurationError, PolicyEvaluationError, PolicyTimeout
 from agenttool_otel.names import SURFACE_REASON, Behavior, EngineName, EntryPoint, FailClosedCause, PolicyMode
 from agenttool_otel.policy.cache import DecisionCache
-from agenttool_otel.policy.combine import no_decision
 from agenttool_otel.policy.engines.native import is_panic
 from agenttool_otel.policy.input_schema import validate_input
-from agenttool_otel.policy.normalise import deny_for, normalise, normalise_obligations, normalise_visible
+from agenttool_otel.policy.normalise import deny_for, no_decision, normalise, normalise_obligations, normalise_visible
 from agenttool_otel.policy.types import EngineAnswer, PolicyEngine, PolicyInput, Verdict
 from agenttool_otel.values.snapshot import snapshot
 
@@ -69,9 +68,9 @@ class Decider:
             # the whole policy is asked for the record, the reduced one for the decision
             whole = tuple(engines)
             engines = [_reduced(engine, shadow_packages) for engine in engines]
-        self._engines = tuple(engines)
+        self.engines = tuple(engines)
         try:
-            self._mode = PolicyMode(mode)
+            self.mode = PolicyMode(mode)
         except ValueError:
             raise ConfigurationError("policy_mode has to be enforce or shadow") from None
         self._timeout = float(timeout)
@@ -83,26 +82,16 @@ class Decider:
         self._shadow_tools = tuple(shadow_tools)
 
     @property
-    def mode(self) -> PolicyMode:
-        """Whether decisions bind."""
-        return self._mode
-
-    @property
-    def engines(self) -> tuple[PolicyEngine, ...]:
-        """The chain."""
-        return self._engines
-
-    @property
     def revision(self) -> str:
         """Revision of the first engine's bundle."""
-        return self._engines[0].revision if self._engines else ""
+        return self.engines[0].revision if self.engines else ""
 
     def describe(self) -> dict[str, Any]:
         """Return the configuration as plain data, for people and the evidence log."""
         return {
-            "mode": str(self._mode),
+            "mode": str(self.mode),
             "timeout_s": self._timeout,
-            "engines": [_describe(engine) for engine in self._engines],
+            "engines": [_describe(engine) for engine in self.engines],
             "shadow_engines": [_describe(engine) for engine in self._shadow_engines],
             "shadow_packages": list(self._shadow_packages),
             "shadow_tools": list(self._shadow_tools),
@@ -111,7 +100,7 @@ class Decider:
 
     def close(self) -> None:
         """Close every engine."""
-        for engine in (*self._engines, *self._shadow_engines):
+        for engine in (*self.engines, *self._shadow_engines):
             engine.close()
 
     # --- decisions ---------------------------------------------------------------------------------------------------
@@ -119,7 +108,7 @@ class Decider:
     def decide(self, document: PolicyInput) -> Verdict:
         """Decide one call."""
         started = time.perf_counter()
-        verdict = self._chain(self._engines, document, started)
+        verdict = self._chain(self.engines, document, started)
         shadow: Verdict | None = None
         if self._shadow_packages:
             shadow = self._chain(self._shadow_engines, document, started)
@@ -130,7 +119,7 @@ class Decider:
     async def adecide(self, document: PolicyInput) -> Verdict:
         """Decide one call without blocking the event loop; as ``decide``."""
         started = time.perf_counter()
-        verdict = await self._achain(self._engines, document, started)
+        verdict = await self._achain(self.engines, document, started)
         shadow: Verdict | None = None
         if self._shadow_packages:
             shadow = await self._achain(self._shadow_engines, document, started)
@@ -215,8 +204,8 @@ class Decider:
         """Tell whether this tool's decisions are recorded only: the last glob that matches says so, one with ``!`` not.
 
         By id or full name alone: a short name is one that another tool could borrow."""
-        if self._mode is PolicyMode.SHADOW or not self._shadow_tools:
-            return self._mode is PolicyMode.SHADOW
+        if self.mode is PolicyMode.SHADOW or not self._shadow_tools:
+            return self.mode is PolicyMode.SHADOW
         try:
             tool = document["tool"]
             names = (tool["id"], f"{tool['namespace']}.{tool['name']}")
@@ -248,7 +237,7 @@ class Decider:
         """Return the obligations that a policy demands whatever is decided."""
 
         def worst(error: BaseException) -> Verdict:
-            verdict = _failure(error, self._engines[0] if self._engines else None)
+            verdict = _failure(error, self.engines[0] if self.engines else None)
             verdict.redact_input = ("",)
             verdict.redact_result = ("*",)
             return verdict
@@ -269,9 +258,9 @@ class Decider:
     ) -> _Answer:
         try:
             validate_input(document)
-            if not self._engines:
+            if not self.engines:
                 raise PolicyEvaluationError("no policy engine is configured", cause=FailClosedCause.NO_DECISION)
-            engine = self._engines[0]
+            engine = self.engines[0]
             return read(engine.evaluate(entry_point, _given(engine, document), timeout=self._timeout), engine)
         except BaseException as error:
             if not isinstance(error, Exception) and not is_panic(error):

@@ -9,13 +9,14 @@ duplicate keys, NaN, great depth and great size refused.
 from __future__ import annotations
 
 import json
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 import orjson
 
 from agenttool_otel.errors import PolicyEvaluationError
 from agenttool_otel.names import FailClosedCause
 from agenttool_otel.policy.types import PolicyInput
+from agenttool_otel.values.conversion import loads_unique
 
 MAX_INPUT_BYTES: Final = 16 * 1024 * 1024
 """Default limit of an encoded policy input, in bytes."""
@@ -68,25 +69,6 @@ def encode_document(document: PolicyInput, *, limit: int = MAX_INPUT_BYTES) -> b
     return encoded
 
 
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    result = dict(pairs)
-    if len(result) != len(pairs):
-        raise ValueError("an object has the same key twice")
-    return result
-
-
-_decode: Final = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse_constant).decode
-
-
-def loads_unique(text: str) -> Any:
-    """Parse JSON that has no key twice and no NaN, as files that people write."""
-    return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant)
-
-
 def _depth(value: Any, limit: int) -> bool:
     """Tell whether a value is nested at most ``limit`` levels deep."""
     level = [value]
@@ -108,7 +90,7 @@ def decode_strict(text: bytes | str, *, what: str = "answer", limit: int = MAX_A
     if len(text) > limit:
         raise PolicyEvaluationError(f"the {what} is larger than {limit} bytes", cause=FailClosedCause.MALFORMED)
     try:
-        value = _decode(text if isinstance(text, str) else text.decode("utf-8"))
+        value = loads_unique(text if isinstance(text, str) else text.decode("utf-8"))
     except RecursionError:
         raise PolicyEvaluationError(f"the {what} is nested too deeply", cause=FailClosedCause.MALFORMED) from None
     except ValueError as error:

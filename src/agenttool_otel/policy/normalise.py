@@ -21,6 +21,14 @@ from agenttool_otel.names import (
 )
 from agenttool_otel.policy.types import EngineAnswer, Verdict
 
+STRICTNESS: Final[dict[Behavior, int]] = {
+    Behavior.PASSTHROUGH: 0,
+    Behavior.ALLOW: 1,
+    Behavior.ASK: 2,
+    Behavior.DENY: 3,
+}
+"""Rank of a behavior: the higher one wins."""
+
 _BEHAVIORS: Final = {str(item): item for item in Behavior}
 _REASONS: Final = {str(item): item for item in ReasonType}
 _PERSISTENCE: Final = frozenset(str(item) for item in PersistenceStrategy)
@@ -207,4 +215,17 @@ def deny_for(error: BaseException, *, engine: str = EngineName.NONE, revision: s
         engine=engine,
         revision=revision,
         fail_closed=cause,
+    )
+
+
+def no_decision(*, engine: str = EngineName.NONE, revision: str = "") -> Verdict:
+    """Return the deny that stands for "every engine passed the question on"."""
+    return Verdict(
+        behavior=Behavior.DENY,
+        source=DecisionSource.DEFAULT,
+        reason_type=ReasonType.POLICY,
+        message="no policy decided this call",
+        engine=engine,
+        revision=revision,
+        fail_closed=FailClosedCause.NO_DECISION,
     )

@@ -135,36 +135,24 @@ class PolicyInput(TypedDict):
 
 
 class EngineAnswer(NamedTuple):
-    """What an engine said, not yet believed.
+    """What an engine said, not yet believed."""
 
-    Attributes:
-        value: the entry point's value as plain JSON data.
-        revision: revision of the bundle that answered.
-        decision_id: OPA's own decision id, if it gave one.
-    """
-
-    value: Any
-    revision: str
-    decision_id: str | None = None
+    value: Any  # the entry point's value as plain JSON data
+    revision: str  # revision of the bundle that answered
+    decision_id: str | None = None  # OPA's own decision id, if it gave one
 
 
 @dataclass(frozen=True, slots=True)
 class EngineCapabilities:
-    """What an engine can do.
+    """What an engine can do."""
 
-    Attributes:
-        builtins: names of the Rego builtins that give OPA's answers on it; ``None`` when that is not known.
-        remote: evaluation leaves the process.
-        tracing: can tell which rules fired, with file and line.
-        coverage: can report rule coverage.
-        counts_cpu_time: its deadline counts the CPU time of the evaluation, and an answer of its is not thrown away
-            because the machine was busy.
-    """
-
+    # names of the Rego builtins that give OPA's answers on it; ``None`` when that is not known
     builtins: frozenset[str] | None = None
-    remote: bool = False
-    tracing: bool = False
-    coverage: bool = False
+    remote: bool = False  # evaluation leaves the process
+    tracing: bool = False  # can tell which rules fired, with file and line
+    coverage: bool = False  # can report rule coverage
+    # its deadline counts the CPU time of the evaluation, and an answer of its is not thrown away because the machine
+    # was busy
     counts_cpu_time: bool = False
 
 
@@ -212,66 +200,36 @@ class PolicyEngine(Protocol):
 
 @dataclass(slots=True)
 class Verdict:
-    """A believed decision: strictly checked, and what the pipeline acts on.
+    """A believed decision: strictly checked, and what the pipeline acts on."""
 
-    Attributes:
-        behavior: allow, ask or deny after combination; passthrough only inside a chain.
-        source: who decided.
-        mode: enforce or shadow.
-        reason_type: kind of reason.
-        rule_ref: the deciding rule.
-        message: why, for people; no argument content.
-        rule_refs: every rule that contributed, the deciding one first.
-        updated_input: replacement arguments, to be decided again.
-        suggested_updates: policy changes an approver may accept.
-        blocked_path: the path that the denial is about.
-        alternatives: safer calls, ``{"tool", "arguments", "reason"}``.
-        redact_input: JSON pointers.
-        redact_result: JSON pointers, or ``*``.
-        max_inline_chars: limit from the policy.
-        persistence: strategy from the policy.
-        approver_roles: roles of which whoever answers this ask needs one; empty: any authenticated answerer.
-        expires_at: RFC 3339 time until which the decision holds.
-        engine: engine name.
-        revision: bundle revision.
-        opa_decision_id: OPA's decision id.
-        cached: whether it came from the decision cache.
-        fail_closed: why no decision could be had, when that is why it denies.
-        shadow: what a shadow engine or rule set would have decided.
-        duration: seconds that the decision took.
-    """
-
-    behavior: Behavior
-    source: DecisionSource = DecisionSource.POLICY
-    mode: PolicyMode = PolicyMode.ENFORCE
-    reason_type: ReasonType = ReasonType.RULE
-    rule_ref: str = ""
-    message: str = ""
-    rule_refs: tuple[str, ...] = ()
-    updated_input: dict[str, Any] | None = None
-    suggested_updates: tuple[dict[str, Any], ...] = ()
-    blocked_path: str | None = None
-    alternatives: tuple[dict[str, Any], ...] = ()
-    redact_input: tuple[str, ...] = ()
-    redact_result: tuple[str, ...] = ()
-    max_inline_chars: int | None = None
-    persistence: str | None = None
+    behavior: Behavior  # allow, ask or deny after combination; passthrough only inside a chain
+    source: DecisionSource = DecisionSource.POLICY  # who decided
+    mode: PolicyMode = PolicyMode.ENFORCE  # enforce or shadow
+    reason_type: ReasonType = ReasonType.RULE  # kind of reason
+    rule_ref: str = ""  # the deciding rule
+    message: str = ""  # why, for people; no argument content
+    rule_refs: tuple[str, ...] = ()  # every rule that contributed, the deciding one first
+    updated_input: dict[str, Any] | None = None  # replacement arguments, to be decided again
+    suggested_updates: tuple[dict[str, Any], ...] = ()  # policy changes an approver may accept
+    blocked_path: str | None = None  # the path that the denial is about
+    alternatives: tuple[dict[str, Any], ...] = ()  # safer calls, ``{"tool", "arguments", "reason"}``
+    redact_input: tuple[str, ...] = ()  # JSON pointers
+    redact_result: tuple[str, ...] = ()  # JSON pointers, or ``*``
+    max_inline_chars: int | None = None  # limit from the policy
+    persistence: str | None = None  # strategy from the policy
+    # roles of which whoever answers this ask needs one; empty: any authenticated answerer
     approver_roles: tuple[str, ...] = ()
-    expires_at: str | None = None
-    engine: str = ""
-    revision: str = ""
-    opa_decision_id: str | None = None
-    cached: bool = False
-    fail_closed: FailClosedCause | None = None
-    shadow: Verdict | None = None
-    duration: float = 0.0
+    expires_at: str | None = None  # RFC 3339 time until which the decision holds
+    engine: str = ""  # engine name
+    revision: str = ""  # bundle revision
+    opa_decision_id: str | None = None  # OPA's decision id
+    cached: bool = False  # whether it came from the decision cache
+    fail_closed: FailClosedCause | None = None  # why no decision could be had, when that is why it denies
+    shadow: Verdict | None = None  # what a shadow engine or rule set would have decided
+    duration: float = 0.0  # seconds that the decision took
     extra: dict[str, Any] = field(default_factory=dict)
 
 
 def expired(verdict: Verdict) -> bool:
-    """Tell whether the time until which a decision holds is over.
-
-    Args:
-        verdict: the decision.
-    """
+    """Tell whether the time until which a decision holds is over."""
     return verdict.expires_at is not None and datetime.fromisoformat(verdict.expires_at) <= datetime.now(UTC)

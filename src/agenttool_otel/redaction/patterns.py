@@ -56,14 +56,7 @@ def _re2() -> Any:
 
 @lru_cache(maxsize=1024)
 def compile_pattern(pattern: str) -> Matcher:
-    r"""Compile a pattern of the common subset of RE2 and Python syntax, once.
-
-    Args:
-        pattern: inline flags only at its start; ``\w``, ``\d``, ``\b`` are ASCII in both.
-
-    Raises:
-        ValueError: the pattern isn't valid.
-    """
+    """Compile a pattern of the common subset of RE2 and Python syntax, once."""
     re2 = _re2()
     if re2 is not None:
         options = re2.Options()

@@ -90,13 +90,7 @@ class Redactor:
             return self._dropped(type(error).__name__)
 
     def redact_text(self, text: str, *, pointer: str = "", budget_bytes: int | None = None) -> Redacted:
-        """Redact one text: an exception's message, a log line, a prompt. Never raises.
-
-        Args:
-            text: any text.
-            pointer: JSON pointer that the redactions state.
-            budget_bytes: as in ``redact``.
-        """
+        """Redact one text: an exception's message, a log line, a prompt. Never raises."""
         result = self.redact(text, budget_bytes=budget_bytes)
         if pointer and result.redactions:
             moved = tuple(item._replace(pointer=pointer) for item in result.redactions)

@@ -246,16 +246,7 @@ class Walk:
         out: dict[Any, Any] = {}
         for key, child in items:
             name = self._key(key)
-            self._path.append(name if type(name) is str else str(name))
-            try:
-                rule = self._named(name, key)
-                new = (
-                    self._by_pointer(child, rule)
-                    if rule is not None
-                    else self._child(child, forced or verdicts.get(key))
-                )
-            finally:
-                self._path.pop()
+            new = self._member(name if type(name) is str else str(name), key, child, forced or verdicts.get(key))
             while name in out:
                 name = f"{name}#2"  # two secrets as keys must not swallow each other
             out[name] = new
@@ -276,18 +267,7 @@ class Walk:
             items = self._without_split_secrets(items)
             if self._settings.key_names and self._settings.enabled:
                 verdicts = list_verdicts(items, self._names)
-        out = []
-        for index, child in enumerate(items):
-            self._path.append(index)
-            try:
-                rule = self._named(str(index), None)
-                out.append(
-                    self._by_pointer(child, rule)
-                    if rule is not None
-                    else self._child(child, forced or verdicts.get(index))
-                )
-            finally:
-                self._path.pop()
+        out = [self._member(index, None, child, forced or verdicts.get(index)) for index, child in enumerate(items)]
         return tuple(out) if issubclass(kind, tuple) else out
 
     def _without_split_secrets(self, items: list[Any]) -> list[Any]:
@@ -332,14 +312,19 @@ class Walk:
                 return pieces[:count]
         return pieces
 
-    def _child(self, child: Any, verdict: Verdict | None) -> Any:
-        if verdict is None or not verdict.whole:
-            kind = type(child)
-            if verdict is not None and kind in (dict, list, tuple):
+    def _member(self, step: str | int, key: Any, child: Any, verdict: Verdict | None) -> Any:
+        self._path.append(step)
+        try:
+            rule = self._named(key)
+            if rule is not None:
+                return self._by_pointer(child, rule)
+            if verdict is not None and not verdict.whole and type(child) in (dict, list, tuple):
                 verdict = None
-        return self._copy(child, verdict)
+            return self._copy(child, verdict)
+        finally:
+            self._path.pop()
 
-    def _named(self, name: Any, key: Any) -> str | None:
+    def _named(self, key: Any) -> str | None:
         """The pointer rule that asks for the value at the current path."""
         targets = self._targets
         if not targets.names and not targets.paths:

@@ -24,7 +24,7 @@ import json
 from decimal import Decimal
 from math import isfinite
 from pathlib import PurePath
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NoReturn, TypeAlias
 from uuid import UUID
 
 from agenttool_otel.values.inspection import (
@@ -300,3 +300,22 @@ def scalar_text(value: Any, kind: Kind) -> str | float | None:
     if kind is Kind.COMPLEX:
         return complex.__repr__(value)
     return None
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        raise ValueError("an object has the same key twice")
+    return result
+
+
+_decoder: Final = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse_constant)
+
+
+def loads_unique(text: str) -> Any:
+    """Parse JSON that has no key twice and no NaN."""
+    return _decoder.decode(text)

@@ -152,12 +152,7 @@ class ApprovalStore:
     # --- evidence ---------------------------------------------------------------------------------------------------
 
     def verify_chain(self, *, anchor: tuple[int, str] | None = None) -> ChainReport:
-        """Check the whole evidence log, and every row against it.
-
-        Args:
-            anchor: ``entries`` and ``head`` of an earlier report, kept where whoever owns the database can't change
-                them; they tell the present database from an older copy of it.
-        """
+        """Check the whole evidence log, and every row against it."""
         with self._db.snapshot() as connection:
             return evidence.verify(connection, self._db.sealer, anchor, from_start=self.lasting)
 

@@ -49,7 +49,7 @@ from agenttool_otel.names import (
     ResultStatus,
     ToolKind,
 )
-from agenttool_otel.policy.combine import STRICTNESS
+from agenttool_otel.policy.normalise import STRICTNESS
 from agenttool_otel.policy.types import Verdict
 from agenttool_otel.records import HookRecord, ToolError, utc_now
 from agenttool_otel.results.content.size import size_of

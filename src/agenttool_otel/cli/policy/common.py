@@ -18,7 +18,7 @@ from agenttool_otel.authoring.project import Project, load_project
 from agenttool_otel.cli.common import failure
 from agenttool_otel.errors import ConfigurationError, PolicyError
 from agenttool_otel.policy.bundles.bundle_signature import BundleVerification, VerificationKey
-from agenttool_otel.policy.jsonio import loads_unique
+from agenttool_otel.values.conversion import loads_unique
 
 EXIT_CODES: Final = {"ok": 0, "failed": 1, "error": 2, "ask": 10, "deny": 11}
 """What the exit codes of these commands mean: ``failed`` is a check or test, ``error`` everything that prevents one."""

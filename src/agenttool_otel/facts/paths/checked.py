@@ -12,7 +12,7 @@ A path is a question, not a thing: between the decision and the call, somebody c
 
 Not guaranteed: that the *content* is the one that was there at the check (other programs may write to it), that a
 deleted file's inode number was not given to a new one in between, and anything about tools that open a path by
-themselves. For those, ``path_unchanged`` right before the call makes the gap small, but does not close it.
+themselves.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ import stat
 from typing import IO, Any, Final
 
 from agenttool_otel.errors import AgentToolError
-from agenttool_otel.facts.paths.fact import path_fact
-from agenttool_otel.facts.types import FactEnvironment, PathFact
+from agenttool_otel.facts.types import PathFact
 from agenttool_otel.names import PathAccess
 
 # By getattr, because Windows has none of them; open_checked refuses there.
@@ -39,14 +38,6 @@ _MODES: Final = frozenset({"r", "rb", "w", "wb", "a", "ab", "r+", "rb+", "r+b", 
 
 class PathChanged(AgentToolError, PermissionError):
     """What is at a path is not what the check saw, or the check did not establish what is there."""
-
-
-def path_unchanged(fact: PathFact, env: FactEnvironment) -> bool:
-    """Return whether a path still leads to the same file in the same way as when the fact was established.
-
-    Call it when time has passed since the decision, as after an approval."""
-    now = path_fact(fact["raw"], argument=fact["argument"], access=fact["access"], env=env, inferred=fact["inferred"])
-    return now == fact
 
 
 def open_checked(

@@ -31,7 +31,6 @@ _END_OF_AUTHORITY: Final = re.compile(r"[/\\?#]")
 class BrowserReading:
     """A URL as a browser reads it."""
 
-    href: str  # the whole, normalised
     scheme: str  # lower case, without the colon
     host: str  # ASCII; IPv6 in brackets; empty when the scheme has none
     port: str  # as written, empty for the scheme's default
@@ -46,7 +45,6 @@ def browser_reading(text: str) -> BrowserReading | None:
     try:
         url = ada_url.URL(text)
         return BrowserReading(
-            href=url.href,
             scheme=url.protocol.rstrip(":"),
             host=url.hostname,
             port=url.port,
@@ -56,20 +54,6 @@ def browser_reading(text: str) -> BrowserReading | None:
             special=url.scheme_type != ada_url.SchemeType.NOT_SPECIAL,
         )
     except ValueError:  # UnicodeError is one too
-        return None
-
-
-def normalize_url(text: str) -> str | None:
-    """Return a URL in the normal form of the WHATWG standard, or ``None`` when it is none."""
-    reading = browser_reading(text)
-    return None if reading is None else reading.href
-
-
-def joined(base: str, reference: str) -> str | None:
-    """Return a reference, such as a ``Location`` header's value, as an absolute URL; ``None`` when it can't be one."""
-    try:
-        return str(ada_url.URL(reference, base=base).href)
-    except ValueError:
         return None
 
 

@@ -25,11 +25,7 @@ _WIDTH: Final = re.compile(r"%[-+# 0]*(\*|\d+)?(?:\.(\*|\d+))?")
 
 
 def check_bounds(program: Program) -> None:
-    """Refuse rules that call a builtin without bounds, or loop too often.
-
-    Raises:
-        PolicyUnsupported: one does; by rule, file and line.
-    """
+    """Refuse rules that call a builtin without bounds, or loop too often."""
     constants = {rule.path: _size(assign["value"], {}) for rule in program.rules if (assign := _constant(rule))}
     for rule in program.rules:
         for call, arguments in calls_with_arguments(rule):

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from agenttool_otel.errors import PolicyLoadError
 from agenttool_otel.names import FailClosedCause
-from agenttool_otel.policy.jsonio import loads_unique
+from agenttool_otel.values.conversion import loads_unique
 
 MANIFEST: Final = ".manifest"
 """Name of the manifest at the top of a bundle."""
@@ -39,30 +39,19 @@ _MAX_DATA_DEPTH: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """Policies and data of one revision; nothing in it changes after it was made.
+    """Policies and data of one revision; nothing in it changes after it was made."""
 
-    Attributes:
-        modules: Rego text by its path in the bundle, without tests.
-        tests: Rego text of ``_test.rego`` files.
-        data_json: the data document as JSON text.
-        revision: the manifest's revision, or the digest's first 16 digits where it states none.
-        roots: paths below ``data`` that the bundle owns; an empty string means all.
-        manifest: the manifest as written.
-        digest: SHA-256 over modules, data and manifest, as hexadecimal digits. Two bundles with the same digest decide
-            alike, whatever their revision says.
-        origin: where it came from, for messages.
-        verified: a signature over all its files was checked.
-    """
-
-    modules: Mapping[str, str]
-    data_json: str
-    revision: str
+    modules: Mapping[str, str]  # Rego text by its path in the bundle, without tests
+    data_json: str  # the data document as JSON text
+    revision: str  # the manifest's revision, or the digest's first 16 digits where it states none
+    # SHA-256 over modules, data and manifest, as hexadecimal digits. Two bundles with the same digest decide alike,
+    # whatever their revision says
     digest: str
-    roots: tuple[str, ...] = ("",)
-    manifest: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
-    tests: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    origin: str = ""
-    verified: bool = False
+    roots: tuple[str, ...] = ("",)  # paths below ``data`` that the bundle owns; an empty string means all
+    manifest: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))  # the manifest as written
+    tests: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))  # Rego text of ``_test.rego`` files
+    origin: str = ""  # where it came from, for messages
+    verified: bool = False  # a signature over all its files was checked
 
     @property
     def data(self) -> dict[str, Any]:
@@ -72,11 +61,7 @@ class Bundle:
 
 
 def default_bundle_path() -> Path:
-    """Return the directory of the stock bundle: inside the installed package, else the repository's ``policies/``.
-
-    Raises:
-        PolicyLoadError: it is in neither place.
-    """
+    """Return the directory of the stock bundle: inside the installed package, else the repository's ``policies/``."""
     package = Path(__file__).resolve().parents[2]
     for candidate in (package / "_policies", package.parent.parent / "policies"):
         if candidate.is_dir():
@@ -99,10 +84,8 @@ def _parse_data(path: str, content: bytes) -> Any:
 
 
 def _parse_yaml(path: str, text: str) -> Any:
-    try:
-        import yaml
-    except ImportError:
-        raise PolicyLoadError(f"{path}: reading YAML data needs the package PyYAML; or use data.json") from None
+    import yaml
+
     try:
         value = yaml.safe_load(text)
     except yaml.YAMLError as error:
@@ -166,16 +149,7 @@ def _check_data_roots(data: dict[str, Any], roots: tuple[str, ...]) -> None:
 
 
 def bundle_from_files(files: Mapping[str, bytes], *, origin: str, verified: bool = False) -> Bundle:
-    """Make a bundle of the files of a directory or archive.
-
-    Args:
-        files: content by normalised relative path with forward slashes.
-        origin: where they came from, for messages.
-        verified: their signature was checked.
-
-    Raises:
-        PolicyLoadError: no policy, too large, not text, bad data, bad manifest, or something outside the roots.
-    """
+    """Make a bundle of the files of a directory or archive."""
     if len(files) > MAX_BUNDLE_FILES:
         raise PolicyLoadError(f"{origin}: more than {MAX_BUNDLE_FILES} files")
     if sum(map(len, files.values())) > MAX_BUNDLE_BYTES:

@@ -81,8 +81,6 @@ def _structured(path: str, content: bytes) -> Any:
 
             return yaml.safe_load(content)
         return json.loads(content, parse_float=_Number, parse_int=_Number)
-    except ImportError:
-        raise PolicyLoadError(f"{path}: verifying YAML data needs the package PyYAML") from None
     except Exception as error:
         raise PolicyLoadError(f"{path}: can't be hashed ({type(error).__name__})") from None
 
@@ -103,20 +101,17 @@ def file_hash(path: str, content: bytes, algorithm: str = "SHA-256") -> str:
 def _verify_token(key: VerificationKey, signed: bytes, signature: bytes) -> bool:
     if key.algorithm in _HMAC:
         return hmac.compare_digest(hmac.digest(key.key.encode("utf-8"), signed, _HMAC[key.algorithm]), signature)
-    try:
-        from cryptography.exceptions import InvalidSignature
-        from cryptography.hazmat.primitives import hashes, serialization
-        from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa, utils
-    except ImportError:
-        raise PolicyLoadError("verifying a bundle signed with a key pair needs the package cryptography") from None
+    from cryptography import x509
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa, utils
+
     digest = {"256": hashes.SHA256(), "384": hashes.SHA384(), "512": hashes.SHA512()}.get(key.algorithm[2:])
     family = key.algorithm[:2]
     if digest is None or family not in ("RS", "PS", "ES"):
         raise ConfigurationError(f"unsupported signature algorithm {key.algorithm!r}")
     try:
         if key.key.lstrip().startswith("-----BEGIN CERTIFICATE"):
-            from cryptography import x509
-
             public: Any = x509.load_pem_x509_certificate(key.key.encode("utf-8")).public_key()
         else:
             public = serialization.load_pem_public_key(key.key.encode("utf-8"))

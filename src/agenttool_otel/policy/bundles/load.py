@@ -21,31 +21,16 @@ def is_url(source: str | Path) -> bool:
 
 @dataclass(slots=True)
 class HttpFetch:
-    """Fetches one bundle again and again, and only when it changed.
+    """Fetches one bundle again and again, and only when it changed."""
 
-    Attributes:
-        url: where it is.
-        token: bearer token, if one is needed.
-        timeout: seconds that one fetch may take, the download included.
-        tls: TLS settings; ``None``: the system's authorities.
-        etag: ETag of the last bundle that was accepted.
-    """
-
-    url: str
-    token: str | None = field(default=None, repr=False)
-    timeout: float = 30.0
-    tls: ssl.SSLContext | None = None
-    etag: str | None = None
+    url: str  # where it is
+    token: str | None = field(default=None, repr=False)  # bearer token, if one is needed
+    timeout: float = 30.0  # seconds that one fetch may take, the download included
+    tls: ssl.SSLContext | None = None  # TLS settings; ``None``: the system's authorities
+    etag: str | None = None  # ETag of the last bundle that was accepted
 
     def fetch(self) -> tuple[bytes, str | None] | None:
-        """Fetch the archive.
-
-        Returns:
-            its bytes and ETag, or ``None`` when it is still the accepted one.
-
-        Raises:
-            PolicyLoadError: the server can't be reached, redirects, or answers with anything but a bundle.
-        """
+        """Fetch the archive: its bytes and ETag, or ``None`` when it is still the accepted one."""
         # most bundles are files, and an HTTP client is not imported for them
         from agenttool_otel.policy.engines.http import Endpoint, HttpConnection
 
@@ -113,16 +98,7 @@ def load_bundle(
 
 
 def bundle_of_archive(content: bytes, *, origin: str, verification: BundleVerification | None = None) -> Bundle:
-    """Make a bundle of a ``.tar.gz`` in memory.
-
-    Args:
-        content: the archive.
-        origin: where it came from, for messages.
-        verification: keys, when it must be signed.
-
-    Raises:
-        PolicyLoadError: as ``load_bundle``.
-    """
+    """Make a bundle of a ``.tar.gz`` in memory."""
     files = read_archive(content, origin=origin)
     verified = verify_signatures(files, verification, origin=origin)
     return bundle_from_files(files, origin=origin, verified=verified)

@@ -72,24 +72,16 @@ def _alive(program: Program, entry: Path, holds: Callable[[Path], bool] | None, 
     """Return the rules that a query can evaluate, without those that can't succeed; adds what guards read to paths."""
     if holds is None:
         return program.reachable(entry)
-    seen: dict[int, Rule] = {}
-    pending = program.matching(entry)
-    while pending:
-        rule = pending.pop()
-        if id(rule) in seen:
-            continue
+
+    def fails(rule: Rule) -> bool:
         guard = _guard(program, rule)
-        if guard is not None and not holds(guard):
-            references = (ref for other in program.reachable(guard) for ref in other.references)
-            paths.update(ref.path for ref in references if ref.base == "input")
-            continue
-        seen[id(rule)] = rule
-        for reference in rule.references:
-            if reference.base == "data":
-                pending.extend(program.matching(reference.path))
-        for path, _ in rule.functions:
-            pending.extend(program.matching(path))
-    return list(seen.values())
+        if guard is None or holds(guard):
+            return False
+        references = (ref for other in program.reachable(guard) for ref in other.references)
+        paths.update(ref.path for ref in references if ref.base == "input")
+        return True
+
+    return program.closure(program.matching(entry), fails)
 
 
 def _guard(program: Program, rule: Rule) -> Path | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -93,11 +93,15 @@ class Program:
 
     def reachable(self, start: Path) -> list[Rule]:
         """Return the rules that a query of a path can evaluate, transitively."""
+        return self.closure(self.matching(start))
+
+    def closure(self, start: Iterable[Rule], fails: Callable[[Rule], bool] | None = None) -> list[Rule]:
+        """Return rules and all that they lead to, without those that are said to fail."""
         seen: dict[int, Rule] = {}
-        pending = self.matching(start)
+        pending = list(start)
         while pending:
             rule = pending.pop()
-            if id(rule) in seen:
+            if id(rule) in seen or (fails is not None and fails(rule)):
                 continue
             seen[id(rule)] = rule
             for reference in rule.references:
@@ -249,26 +253,18 @@ class _Resolver:
         return self.bytes[item["start"] : item["end"]].decode("utf-8")
 
     def _collect_locals(self, node: Any) -> None:
-        pending = [node]
-        while pending:
-            item = pending.pop()
-            if isinstance(item, list):
-                pending.extend(item)
-            elif isinstance(item, dict):
-                if "SomeVars" in item:
-                    self.locals.update(self._name(span) for span in item["SomeVars"]["vars"])
-                if "Every" in item:
-                    every = item["Every"]
-                    self.locals.update(self._name(span) for span in (every.get("key"), every["value"]) if span)
-                if "SomeIn" in item:
-                    self._bind(item["SomeIn"].get("key"))
-                    self._bind(item["SomeIn"]["value"])
-                if "AssignExpr" in item and item["AssignExpr"]["op"] == "ColEq":
-                    self._bind(item["AssignExpr"]["lhs"])
-                if "Func" in item:
-                    for argument in item["Func"]["args"]:
-                        self._bind(argument)
-                pending.extend(item.values())
+        for item in walk(node):
+            if "SomeVars" in item:
+                self.locals.update(self._name(span) for span in item["SomeVars"]["vars"])
+            if "Every" in item:
+                every = item["Every"]
+                self.locals.update(self._name(span) for span in (every.get("key"), every["value"]) if span)
+            if "SomeIn" in item:
+                self._bind([item["SomeIn"].get("key"), item["SomeIn"]["value"]])
+            if "AssignExpr" in item and item["AssignExpr"]["op"] == "ColEq":
+                self._bind(item["AssignExpr"]["lhs"])
+            if "Func" in item:
+                self._bind(item["Func"]["args"])
 
     def _bind(self, pattern: Any) -> None:
         pending = [pattern]

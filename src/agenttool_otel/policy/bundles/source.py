@@ -65,7 +65,7 @@ class BundleSource:
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
-        self._last_error = ""
+        self.last_error = ""  # why the newest bundle is not in use
         first = self._load()
         if first is None:
             raise PolicyLoadError(f"{source}: the server gave no bundle")
@@ -77,11 +77,6 @@ class BundleSource:
         """The last good bundle."""
         return self._bundle
 
-    @property
-    def last_error(self) -> str:
-        """Why the newest bundle is not in use; empty when it is."""
-        return self._last_error
-
     def attach(self, engine: Swappable) -> None:
         """Let an engine follow the source."""
         with self._lock:
@@ -91,8 +86,8 @@ class BundleSource:
         """Look at the source once, and activate what is new."""
         with self._lock:
             result = self._reload()
-        changed = result.status == "activated" or (result.status == "failed" and result.error != self._last_error)
-        self._last_error = result.error
+        changed = result.status == "activated" or (result.status == "failed" and result.error != self.last_error)
+        self.last_error = result.error
         if changed:
             self._report(result)
         return result
@@ -103,7 +98,7 @@ class BundleSource:
         try:
             loaded = self._load()
             if loaded is None:
-                return ReloadResult("failed" if self._last_error else "unchanged", previous, previous, self._last_error)
+                return ReloadResult("failed" if self.last_error else "unchanged", previous, previous, self.last_error)
             bundle, self._pending = loaded
             if bundle.digest == self._bundle.digest:
                 self._accept()

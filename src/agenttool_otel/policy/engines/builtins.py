@@ -9,20 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from importlib import resources
 from typing import Any, Final
 
 from agenttool_otel.errors import PolicyUnsupported
-from agenttool_otel.policy.engines.native import new_engine, regorus_version
+from agenttool_otel.policy.engines.native import is_panic, new_engine, regorus_version
+from agenttool_otel.values.tables import load_table
 
-
-def _table() -> dict[str, dict[str, Any]]:
-    text = resources.files(__package__).joinpath("builtin_probes.json").read_text("utf-8")
-    table: dict[str, dict[str, Any]] = json.loads(text)["builtins"]
-    return table
-
-
-_TABLE: Final = _table()
+_TABLE: Final[dict[str, dict[str, Any]]] = load_table(__package__, "builtin_probes.json")["builtins"]
 
 OPA_BUILTINS: Final = frozenset(_TABLE)
 """Every builtin of the OPA that the table was made with."""
@@ -56,10 +49,8 @@ def _answer(expression: str) -> Any:
     try:
         engine.add_policy("probe.rego", f"package probe\n\nresult := {expression}\n")
         value = json.loads(engine.eval_rule_as_json("data.probe.result"))
-    except Exception:
-        return "ERR"
     except BaseException as error:
-        if type(error).__name__ != "PanicException":
+        if not isinstance(error, Exception) and not is_panic(error):
             raise
-        return "PANIC"
+        return "PANIC" if is_panic(error) else "ERR"
     return "ERR" if value == "<undefined>" else {"value": value}

@@ -10,7 +10,6 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Final
 
 from agenttool_otel.errors import PolicyTimeout, PolicyUnavailable
 from agenttool_otel.names import EngineName, EntryPoint
@@ -23,8 +22,6 @@ from agenttool_otel.policy.engines.evaluation import CompiledBundle, compile_bun
 from agenttool_otel.policy.jsonio import MAX_INPUT_BYTES, encode_document
 from agenttool_otel.policy.shadow import without_packages
 from agenttool_otel.policy.types import EngineAnswer, EngineCapabilities, PolicyInput
-
-_CAPABILITIES: Final = EngineCapabilities(builtins=EMBEDDED_BUILTINS, coverage=True, counts_cpu_time=True)
 
 
 class EmbeddedEngine:
@@ -41,6 +38,9 @@ class EmbeddedEngine:
         PolicyLoadError: the bundle is missing, empty, broken or lacks an entry point.
         PolicyUnsupported: it uses a builtin that the engine lacks.
     """
+
+    name = EngineName.EMBEDDED.value
+    capabilities = EngineCapabilities(builtins=EMBEDDED_BUILTINS, coverage=True, counts_cpu_time=True)
 
     def __init__(
         self,
@@ -68,11 +68,6 @@ class EmbeddedEngine:
                 self.swap(source.bundle)
 
     @property
-    def name(self) -> str:
-        """``embedded``."""
-        return EngineName.EMBEDDED
-
-    @property
     def revision(self) -> str:
         """Revision of the bundle in use."""
         return self._compiled.bundle.revision
@@ -87,34 +82,14 @@ class EmbeddedEngine:
         """Why the compiled form is not used; empty when it is."""
         return self._compiled.compiled.reason
 
-    @property
-    def capabilities(self) -> EngineCapabilities:
-        """Builtins that give OPA's answers; coverage by rule."""
-        return _CAPABILITIES
-
     def reads(self, entry_point: str, mode: str = "") -> tuple[int, ReadSet] | None:
-        """Return which parts of the input an entry point can read, with the generation of the compiled bundle.
-
-        Args:
-            entry_point: full name of a rule.
-            mode: the session's mode.
-
-        Returns:
-            ``None`` when that can't be proven, or when the answer depends on more than the input.
-        """
+        """Return the bundle's generation and what an entry point can read; ``None`` where that is not proven."""
         compiled = self._compiled
         reads = compiled.known_reads.get((entry_point, mode)) or compiled.reads(entry_point, mode)
         return None if reads is None else (compiled.generation, reads)
 
     def swap(self, bundle: Bundle) -> None:
-        """Use another bundle from the next evaluation on; those that run finish with the old one.
-
-        Args:
-            bundle: the new bundle.
-
-        Raises:
-            PolicyLoadError: it can't be used; the old one stays, here and in engines made by ``shadowing``.
-        """
+        """Use another bundle from the next evaluation on; those that run finish with the old one."""
         derived = [(engine, engine._compile(bundle)) for reference in self._derived if (engine := reference())]
         compiled = self._compile(bundle)
         for engine, its_compiled in derived:
@@ -122,14 +97,7 @@ class EmbeddedEngine:
         self._source, self._compiled = bundle, compiled
 
     def shadowing(self, packages: Sequence[str]) -> EmbeddedEngine:
-        """Return an engine for the same bundle, now and after every swap, in which some packages block nothing.
-
-        Args:
-            packages: names of rule packages.
-
-        Raises:
-            PolicyLoadError: there is no such package, or it can't be taken out.
-        """
+        """Return an engine for the same bundle, now and after every swap, in which some packages block nothing."""
         engine = EmbeddedEngine(
             self._source,
             entry_points=self._entry_points,
@@ -145,18 +113,7 @@ class EmbeddedEngine:
         return compile_bundle(reduced, self._entry_points, fast=self._fast)
 
     def evaluate(self, entry_point: str, document: PolicyInput, *, timeout: float) -> EngineAnswer:
-        """Evaluate; see ``PolicyEngine``.
-
-        Args:
-            entry_point: full name of a rule.
-            document: the input.
-            timeout: seconds of CPU time; an answer that took more is not believed.
-
-        Raises:
-            PolicyEvaluationError: error, panic or undefined result.
-            PolicyTimeout: the evaluation took longer.
-            PolicyUnavailable: the engine was closed.
-        """
+        """Evaluate; see ``PolicyEngine``."""
         if self._closed:
             raise PolicyUnavailable("the policy engine is closed")
         compiled = self._compiled
@@ -167,13 +124,7 @@ class EmbeddedEngine:
         return EngineAnswer(value, compiled.bundle.revision)
 
     async def aevaluate(self, entry_point: str, document: PolicyInput, *, timeout: float) -> EngineAnswer:
-        """Evaluate in the event loop's own thread: a decision takes less time than handing it to another.
-
-        Args:
-            entry_point: as ``evaluate``.
-            document: as ``evaluate``.
-            timeout: as ``evaluate``.
-        """
+        """Evaluate in the event loop's own thread: a decision takes less time than handing it to another."""
         return self.evaluate(entry_point, document, timeout=timeout)
 
     def close(self) -> None:

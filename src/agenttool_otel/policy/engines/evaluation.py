@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import threading
 import time
 import weakref
@@ -39,6 +40,10 @@ _MOSTLY_INTERPRETED: Final = 0.9  # of the inputs
 _MAX_MODES: Final = 64
 _QUESTIONS_BEFORE_OWN: Final = 8
 _KEPT_BUNDLES: Final = 4
+_COMPILE_ERROR: Final = re.compile(
+    "unsafe|could not find function|recursion|cyclic|not a valid rule|conflicts with|used before definition"
+    "|statements not scheduled"
+)
 
 
 class CompiledBundle:
@@ -128,17 +133,7 @@ _shared_lock = threading.Lock()
 
 
 def compile_bundle(bundle: Bundle, entry_points: Iterable[str], *, fast: bool) -> CompiledBundle:
-    """Compile a bundle, or return what was made of the same one: the last few are kept.
-
-    Args:
-        bundle: the bundle.
-        entry_points: rules that have to be defined.
-        fast: use the compiled form where it is shown to give the same answers.
-
-    Raises:
-        PolicyLoadError: the bundle can't be used; the message names file and line.
-        PolicyUnsupported: it needs a builtin that the engine lacks.
-    """
+    """Compile a bundle, or return what was made of the same one: the last few are kept."""
     key = bundle.digest, tuple(str(item) for item in entry_points), fast
     with _shared_lock:
         known = _shared.get(key)
@@ -179,15 +174,11 @@ class Instance:
             engine.eval_rule_as_json(entry_point)
         except BaseException as error:
             failure = native_error(error, PolicyLoadError, f"{entry_point}: ")
-            if _is_compile_error(str(failure)):
+            if _COMPILE_ERROR.search(str(failure)):
                 raise failure from None
 
     def evaluate(self, entry_point: str, text: str) -> Any:
-        """Evaluate an entry point on an input, in compiled form where there is one.
-
-        Raises:
-            PolicyEvaluationError: an error, a panic, or an undefined result.
-        """
+        """Evaluate an entry point on an input, in compiled form where there is one."""
         if self._machine is not None and entry_point in self._entry_points:
             answer = self._machine.evaluate(entry_point, text)
             if answer is not None:
@@ -195,11 +186,7 @@ class Instance:
         return self.interpret(entry_point, text)
 
     def interpret(self, entry_point: str, text: str) -> Any:
-        """Evaluate an entry point on an input with the interpreter.
-
-        Raises:
-            PolicyEvaluationError: an error, a panic, or an undefined result.
-        """
+        """Evaluate an entry point on an input with the interpreter."""
         engine = self._interpreter()
         try:
             engine.set_input_json(text)
@@ -221,22 +208,6 @@ class Instance:
                 raise native_error(error, PolicyLoadError, "the bundle can't be loaded: ") from None
             self._engine = engine
         return self._engine
-
-
-def _is_compile_error(message: str) -> bool:
-    return any(
-        word in message
-        for word in (
-            "unsafe",
-            "could not find function",
-            "recursion",
-            "cyclic",
-            "not a valid rule",
-            "conflicts with",
-            "used before definition",
-            "statements not scheduled",
-        )
-    )
 
 
 _local = threading.local()

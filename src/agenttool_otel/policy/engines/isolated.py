@@ -155,6 +155,9 @@ class _Children:
 class IsolatedEngine:
     """Evaluates a bundle in child processes."""
 
+    name = EngineName.EMBEDDED.value  # it is the same evaluator
+    capabilities = EngineCapabilities(builtins=EMBEDDED_BUILTINS, remote=True)
+
     def __init__(
         self,
         source: Bundle | str | Path,
@@ -168,11 +171,6 @@ class IsolatedEngine:
         self._children = _Children(bundle, self._checked(bundle), self._entry_points)
 
     @property
-    def name(self) -> str:
-        """``embedded``: it is the same evaluator."""
-        return EngineName.EMBEDDED
-
-    @property
     def revision(self) -> str:
         """Revision of the bundle in use."""
         return self._children.bundle.revision
@@ -181,11 +179,6 @@ class IsolatedEngine:
     def bundle(self) -> Bundle:
         """The bundle in use."""
         return self._children.bundle
-
-    @property
-    def capabilities(self) -> EngineCapabilities:
-        """As the embedded engine, but not in this process."""
-        return EngineCapabilities(builtins=EMBEDDED_BUILTINS, remote=True)
 
     def swap(self, bundle: Bundle) -> None:
         """Use another bundle from the next evaluation on."""

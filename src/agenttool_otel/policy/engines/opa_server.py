@@ -53,6 +53,9 @@ class OpaServerEngine:
         ConfigurationError: a setting can't be used.
     """
 
+    name = EngineName.OPA_SERVER.value
+    capabilities = EngineCapabilities(builtins=OPA_BUILTINS, remote=True, tracing=True, coverage=True)
+
     def __init__(
         self,
         url: str,
@@ -93,43 +96,20 @@ class OpaServerEngine:
         self._closed = False
 
     @property
-    def name(self) -> str:
-        """``opa_server``."""
-        return EngineName.OPA_SERVER
-
-    @property
     def revision(self) -> str:
         """Revision that the last answer stated; empty before the first one, or when OPA serves no bundle."""
         return self._revision
 
     @property
-    def capabilities(self) -> EngineCapabilities:
-        """Everything that OPA has; it is another process."""
-        return EngineCapabilities(builtins=OPA_BUILTINS, remote=True, tracing=True, coverage=True)
-
-    @property
-    def breaker(self) -> CircuitBreaker:
-        """The circuit breaker."""
-        return self._breaker
-
-    @property
     def client(self) -> Any:
-        """An ``opa_client.OpaClient`` for policies, data, health and status, without its holes.
-
-        Raises:
-            ConfigurationError: the extra ``opa-server`` is not installed.
-        """
+        """An ``opa_client.OpaClient`` for policies, data, health and status, without its holes."""
         with self._lock:
             if self._client is None:
                 self._client = open_client(self._address)
             return self._client
 
     def healthy(self, *, timeout: float = 1.0) -> bool:
-        """Ask OPA's health endpoint.
-
-        Args:
-            timeout: seconds.
-        """
+        """Ask OPA's health endpoint."""
         connection = HttpConnection(self._address.endpoint, limit=self._max_answer_bytes)
         target = f"{self._address.prefix}/health"
         try:
@@ -143,29 +123,12 @@ class OpaServerEngine:
     # --- decisions ---------------------------------------------------------------------------------------------------
 
     def evaluate(self, entry_point: str, document: PolicyInput, *, timeout: float) -> EngineAnswer:
-        """Ask; see ``PolicyEngine``.
-
-        Args:
-            entry_point: full name of a rule.
-            document: the input.
-            timeout: seconds for everything: connecting, retries, and the last byte of the answer.
-
-        Raises:
-            PolicyEvaluationError: OPA reports an error, the rule is undefined, or the answer is not OPA's.
-            PolicyTimeout: the deadline passed.
-            PolicyUnavailable: OPA can't be reached, or is known to be down.
-        """
+        """Ask; see ``PolicyEngine``."""
         deadline = time.monotonic() + timeout
         return self._ask(*self._prepare(entry_point, document), deadline)
 
     async def aevaluate(self, entry_point: str, document: PolicyInput, *, timeout: float) -> EngineAnswer:
-        """Ask on a thread of this event loop's, at most ``max_idle_connections`` at a time; as ``evaluate``.
-
-        Args:
-            entry_point: as ``evaluate``.
-            document: as ``evaluate``.
-            timeout: as ``evaluate``; waiting for a thread counts.
-        """
+        """Ask on a thread of this event loop's, at most ``max_idle_connections`` at a time; as ``evaluate``."""
         deadline = time.monotonic() + timeout
         # here and not on the thread: the trace context is this task's
         request = self._prepare(entry_point, document)
@@ -272,10 +235,6 @@ class OpaServerEngine:
             self._client.close_connection()
         for threads in list(self._threads.values()):
             threads.shutdown(wait=False)
-
-    async def aclose(self) -> None:
-        """Close as ``close`` does."""
-        self.close()
 
 
 def _code(content: bytes) -> str:

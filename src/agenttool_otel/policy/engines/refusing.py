@@ -12,23 +12,12 @@ from agenttool_otel.policy.types import EngineAnswer, EngineCapabilities, Policy
 class RefusingEngine:
     """Stands where a usable engine should be."""
 
+    name = EngineName.NONE.value
+    revision = ""
+    capabilities = EngineCapabilities()
+
     def __init__(self, error: PolicyError) -> None:
         self.error = error
-
-    @property
-    def name(self) -> str:
-        """``none``."""
-        return EngineName.NONE.value
-
-    @property
-    def revision(self) -> str:
-        """There is no bundle, so there is no revision."""
-        return ""
-
-    @property
-    def capabilities(self) -> EngineCapabilities:
-        """Nothing."""
-        return EngineCapabilities()
 
     def _refuse(self) -> NoReturn:
         raise PolicyUnavailable(f"no policy is loaded: {self.error}", cause=self.error.cause)

@@ -207,11 +207,7 @@ def _bind(value: Any, bodies: list[Any], rule: Rule, defined: Definedness, edits
 
 
 def rewritten(program: Program) -> dict[str, str]:
-    """Return the text of each module, rewritten for the interpreter.
-
-    Raises:
-        PolicyLoadError: a rule can't be rewritten.
-    """
+    """Return the text of each module, rewritten for the interpreter."""
     defined = Definedness(program)
     texts: dict[str, str] = {}
     for module in program.modules:

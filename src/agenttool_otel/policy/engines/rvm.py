@@ -21,27 +21,11 @@ from agenttool_otel.policy.engines.builtins import NONDETERMINISTIC
 from agenttool_otel.policy.engines.native import native_error, new_machine, regorus_module
 from agenttool_otel.policy.engines.rewriting import Definedness, Edits, Uneditable, bind_values
 from agenttool_otel.policy.engines.rvm_safety import Safety, only
+from agenttool_otel.values.tables import load_table
 
 _GUARD: Final = "agenttool_guard"
-_TOTAL: Final = frozenset(
-    {"is_array", "is_boolean", "is_null", "is_number", "is_object", "is_set", "is_string", "type_name"}
-)
-
-# For each builtin the types that its arguments may have without any chance of an error.
-_ARGUMENTS: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
-    **dict.fromkeys(("lower", "upper", "trim_space"), (("string",),)),
-    **dict.fromkeys(
-        ("startswith", "endswith", "contains", "split", "trim", "trim_left", "trim_right", "trim_prefix",
-         "trim_suffix"),
-        (("string",), ("string",)),
-    ),
-    "count": (("string", "array", "object", "set"),),
-    **dict.fromkeys(("sort", "min", "max"), (("array", "set"),)),
-    "array.concat": (("array",), ("array",)),
-    "object.union": (("object",), ("object",)),
-    "object.keys": (("object",),),
-    "object.get": (("object",), (), ()),
-}  # fmt: skip
+_TYPES: Final[dict[str, Any]] = load_table(__package__, "builtin_types.toml")
+_TOTAL: Final = frozenset(_TYPES["total"])
 
 # The machine stops at 25,000 instructions, which takes a millisecond. In its suspendable mode it could stop at once,
 # but there it loses the values of some rules.
@@ -124,7 +108,7 @@ def _guard(call: Call, arguments: list[Any], rule: Rule, safety: Safety, guards:
     if call.name in _TOTAL:
         return None
     types = [safety.type_of(argument, rule) for argument in arguments]
-    wanted = _ARGUMENTS.get(call.name, ())
+    wanted = _TYPES["arguments"].get(call.name, ())
     if len(wanted) == len(types) > 0 and all(
         not allowed or kind in allowed for kind, allowed in zip(types, wanted, strict=True)
     ):

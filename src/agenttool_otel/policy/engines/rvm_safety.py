@@ -13,34 +13,11 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from agenttool_otel.policy.bundles.rego import Path, Program, Rule, walk
+from agenttool_otel.values.tables import load_table
 
 _LITERALS: Final = ("String", "RawString", "Number", "Bool", "Null")
 _COMPREHENSIONS: Final = ("SetCompr", "ArrayCompr", "ObjectCompr")
-_RETURNS: Final[dict[str, str]] = {
-    "array.concat": "array",
-    "concat": "string",
-    "count": "number",
-    "lower": "string",
-    "object.keys": "set",
-    "object.union": "object",
-    "sort": "array",
-    "split": "array",
-    "sprintf": "string",
-    "substring": "string",
-    "trim": "string",
-    "trim_left": "string",
-    "trim_prefix": "string",
-    "trim_right": "string",
-    "trim_space": "string",
-    "trim_suffix": "string",
-    "upper": "string",
-    "type_name": "string",
-    **dict.fromkeys(
-        ("is_array", "is_boolean", "is_null", "is_number", "is_object", "is_set", "is_string", "startswith", "endswith",
-         "contains", "glob.match", "regex.match"),
-        "boolean",
-    ),
-}  # fmt: skip
+_RETURNS: Final[dict[str, str]] = load_table(__package__, "builtin_types.toml")["returns"]
 
 
 def only(node: Any) -> tuple[str, Any]:

@@ -41,11 +41,7 @@ def html_view(data: bytes) -> View | None:
 
 
 def escaped_view(data: bytes) -> View | None:
-    r"""``\xHH`` decoded, as string literals of programs have it; None where there are none.
-
-    Args:
-        data: the text.
-    """
+    r"""``\xHH`` decoded, as string literals of programs have it; None where there are none."""
     if b"\\x" not in data or _HEXADECIMAL.search(data) is None:
         return None
     plain = _HEXADECIMAL.sub(lambda match: bytes.fromhex(match.group().replace(b"\\x", b"").decode()), data)

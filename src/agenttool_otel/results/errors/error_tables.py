@@ -30,6 +30,7 @@ BY_NAME: Final = _verdicts("names")
 BY_ERRNO: Final = {getattr(errno, name, None): verdict for name, verdict in _verdicts("errno").items()}
 BY_MCP_CODE: Final = _verdicts("mcp")
 BY_GRPC_CODE: Final = _verdicts("grpc")
+NEVER_RETRIED: Final = frozenset(map(ErrorClass, _TABLES["never_retried"]))
 PAUSES: Final = frozenset((package, name) for package, names in _TABLES["pauses"].items() for name in names)
 _BY_HTTP_STATUS: Final = _verdicts("http")
 

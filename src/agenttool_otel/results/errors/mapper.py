@@ -40,33 +40,19 @@ _COMMAND_NOT_RUN: Final = frozenset({126, 127})
 
 
 class ErrorMapper:
-    """Maps exceptions to errors: a user's own mappings first, the nearest base class winning, then the stock ones.
-
-    Args:
-        redact: cleans exception messages; without it the message names the exception's class and nothing else.
-    """
+    """Maps exceptions to errors: a user's own mappings first, the nearest base class winning, then the stock ones."""
 
     def __init__(self, redact: Redact | None = None) -> None:
         self._redact = redact
         self._custom: dict[str, MappingTarget] = {}
 
     def register(self, exception: type[BaseException] | str, target: MappingTarget) -> None:
-        """Map an exception class and its subclasses.
-
-        Args:
-            exception: the class, or its qualified name (``package.module.Class``) where importing it costs too much.
-            target: what it becomes. A function's failure leaves the exception to the stock mapping.
-        """
+        """Map an exception class and its subclasses."""
         name = exception if isinstance(exception, str) else class_name(exception)
         self._custom[name] = target
 
     def classify(self, exception: BaseException, *, redact: Redact | None = None) -> ToolError:
-        """Return the standard's error for an exception; never raises.
-
-        Args:
-            exception: what the tool raised.
-            redact: cleans the message of this one, in place of the mapper's own.
-        """
+        """Return the standard's error for an exception; never raises."""
         clean = redact if redact is not None else self._redact
         try:
             custom = self._from_custom(exception, clean)
@@ -196,12 +182,7 @@ def _build(verdict: Verdict, exception: BaseException, redact: Redact | None, re
 
 
 def message_of(exception: BaseException, redact: Redact | None) -> str:
-    """Return the exception's class name, and its message if a redactor cleaned it; at most 2,000 characters.
-
-    Args:
-        exception: any exception; a ``__str__`` that raises costs the message, nothing else.
-        redact: cleans the message before it is cut, so that no secret is cut in two.
-    """
+    """Return the exception's class name, and its message if a redactor cleaned it; at most 2,000 characters."""
     name = class_name(type(exception)).removeprefix("builtins.")
     if redact is None:
         return name

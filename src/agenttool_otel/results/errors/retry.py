@@ -14,24 +14,9 @@ from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.names import ErrorClass, Recoverability
 from agenttool_otel.records.error import ToolError
 from agenttool_otel.records.execution_profile import ExecutionProfile
+from agenttool_otel.results.errors.error_tables import NEVER_RETRIED
 
 _RETRIED_BY_DEFAULT: Final = frozenset({ErrorClass.TIMEOUT, ErrorClass.RATE_LIMITED, ErrorClass.DEPENDENCY_UNAVAILABLE})
-# What somebody decided, or what the same call can't change, is never retried, whatever a profile lists.
-_NEVER_RETRIED: Final = frozenset(
-    {
-        ErrorClass.PERMISSION_DENIED,
-        ErrorClass.APPROVAL_REJECTED,
-        ErrorClass.POLICY_BLOCKED,
-        ErrorClass.HOOK_BLOCKED,
-        ErrorClass.BLOCKED_TOOL,
-        ErrorClass.UNKNOWN_TOOL,
-        ErrorClass.SCHEMA_NOT_LOADED,
-        ErrorClass.SCHEMA_VALIDATION_FAILED,
-        ErrorClass.SANDBOX_VIOLATION,
-        ErrorClass.CANCELED,
-        ErrorClass.SIBLING_CANCELED,
-    }
-)
 _NOT_BY_RETRY: Final = frozenset({Recoverability.SETUP_NEEDED, Recoverability.NOT_RECOVERABLE})
 
 
@@ -71,7 +56,7 @@ class RetryPolicy:
         """Return the seconds to wait before the next attempt, or ``None`` to stop."""
         if attempt < 1 or attempt >= self.max_attempts:
             return None
-        if error.error_class not in self.retry_on or error.error_class in _NEVER_RETRIED:
+        if error.error_class not in self.retry_on or error.error_class in NEVER_RETRIED:
             return None
         if error.recoverability in _NOT_BY_RETRY or error.retry.arguments_must_change:
             return None

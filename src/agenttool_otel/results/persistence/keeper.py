@@ -32,23 +32,14 @@ _S = PersistenceStrategy
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What was done with one result.
+    """What was done with one result."""
 
-    Attributes:
-        decision: the record.
-        preview: what may be shown in the result's place: the value itself where nothing had to be cut, else a text.
-        ref: reference to the payload, if it was stored.
-        failure: why the payload could not be stored; no content in it. ``None``: nothing failed.
-        model_facing: content blocks for the model.
-        content: content blocks of the envelope.
-    """
-
-    decision: ResultPersistence
-    preview: Any
-    ref: PersistedRef | None = None
-    failure: str | None = None
-    model_facing: list[JsonObject] = field(default_factory=list)
-    content: list[JsonObject] = field(default_factory=list)
+    decision: ResultPersistence  # the record
+    preview: Any  # what may be shown in the result's place: the value itself where nothing had to be cut, else a text
+    ref: PersistedRef | None = None  # reference to the payload, if it was stored
+    failure: str | None = None  # why the payload could not be stored; no content in it. ``None``: nothing failed
+    model_facing: list[JsonObject] = field(default_factory=list)  # content blocks for the model
+    content: list[JsonObject] = field(default_factory=list)  # content blocks of the envelope
 
 
 class ResultKeeper:
@@ -80,11 +71,7 @@ class ResultKeeper:
 
     @property
     def store(self) -> PayloadStore | None:
-        """The store, made now if it was not yet.
-
-        Raises:
-            PersistenceError: it can't be made.
-        """
+        """The store, made now if it was not yet."""
         if self._store is None or not callable(self._store):
             return self._store
         try:
@@ -96,13 +83,7 @@ class ResultKeeper:
         return self._store
 
     def choose(self, value: Any, demand: Demand = NO_DEMAND, *, size: int | None = None) -> StrategyChoice | None:
-        """Choose the strategy of a result; ``None`` when it is small and nobody demands anything: the usual case.
-
-        Args:
-            value: the result.
-            demand: what contract and policy want of it.
-            size: its size in bytes where known; measured where not.
-        """
+        """Choose the strategy of a result; ``None`` when it is small and nobody demands anything: the usual case."""
         limit, strategy = demand.obliged_limit, demand.obliged_strategy or demand.contract_strategy
         cls = type(value)
         if cls is str:
@@ -139,14 +120,7 @@ class ResultKeeper:
         transform: Transform | None = None,
         owner: dict[str, str] | None = None,
     ) -> tuple[StreamCollector, StrategyChoice]:
-        """Make the collector of a stream, of whose size nothing is known yet, and say what was chosen.
-
-        Args:
-            demand: what contract and policy want of it.
-            invocation_id: the call.
-            transform: redaction of what is stored and previewed.
-            owner: ``session_id`` and ``tenant``.
-        """
+        """Make the collector of a stream, of whose size nothing is known yet, and say what was chosen."""
         has_store = self._store is not None
         choice = choose_strategy(demand, size=0, default_limit=self.max_inline_chars, has_store=has_store)
         may_store = demand.supports_persistence and not demand.exempt and has_store
@@ -175,17 +149,7 @@ class ResultKeeper:
         transform: Transform | None = None,
         owner: dict[str, str] | None = None,
     ) -> Kept:
-        """Carry out a strategy; never raises.
-
-        Args:
-            value: the result.
-            choice: what ``choose`` said.
-            invocation_id: the call; the payload's URI is named after it.
-            result_id: the result, where it has an id already.
-            size: size in bytes, where known.
-            transform: redaction of what is stored and previewed.
-            owner: ``session_id`` and ``tenant``, for whoever serves the payload later; an empty one is unknown.
-        """
+        """Carry out a strategy; never raises."""
         job = _Job(self, value, choice, invocation_id, result_id, size, transform, owner)
         try:
             return job.run()

@@ -19,18 +19,7 @@ from agenttool_otel.values.inspection import class_name
 
 
 class PayloadWriter:
-    """Takes the pieces of one payload, in order.
-
-    Args:
-        invocation_id: the call, after which the payload's URI is named.
-        store: where the payload goes once ``start`` was called; a function is called then.
-        view: makes the preview of its text, if there is one.
-        deadline_s: seconds that a caller may wait for the store in all.
-        owner: ``session_id`` and ``tenant``.
-        ttl_s: seconds to keep it; the store's default where ``None``.
-        redacted: whether what is written went through redaction.
-        holds: whether to keep what comes before ``start``; otherwise it is only counted.
-    """
+    """Takes the pieces of one payload, in order."""
 
     def __init__(
         self,

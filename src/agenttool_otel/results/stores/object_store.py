@@ -17,17 +17,7 @@ class ObjectStoreBackend:
     """Keeps blobs in an obstore store.
 
     Retention needs nothing of the cloud's own life-cycle rules, but works beside them. Who may read the bucket is the
-    cloud's own matter: keep it private.
-
-    Args:
-        store: an obstore store (``obstore.store.S3Store(...)``), or a URL for ``obstore.store.from_url``.
-        prefix: put before every key.
-        name: word for metrics; derived from the store's class where empty.
-        **options: options for ``from_url``: credentials, region, retry and client settings.
-
-    Raises:
-        ConfigurationError: the extra is not installed, or the URL is not one.
-    """
+    cloud's own matter: keep it private."""
 
     def __init__(self, store: Any, *, prefix: str = "", name: str = "", **options: Any) -> None:
         try:

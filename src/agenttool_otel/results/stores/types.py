@@ -36,27 +36,17 @@ class QuotaExceeded(PersistenceError):
 
 @dataclass(frozen=True, slots=True)
 class PersistedRef:
-    """A reference to persisted bytes: it says what they are, knowing it is no permission to read them.
+    """A reference to persisted bytes: it says what they are, knowing it is no permission to read them."""
 
-    Attributes:
-        uri: ``agent-runtime://session/tool-results/...``.
-        media_type: media type of the bytes.
-        digest: ``sha256:`` and the SHA-256 of the bytes as they are read back (before encryption).
-        size_bytes: how many there are.
-        created_at: when they were stored.
-        expires_at: when they may be gone; ``None``: kept until deleted.
-        owner: whose they are: ``session_id``, ``tenant``, ``invocation_id``; checked by whoever serves them.
-        redaction_state: what redaction did to them before they were stored.
-    """
-
-    uri: str
-    media_type: str
-    digest: str
-    size_bytes: int
-    created_at: datetime = field(default_factory=utc_now)
-    expires_at: datetime | None = None
+    uri: str  # ``agent-runtime://session/tool-results/...``
+    media_type: str  # media type of the bytes
+    digest: str  # ``sha256:`` and the SHA-256 of the bytes as they are read back (before encryption)
+    size_bytes: int  # how many there are
+    created_at: datetime = field(default_factory=utc_now)  # when they were stored
+    expires_at: datetime | None = None  # when they may be gone; ``None``: kept until deleted
+    # whose they are: ``session_id``, ``tenant``, ``invocation_id``; checked by whoever serves them
     owner: dict[str, str] = field(default_factory=dict)
-    redaction_state: str = "none"
+    redaction_state: str = "none"  # what redaction did to them before they were stored
 
     def to_json(self) -> JsonObject:
         """Return the ``persisted_ref`` of a record: without the owner, which is nobody else's business."""
@@ -70,11 +60,7 @@ class PersistedRef:
 
     @classmethod
     def from_index(cls, data: Any) -> PersistedRef:
-        """Read what ``to_index`` wrote.
-
-        Raises:
-            ValueError: it is something else.
-        """
+        """Read what ``to_index`` wrote."""
         return _reference().validate_python(data)
 
 
@@ -85,34 +71,21 @@ def _reference() -> TypeAdapter[PersistedRef]:
 
 @dataclass(frozen=True, slots=True)
 class SweepReport:
-    """What a cleaning removed.
+    """What a cleaning removed."""
 
-    Attributes:
-        expired: references whose time was over; they stay as tombstones for a while.
-        removed_objects: payloads that no reference needs any more.
-        removed_bytes: their bytes.
-        kept_bytes: bytes that remain.
-    """
-
-    expired: int = 0
-    removed_objects: int = 0
-    removed_bytes: int = 0
-    kept_bytes: int = 0
+    expired: int = 0  # references whose time was over; they stay as tombstones for a while
+    removed_objects: int = 0  # payloads that no reference needs any more
+    removed_bytes: int = 0  # their bytes
+    kept_bytes: int = 0  # bytes that remain
 
 
 @dataclass(frozen=True, slots=True)
 class BlobInfo:
-    """One stored blob.
+    """One stored blob."""
 
-    Attributes:
-        key: its key.
-        size: bytes.
-        modified: when it was written, seconds since the epoch.
-    """
-
-    key: str
-    size: int
-    modified: float
+    key: str  # its key
+    size: int  # bytes
+    modified: float  # when it was written, seconds since the epoch
 
 
 @runtime_checkable
@@ -133,16 +106,7 @@ class PayloadStore(Protocol):
         ttl_s: float | None = None,
         redaction_state: str = "none",
     ) -> PersistedRef:
-        """Store bytes and return the reference to them.
-
-        Args:
-            chunks: the bytes, in pieces; read once.
-            media_type: their media type.
-            name: last part of the URI, without extension (the invocation's id); random where none is given.
-            owner: ``session_id``, ``tenant``, ``invocation_id`` where known.
-            ttl_s: seconds to keep them; the store's default where ``None``.
-            redaction_state: what redaction did to them.
-        """
+        """Store bytes and return the reference to them."""
 
     def resolve(self, uri: str) -> PersistedRef:
         """Return what is known of a URI, even after its payload expired. Raises PayloadNotFound."""
