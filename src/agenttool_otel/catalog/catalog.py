@@ -54,6 +54,7 @@ class Catalog:
         self._indexed_at = -1
         self._lock = threading.RLock()
         self._version = 0
+        self.has_foreign = False  # whether somebody else wrote some of the declarations
 
     # --- adding ------------------------------------------------------------------------------------------------------
 
@@ -276,6 +277,7 @@ class Catalog:
             for holder in (self._own,) if is_kept else (self._own, self._live):
                 holder.refuse_collisions(entry, aliases)
             self._own.put(entry, aliases)
+            self.has_foreign = self.has_foreign or bool(entry.raw)
             self._seen = ()  # what is kept now is no more among what others hold
             self._version += 1
         if self._declared is not None and not is_kept:

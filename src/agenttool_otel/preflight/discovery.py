@@ -43,7 +43,7 @@ def search(shelf: Surfaces, surface: Surface, query: str, limit: int = DEFAULT_L
     if asked.startswith(_SELECT):
         kind, found = QueryType.SELECT, []
         for name in _selected(asked):
-            entry = _visible(shelf, surface, name)
+            entry = surface.find(name)
             missing += [name] if entry is None else []
             found += [] if entry is None else [(entry, 1.0, "its name")]
     else:
@@ -78,7 +78,7 @@ def load(shelf: Surfaces, surface: Surface, names: Iterable[str], *, in_session:
     """
     loaded = []
     for name in names:
-        entry = _visible(shelf, surface, name)
+        entry = surface.find(name)
         if entry is None or not surface.can_load(entry):
             continue
         shelf.catalog.load(entry.tool_id)
@@ -122,13 +122,6 @@ def _selected(asked: str) -> Sequence[str]:
     return list(dict.fromkeys(name for name in names if name))[:_MAX_SELECTED]
 
 
-def _visible(shelf: Surfaces, surface: Surface, name: str) -> Entry | None:
-    entry = shelf.catalog.resolve(name)
-    if entry is None or entry.tool_id not in surface.entries or surface.visibility.hidden(entry) is not None:
-        return None
-    return entry
-
-
 def _ranked(shelf: Surfaces, surface: Surface, query: str, limit: int) -> list[tuple[Entry, float, str]]:
     """Return the best tools that may be seen, deprecated ones last."""
     size = limit * 4
@@ -137,7 +130,7 @@ def _ranked(shelf: Surfaces, surface: Surface, query: str, limit: int) -> list[t
         seen: list[tuple[Entry, float]] = []
         for entry, score in ranked:
             is_shown = entry.interface().get("always_load")  # on every surface, so nobody has to find it
-            if len(seen) < limit and not is_shown and _visible(shelf, surface, entry.tool_id) is entry:
+            if len(seen) < limit and not is_shown and surface.find(entry.tool_id) is entry:
                 seen.append((entry, score))
         if len(seen) >= limit or len(ranked) < size or size >= _MAX_LOOKED_AT:
             break

@@ -20,7 +20,7 @@ from langgraph.types import Command
 from agenttool_otel.call.tool import GovernedTool
 from agenttool_otel.context.context import agent_context
 from agenttool_otel.errors import ConfigurationError
-from agenttool_otel.govern.builtin_tools import TOOL_SEARCH_FACTS, TOOL_SEARCH_ID
+from agenttool_otel.govern.builtin_tools import TOOL_SEARCH_ID, tool_search_facts
 from agenttool_otel.integrations.langchain.govern import is_governed
 from agenttool_otel.preflight.discovery import DEFAULT_LIMIT, search_and_load
 from agenttool_otel.preflight.surfaces import Surface
@@ -106,7 +106,7 @@ class AgentSurface:
 
         self._governor.sessions.exempt.add(TOOL_SEARCH_ID)
         return self._governor.govern(
-            StructuredTool.from_function(tool_search, parse_docstring=True), **TOOL_SEARCH_FACTS
+            StructuredTool.from_function(tool_search, parse_docstring=True), **tool_search_facts(shelf)
         )
 
     def know(self, tool: BaseTool) -> GovernedTool:
