@@ -19,8 +19,8 @@ CaptureMode = Literal["NO_CONTENT", "SPAN_ONLY", "EVENT_ONLY", "SPAN_AND_EVENT"]
 EventsMode = Literal["span", "log", "both"]
 """Whether events are span events, OpenTelemetry log records, or both."""
 
-SpanMode = Literal["child", "enrich"]
-"""Whether a call makes a span of its own, or enriches the tool span that a framework already made."""
+SpanMode = Literal["auto", "child", "enrich"]
+"""Whether a call makes a span of its own or enriches the current tool span; ``auto``: that of this very tool."""
 
 Subscriber = Callable[[ToolEvent], None]
 """Receives every event as the standard's envelope; what it raises is swallowed."""
@@ -37,7 +37,7 @@ class TelemetrySettings:
         capture: whether redacted arguments and results are recorded, and where.
         events: kind of events.
         verbose: also record the standard's event classes that every call has (planned, selected, queued ...).
-        span_mode: own span or the framework's.
+        span_mode: own span, the framework's, or (``auto``) the framework's where it is current and of this very tool.
         subscribers: who gets each event as a tool_event record.
         sinks: where every event and the records of a call that ended go, outside the call's own time.
         max_attribute_chars: upper limit of one captured value.
@@ -49,7 +49,7 @@ class TelemetrySettings:
     capture: CaptureMode = "NO_CONTENT"
     events: EventsMode = "span"
     verbose: bool = False
-    span_mode: SpanMode = "child"
+    span_mode: SpanMode = "auto"
     subscribers: tuple[Subscriber, ...] = ()
     sinks: tuple[Sink, ...] = ()
     max_attribute_chars: int = 16_384
