@@ -558,6 +558,25 @@ class FailClosedCause(StrEnum):
 # --- facts ----------------------------------------------------------------------------------------------------------
 
 
+class Trust(StrEnum):
+    """How far the source of a value is trusted, best first; ``input.facts.provenance[_].trust``."""
+
+    USER = "user"  # the user's own words, or what a person approved
+    TRUSTED = "trusted"  # output of a tool that only the application writes
+    RECORD = "record"  # a field that the application keeps about what others wrote, such as a sender
+    INFERRED = "inferred"  # taken for such a field because of its name, in a record whose class has fields
+    FREE_TEXT = "free_text"  # text that anybody may have written
+    UNKNOWN = "unknown"  # seen nowhere
+
+
+class ArgumentRole(StrEnum):
+    """What a value does in a call; ``input.facts.provenance[_].role``."""
+
+    TARGET = "target"  # decides whom or what the call reaches
+    BOUNDED = "bounded"  # how much or how many: as harmless as the target
+    CONTENT = "content"  # is carried there, or shown
+
+
 class PathAccess(StrEnum):
     """What a call does with a path argument, as far as its declaration tells; ``input.facts.paths[_].access``."""
 
@@ -715,6 +734,7 @@ class Attr:
     PERMISSION_REASON_MESSAGE: Final = "agenttool.permission.reason.message"
     PERMISSION_RULE: Final = "agenttool.permission.rule"
     PERMISSION_RULES: Final = "agenttool.permission.rules"
+    PERMISSION_ORIGINS: Final = "agenttool.permission.origins"
     PERMISSION_DECISION_ID: Final = "agenttool.permission.decision_id"
     PERMISSION_SHADOW_BEHAVIOR: Final = "agenttool.permission.shadow.behavior"
     PERMISSION_SHADOW_RULE: Final = "agenttool.permission.shadow.rule"

@@ -74,10 +74,14 @@ class GovernOptions(TypedDict, total=False):
         url_args: arguments that are URLs.
         command_args: arguments that are shell commands.
         sql_args: arguments that are SQL.
-        inert_args: arguments whose texts change nothing about what a command does, such as a label; a classifier says
-            that a call only reads only where every text is a command, path, URL or SQL, or is named here.
+        inert_args: arguments whose texts change nothing about what a command does, or whom a call reaches, such as a
+            label; a classifier says that a call only reads only where every text is a command, path, URL or SQL, or is
+            named here.
         sensitive_fields: arguments whose values are never shown (names or JSON pointers).
         internal_only_fields: arguments that a model must never produce.
+        result_trust: who wrote the result, by JSON pointer (``*`` for any key or position), or one word for all of it:
+            ``trusted`` for what only the application writes, ``record`` for what it keeps about others (a sender, an
+            id), ``free_text`` for what anybody may have written. Where it says nothing, ``open_world`` does.
         redaction_rules: JSON pointers in the result that are redacted before anyone sees them.
         model_input_schema: JSON Schema of the arguments, where the derived one should not be used.
         output_schema: JSON Schema of structured output.
@@ -151,6 +155,7 @@ class GovernOptions(TypedDict, total=False):
     inert_args: Sequence[str]
     sensitive_fields: Sequence[str]
     internal_only_fields: Sequence[str]
+    result_trust: Mapping[str, str] | Literal["trusted", "record", "free_text"]
     redaction_rules: Sequence[str]
     model_input_schema: Mapping[str, Any]
     output_schema: Mapping[str, Any]

@@ -14,6 +14,7 @@ from agenttool_otel.records import ExecutionProfile, PermissionProfile, ToolDecl
 from agenttool_otel.values.snapshot import snapshot
 
 if TYPE_CHECKING:
+    from agenttool_otel.facts.outputs import OutputTrust
     from agenttool_otel.facts.plan import FactPlan
 
 
@@ -40,6 +41,7 @@ class ToolSpec:
     check: SchemaCheck  # compiled model-facing schema
     output_check: SchemaCheck | None  # compiled output schema, if there is one
     facts: FactPlan | None  # how arguments become facts; ``None`` when the tool has no such arguments
+    output_trust: OutputTrust  # how far which field of a result is trusted
     safety: Safety  # safety facts
     validate: Callable[[Mapping[str, Any]], None] | None  # the developer's value check
     sensitive: tuple[str, ...]  # JSON pointers or names that are never shown

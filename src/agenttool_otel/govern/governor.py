@@ -307,6 +307,15 @@ class Governor(Discovery):
         """
         return describe(self)
 
+    def warm(self) -> None:
+        """Do now what the first calls would do: load the parsers, the approval store and each tool's first decision.
+
+        For programs that would rather start later than answer the first call late. Call it when the tools are
+        governed, in the thread that will call them: every tool is put before the policy with plain arguments;
+        nothing is run, asked or counted.
+        """
+        self.describe()
+
     def write_posture(self, folder: str | Path) -> list[Path]:
         """Write the posture for agents that read files; see ``agenttool_otel.preflight.posture_files.write_posture``.
 

@@ -19,7 +19,7 @@ from agenttool_otel.call.envelope import examine
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.phases.attempts import Arguments, unchanged_arguments
 from agenttool_otel.call.phases.hooks import HookRunner
-from agenttool_otel.call.phases.provenance import StreamWords, record_exception_text
+from agenttool_otel.call.phases.provenance import StreamWords, record_exception_text, record_output
 from agenttool_otel.call.phases.refusals import Refusals
 from agenttool_otel.call.recorder import Recorder
 from agenttool_otel.call.target import Target
@@ -115,11 +115,10 @@ class Body:
                 yield Call(partial(self._end_stream, call))
             _guarded(self._take_outcome, call, target, attempt)
             session.returned(call.spec.tool_id, call.size)
-            if _from_outside(call):
-                if attempt.exception is not None:
-                    record_exception_text(call, session, attempt.exception)
-                elif call.ran:
-                    _guarded(session.record_output, call.spec.tool_id, attempt.value, open_world=True)
+            if attempt.exception is not None and _from_outside(call):
+                record_exception_text(call, session, attempt.exception)
+            elif call.ran and call.context.session_id:
+                _guarded(record_output, call, session, attempt.value)
             if self._hooks is not None:
                 yield from self._hooks.after(call)
             if call.tap is not None and _guarded(self._delivery.streamed, call, self._recorder):
