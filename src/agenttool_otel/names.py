@@ -428,6 +428,13 @@ class AbortReason(StrEnum):
     UNKNOWN = "unknown"
 
 
+class CancelOutcome(StrEnum):
+    """What became of a request to cancel a running call (standard, "Cancellation facts")."""
+
+    CANCELED = "canceled"
+    CANCEL_FAILED = "cancel_failed"
+
+
 class Ownership(StrEnum):
     """Who fulfils a tool (openboa, "Ownership")."""
 
@@ -817,6 +824,8 @@ class Event:
     APPROVAL_ANSWERED: Final = "tool.approval.answered"
     INVOCATION_RETRIED: Final = "tool.invocation.retried"
     CANCEL_REQUESTED: Final = "tool.invocation.cancel_requested"
+    CANCEL_ACKNOWLEDGED: Final = "tool.invocation.cancel_acknowledged"
+    CANCEL_FAILED: Final = "tool.invocation.cancel_failed"
     PERSISTENCE_FAILED: Final = "tool.result.persistence_failed"
     REDACTION_FAILED: Final = "tool.redaction.failed"
     POLICY_RELOADED: Final = "tool.policy.reloaded"

@@ -376,6 +376,7 @@ def _execution(o: Resolved) -> ExecutionProfile:
         supports_partial_results=o.source.streams,
         sandboxed="sandbox_profile" in o.options,
         **o.stated("supports_progress", "sandbox_profile", "timeout_ms", "retry", "resource_locks"),
+        **o.stated("requires_exclusive_context"),
     )
 
 
@@ -410,6 +411,7 @@ def _policy_tool(o: Resolved) -> dict[str, Any]:
         "requires_user_interaction": o.options.get("requires_user_interaction", False),
         "inferred": o.inferred,
         "capability_refs": list(o.options.get("capability_refs", ())),
+        **({"external_mappings": [one.model_dump(mode="json") for one in _mappings(o)]} if _mappings(o) else {}),
     }
 
 

@@ -99,7 +99,8 @@ class GovernOptions(TypedDict, total=False):
         supports_progress: emits progress.
         supports_cancel: can be cancelled.
         interrupt_behavior: cancel or block.
-        resource_locks: names of exclusive resources that a call holds.
+        resource_locks: names of exclusive resources that a call holds while it runs, for the whole Governor.
+        requires_exclusive_context: has its session's context for itself while it runs.
         user_facing_name: name for people where it is shown that the tool runs.
         defer: its schema is kept from models until the tool is searched for or selected.
         always_load: its schema is on every surface, whatever the limit.
@@ -173,6 +174,7 @@ class GovernOptions(TypedDict, total=False):
     supports_cancel: bool
     interrupt_behavior: Literal["cancel", "block"]
     resource_locks: Sequence[str]
+    requires_exclusive_context: bool
     user_facing_name: str
     defer: bool
     always_load: bool

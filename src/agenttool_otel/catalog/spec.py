@@ -60,12 +60,16 @@ class ToolSpec:
     verbs: tuple[str, ...] = ()  # words for what it does, as stated
     tool_id: str = field(init=False)
     name: str = field(init=False)  # the name that models call
+    locks: frozenset[str] = field(init=False)  # names of the resources that a call holds alone
+    exclusive: bool = field(init=False)  # whether a call has the context of its session for itself
     words: ToolWords = field(init=False)  # what it is called, as the fact of the user's intent reads it
     shapes_result: bool = field(init=False)  # whether the contract may change or keep a result of whatever size
 
     def __post_init__(self) -> None:
         self.tool_id = self.declaration.tool_id
         self.name = self.declaration.name
+        self.locks = frozenset(getattr(self.execution, "resource_locks", ()))
+        self.exclusive = bool(getattr(self.execution, "requires_exclusive_context", False))
         hints = (self.declaration.title, self.declaration.search_hint)
         self.words = ToolWords(self.name, " ".join(filter(None, hints)), self.verbs)
         self.shapes_result = bool(
