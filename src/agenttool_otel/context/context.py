@@ -60,6 +60,8 @@ class AgentContext:
         within: the agents that this context's own is inside of, the outermost first.
         labels: short, low-cardinality facts for policies.
         evaluation: verdict of an evaluator (``status``, ``trend``, ``next_step``).
+        host: what the host says of itself for postures, and no policy sees: ``shell`` (``busy``, ``open``,
+            ``currentCommand``, ``busyPlan``, ``recoveryPlan``) and ``contextPressure``.
         origin: whether somebody stated it, nobody did, or it was lost on the way into a thread.
     """
 
@@ -76,6 +78,7 @@ class AgentContext:
     surface: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     evaluation: Mapping[str, Any] | None = None
+    host: Mapping[str, Any] | None = None
     origin: ContextOrigin = ContextOrigin.STATED
     surface_in_force: SurfaceInForce | None = None
     within: tuple[str, ...] = ()
@@ -173,6 +176,7 @@ def agent_context(
     surface: str | SurfaceInForce | None = None,
     labels: Mapping[str, str] | None = None,
     evaluation: Mapping[str, Any] | None = None,
+    host: Mapping[str, Any] | None = None,
 ) -> Iterator[AgentContext]:
     """Set the facts of the calls made inside the ``with`` block; what is not given is inherited from outside.
 
@@ -182,6 +186,7 @@ def agent_context(
         user_text: the user's words; added to those of the outer context.
         surface: from ``Governor.surface``: other tools are refused. A text is a label alone; an empty one lifts it.
         labels: merged over the outer ones.
+        host: what the host says of its shell and its context.
 
     Yields:
         The context in force.
@@ -194,7 +199,7 @@ def agent_context(
     label: Any = getattr(surface, "surface_id", surface)
     _check_texts(actor=actor, tenant=tenant, session_id=session_id, agent_name=agent_name, mode=mode, surface=label)
     truth("interactive", interactive)
-    _check_mappings(labels=labels, evaluation=evaluation)
+    _check_mappings(labels=labels, evaluation=evaluation, host=host)
     inner = AgentContext(
         actor=outer.actor if actor is None else actor,
         tenant=outer.tenant if tenant is None else tenant,
@@ -209,6 +214,7 @@ def agent_context(
         surface=outer.surface if label is None else label,
         labels={**outer.labels, **labels} if labels else outer.labels,
         evaluation=outer.evaluation if evaluation is None else evaluation,
+        host=outer.host if host is None else host,
         surface_in_force=_in_force(outer, surface),
         within=outer.agents,
     )
