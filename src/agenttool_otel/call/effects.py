@@ -29,6 +29,9 @@ class Decides(Protocol):
     def visible(self, document: PolicyInput) -> bool:
         """Tell whether a tool may be shown."""
 
+    def wants(self, path: tuple[str, ...], mode: str) -> bool:
+        """Tell whether a decision may depend on a part of the input."""
+
 
 class Asks(Protocol):
     """Brings a question to whoever may answer it."""

@@ -131,6 +131,7 @@ def asking_context(stored: dict[str, Any]) -> AgentContext:
         surface_in_force=now.surface_in_force,
         labels=dict(stored.get("labels") or {}),
         evaluation=now.evaluation,
+        resources=now.resources,
     )
 
 

@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import Any, ParamSpec, Protocol, TypeVar
 
 from agenttool_otel.context.settings import Settings
-from agenttool_otel.context.validate import maybe_text, texts, truth
+from agenttool_otel.context.validate import maybe_text, texts, truth, whole_object
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.names import Attr, ContextOrigin, ErrorClass, GenAI
 from agenttool_otel.records import ExternalMapping
@@ -60,6 +60,7 @@ class AgentContext:
         within: the agents that this context's own is inside of, the outermost first.
         labels: short, low-cardinality facts for policies.
         evaluation: verdict of an evaluator (``status``, ``trend``, ``next_step``).
+        resources: the application's state that calls are about, by name, as JSON data (``input.resources``).
         host: what the host says of itself for postures, and no policy sees: ``shell`` (``busy``, ``open``,
             ``currentCommand``, ``busyPlan``, ``recoveryPlan``) and ``contextPressure``.
         origin: whether somebody stated it, nobody did, or it was lost on the way into a thread.
@@ -78,6 +79,7 @@ class AgentContext:
     surface: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     evaluation: Mapping[str, Any] | None = None
+    resources: Mapping[str, Any] = field(default_factory=dict, repr=False)
     host: Mapping[str, Any] | None = None
     origin: ContextOrigin = ContextOrigin.STATED
     surface_in_force: SurfaceInForce | None = None
@@ -92,7 +94,7 @@ class AgentContext:
     def identity(self) -> tuple[Any, ...]:
         """All that a policy may tell two contexts by before a call is made."""
         who = (self.actor, self.tenant, self.roles, self.session_key, self.agents)
-        stated = (tuple(sorted(self.labels.items())), repr(self.evaluation))
+        stated = (tuple(sorted(self.labels.items())), repr(self.evaluation), repr(self.resources))
         return (*who, self.origin, self.mode, self.interactive, self.roots, *stated)
 
     @cached_property
@@ -176,6 +178,7 @@ def agent_context(
     surface: str | SurfaceInForce | None = None,
     labels: Mapping[str, str] | None = None,
     evaluation: Mapping[str, Any] | None = None,
+    resources: Mapping[str, Any] | None = None,
     host: Mapping[str, Any] | None = None,
 ) -> Iterator[AgentContext]:
     """Set the facts of the calls made inside the ``with`` block; what is not given is inherited from outside.
@@ -186,6 +189,7 @@ def agent_context(
         user_text: the user's words; added to those of the outer context.
         surface: from ``Governor.surface``: other tools are refused. A text is a label alone; an empty one lifts it.
         labels: merged over the outer ones.
+        resources: merged over the outer ones, name by name; copied as JSON data now.
         host: what the host says of its shell and its context.
 
     Yields:
@@ -199,7 +203,7 @@ def agent_context(
     label: Any = getattr(surface, "surface_id", surface)
     _check_texts(actor=actor, tenant=tenant, session_id=session_id, agent_name=agent_name, mode=mode, surface=label)
     truth("interactive", interactive)
-    _check_mappings(labels=labels, evaluation=evaluation, host=host)
+    _check_mappings(labels=labels, evaluation=evaluation, host=host, resources=resources)
     inner = AgentContext(
         actor=outer.actor if actor is None else actor,
         tenant=outer.tenant if tenant is None else tenant,
@@ -214,6 +218,7 @@ def agent_context(
         surface=outer.surface if label is None else label,
         labels={**outer.labels, **labels} if labels else outer.labels,
         evaluation=outer.evaluation if evaluation is None else evaluation,
+        resources={**outer.resources, **whole_object("resources", resources)} if resources else outer.resources,
         host=outer.host if host is None else host,
         surface_in_force=_in_force(outer, surface),
         within=outer.agents,
