@@ -10,7 +10,7 @@ SEED ?= $(shell date +%s)
 WORKERS ?= 2
 IN_RANDOM_ORDER = -n $(WORKERS) --dist loadfile --random-order --random-order-seed=$(SEED)
 
-.PHONY: demo test test-all test-pythons fuzz lint bench docs servers lock clean help
+.PHONY: demo test test-all test-pythons fuzz lint bench docs site servers lock clean help
 
 help:
 	@echo "make demo      set up, and watch an agent's tool calls being decided and traced"
@@ -20,6 +20,7 @@ help:
 	@echo "make fuzz      random edits of hostile inputs for FUZZ_SECONDS (ten minutes)"
 	@echo "make bench     measure, as ratios in one run"
 	@echo "make servers   build the real servers of the slow tests into .servers (needs Go)"
+	@echo "make site      build the documentation as a site into build/site"
 	@echo "make docs      regenerate the generated documents and dashboards"
 
 $(STAMP): requirements.lock pyproject.toml
@@ -52,6 +53,8 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/codespell
+	$(BIN)/python tools/check_links.py
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks
@@ -62,9 +65,12 @@ servers: $(STAMP)
 docs: $(STAMP)
 	$(BIN)/python tools/generate.py
 
+site: $(STAMP)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 lock:
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile pyproject.toml --group dev --extra cli --extra web --extra langchain --extra instrument --extra postgres \
+	$(BIN)/uv pip compile pyproject.toml --group dev --group docs --extra cli --extra web --extra langchain --extra instrument --extra postgres \
 	  --extra object-store --extra cloudevents --extra opa-server --universal --python-version 3.11 \
 	  --generate-hashes --no-emit-index-url --no-annotate --no-header --quiet -o requirements.lock
 

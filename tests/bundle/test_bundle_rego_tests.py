@@ -10,6 +10,9 @@ import pytest
 import regorus
 from stock_bundle import POLICIES, data_document, modules, rego_tests, run_opa
 
+from agenttool_otel.authoring.project import load_project
+from agenttool_otel.authoring.testing import run_tests
+
 
 @functools.cache
 def _engine() -> Any:
@@ -27,6 +30,12 @@ def test_rego_test_passes_on_the_embedded_engine(name: str) -> None:
     cases = answer if isinstance(answer, dict) else {"": answer}
     assert cases
     assert set(cases.values()) == {True}, answer
+
+
+def test_the_command_finds_each_case_of_each_rego_test() -> None:
+    report = run_tests(load_project(POLICIES, standalone=True), engine="embedded")
+    assert [(failed.name, failed.cases) for failed in report.failures] == []
+    assert len(report.results) > 300
 
 
 @pytest.mark.opa

@@ -25,7 +25,7 @@ from agenttool_otel.names import (
 )
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = sorted((ROOT / "docs").glob("*.md"))
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,9 @@ def test_the_python_of_a_page_runs(page: Path, tmp_path: Path) -> None:
     blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
     for number, block in enumerate(blocks):  # each as a program of its own: a reader copies one
         (tmp_path / f"block{number}.py").write_text(block, encoding="utf-8")
-    environment = {**os.environ, "OTEL_SDK_DISABLED": "true"}
+    environment = {**os.environ}
+    if not any("capture(" in block for block in blocks):
+        environment["OTEL_SDK_DISABLED"] = "true"
     code = "import runpy, sys\nfor name in sys.argv[1:]: runpy.run_path(name)"
     done = subprocess.run(
         [sys.executable, "-c", code, *(f"block{number}.py" for number in range(len(blocks)))],

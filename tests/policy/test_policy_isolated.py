@@ -23,7 +23,7 @@ decision := {"behavior": "allow"} if not input.tool.destructive
 
 decision := {"behavior": "deny", "n": n} if {
 	input.tool.destructive
-	r := numbers.range(1, 3000)
+	r := [a | some a in numbers.range(1, 3000)]
 	n := count([1 | some x in r; some y in r; some z in r])
 }
 """

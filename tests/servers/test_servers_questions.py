@@ -165,7 +165,8 @@ def filled(text: str) -> str:
     for variable, value in (
         ("$__rate_interval", "8s"),
         ("$__range", "2m"),
-        ("$service", seeded.SERVICE),
+        ("$job", seeded.SERVICE),
+        ("$instance", ".*"),
         ("$agent", ".*"),
         ("$tool", ".*"),
     ):

@@ -15,8 +15,8 @@ from grafana_foundation_sdk.models.tempo import SearchTableType
 from agenttool_otel.names import GenAI, Metric
 from boards.queries import label, series
 
-METRICS = common.DataSourceRef(type_val="prometheus", uid="${metrics}")
-TRACES = common.DataSourceRef(type_val="tempo", uid="${traces}")
+METRICS = common.DataSourceRef(type_val="prometheus", uid="${prometheus_datasource}")
+TRACES = common.DataSourceRef(type_val="tempo", uid="${tempo_datasource}")
 
 Query = str | tuple[str, str]
 """An expression, or an expression and its legend."""
@@ -163,13 +163,14 @@ def board(
 def _variables(*, session: bool) -> list[Any]:
     decisions = series(Metric.DURATION, "count")
     sources = [
-        build.DatasourceVariable("metrics").label("Metrics").type("prometheus"),
-        build.DatasourceVariable("traces").label("Traces").type("tempo"),
+        build.DatasourceVariable("prometheus_datasource").label("Prometheus data source").type("prometheus"),
+        build.DatasourceVariable("tempo_datasource").label("Tempo data source").type("tempo"),
     ]
     values = [
-        _values("service", "Service", f"label_values({decisions}, job)"),
-        _values("agent", "Agent", f'label_values({decisions}{{job=~"$service"}}, {label(GenAI.AGENT_NAME)})'),
-        _values("tool", "Tool", f'label_values({decisions}{{job=~"$service"}}, {label(GenAI.TOOL_NAME)})'),
+        _values("job", "Job", f"label_values({decisions}, job)"),
+        _values("instance", "Instance", f'label_values({decisions}{{job=~"$job"}}, instance)'),
+        _values("agent", "Agent", f'label_values({decisions}{{job=~"$job"}}, {label(GenAI.AGENT_NAME)})'),
+        _values("tool", "Tool", f'label_values({decisions}{{job=~"$job"}}, {label(GenAI.TOOL_NAME)})'),
     ]
     if session:
         values.append(build.TextBoxVariable("session").label("Session").default_value(""))

@@ -52,7 +52,7 @@ def select(metric: str, suffix: str = "", **matchers: str) -> str:
     for name in matchers:
         if name not in {label(attribute) for attribute in known}:
             raise ValueError(f"{metric} has no label {name}")
-    parts = ['job=~"$service"']
+    parts = ['job=~"$job"', 'instance=~"$instance"']
     parts += [f'{label(name)}=~"{variable}"' for name, variable in _VARIABLES.items() if name in known]
     parts += [f"{name}{matcher}" for name, matcher in matchers.items()]
     return f"{series(metric, suffix)}{{{','.join(parts)}}}"
@@ -73,7 +73,7 @@ def total(metric: str, *labels: str, suffix: str = "", **matchers: str) -> str:
 
 
 def _sdk_loss(name: str, window: str) -> str:
-    return f'{name}{{job=~"$service",{SDK_LOSSES[name]}!=""}}[{window}]'
+    return f'{name}{{job=~"$job",instance=~"$instance",{SDK_LOSSES[name]}!=""}}[{window}]'
 
 
 def sdk_loss_rates() -> list[tuple[str, str]]:

@@ -22,9 +22,10 @@ plain_answer(behavior, reason) := {
 # METADATA
 # title: The answer made of findings
 # description: |
-#   The finding with the first rule name in alphabetical order decides the reason, so that all engines tell the same.
+#   The reason is the most telling finding's: one of a rule that is not in the list of general ones, else the one that
+#   comes first there. Of equal ones the first name decides, so that all engines tell the same.
 answer(behavior, findings) := document if {
-	rule := min({finding.rule | some finding in findings})
+	rule := min({[generality(finding.rule), finding.rule] | some finding in findings})[1]
 	document := {
 		"behavior": behavior,
 		"reason": {
@@ -47,6 +48,20 @@ answer(behavior, findings) := document if {
 		"expires_at": expires_at(behavior),
 	}
 }
+
+# METADATA
+# title: How general a rule is
+# description: Its number in defaults.permission.general_rules, from which the most telling rule is chosen; 0 for others.
+generality(rule) := min({place | some prefix, place in general_rules; startswith(rule, prefix)}) if {
+	general(rule)
+} else := 0
+
+general(rule) if {
+	some prefix, _ in general_rules
+	startswith(rule, prefix)
+}
+
+general_rules := data.agenttool.defaults.permission.general_rules
 
 # METADATA
 # title: Findings that belong into the answer

@@ -37,15 +37,25 @@ test_the_reason_is_the_most_specific_one if {
 }
 
 test_the_ready_answers_are_those_that_would_be_built[concern] if {
-	some concern, allowed in {
-		"declared": data.agenttool.rules.declared.allowed,
-		"paths": data.agenttool.rules.paths.allowed,
-		"network": data.agenttool.rules.network.allowed,
-		"shell": data.agenttool.rules.shell.allowed,
-		"sql": data.agenttool.rules.sql.allowed,
-	}
+	some concern in ["declared", "paths", "network", "shell", "sql"]
+	allowed := data.agenttool.rules[concern].allowed with input as f.with_shell({})
 	built := data.agenttool.permission.plain_answer("allow", allowed) with input as f.base
 	built == data.agenttool.defaults.permission.answers_without_findings[concern]
+}
+
+test_a_specific_rule_is_told_before_a_general_one[index] if {
+	some index, pair in [
+		[{"agenttool.rules.declared.unstated", "agenttool.rules.shell.destructive"}, "agenttool.rules.shell.destructive"],
+		[{"agenttool.rules.declared.access_network", "agenttool.rules.shell.network"}, "agenttool.rules.shell.network"],
+		[{"agenttool.rules.declared.writes", "company.rules.freeze"}, "company.rules.freeze"],
+		[{"agenttool.rules.shell.destructive", "agenttool.rules.paths.write_inside"}, "agenttool.rules.shell.destructive"],
+		[{"agenttool.rules.paths.sensitive", "agenttool.rules.dataflow.untrusted_target"}, "agenttool.rules.dataflow.untrusted_target"],
+	]
+	findings := {{"rule": name, "message": "m"} | some name in pair[0]}
+	told := data.agenttool.permission.answer("ask", findings) with input as f.base
+	told.reason.rule_ref == pair[1]
+	told.rule_refs[0] == pair[1]
+	{name | some name in told.rule_refs} == pair[0]
 }
 
 test_a_clear_call_with_obligations_carries_them[index] if {

@@ -47,6 +47,7 @@ from agenttool_otel.records import HookRecord
 from agenttool_otel.redaction import Redactor
 from agenttool_otel.redaction.argument_mask import MIN_CHARS
 from agenttool_otel.telemetry import Telemetry
+from agenttool_otel.telemetry.telemetry import records_duration
 from agenttool_otel.values.conversion import to_json_value
 from agenttool_otel.values.inspection import class_name
 from agenttool_otel.values.pointers import overlap
@@ -102,6 +103,8 @@ class Recorder:
     def begin(self, call: Invocation, links: tuple[Link, ...] = ()) -> None:
         """Start the call's span with all that a sampler may look at."""
         attributes = {**call.spec.start_attributes, **call.context.span_attributes, Attr.INVOCATION_ID: call.id}
+        # the same for every call of the tool, so it is redacted once
+        attributes[GenAI.TOOL_DESCRIPTION] = self._clean_reason(call.spec.declaration.description)[: self._max_chars]
         if call.native_call_id:
             attributes[GenAI.TOOL_CALL_ID] = call.native_call_id
         call.span, call.owned = self.telemetry.start(call.spec.span_name, attributes, links=links)
@@ -191,9 +194,6 @@ class Recorder:
         text = self._captured(call, "arguments", call.observable_input, pointers)
         if self._capture_span:
             self.telemetry.attribute(call.span, GenAI.TOOL_CALL_ARGUMENTS, text)
-            # the same for every call of the tool, so it is redacted once
-            description = self._clean_reason(call.spec.declaration.description)[: self._max_chars]
-            self.telemetry.attribute(call.span, GenAI.TOOL_DESCRIPTION, description)
         if self._capture_event:
             self.emit(call, Event.INVOCATION_STARTED, {GenAI.TOOL_CALL_ARGUMENTS: text})
 
@@ -404,7 +404,8 @@ class Recorder:
                 labels[GenAI.ERROR_TYPE] = call.error.error_class.value
             if agent:
                 labels[GenAI.AGENT_NAME] = agent
-        telemetry.measure(instruments.duration, duration, labels)
+        if call.owned or not records_duration(call.span):
+            telemetry.measure(instruments.duration, duration, labels)
         if verdict is not None:
             instruments.decided(
                 spec.name, verdict.behavior, call.outcome, verdict.source, verdict.mode, verdict.rule_ref

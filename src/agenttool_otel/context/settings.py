@@ -127,7 +127,8 @@ class Settings:
         events: ``span``, ``log`` or ``both`` (``AGENTTOOL_EVENTS``).
         detail: ``lean`` or ``full``: whether a span's events leave out what the span says (``AGENTTOOL_DETAIL``).
         verbose: also the event classes that every call has (``AGENTTOOL_EVENTS_VERBOSE``).
-        span_mode: ``child`` or ``enrich`` (``AGENTTOOL_SPAN_MODE``).
+        span_mode: ``auto`` (another instrumentation's current span of this very tool is enriched, else it is our own),
+            ``child`` (always our own) or ``enrich`` (any current tool span) (``AGENTTOOL_SPAN_MODE``).
         sink: where records go: ``file:PATH`` for JSON lines, or an ``http(s)://`` URL that takes CloudEvents
             (``AGENTTOOL_SINK``).
         capture: ``NO_CONTENT``, ``SPAN_ONLY``, ``EVENT_ONLY`` or ``SPAN_AND_EVENT``
@@ -172,7 +173,7 @@ class Settings:
     events: EventsMode = _setting("span", "EVENTS", _words("span", "log", "both"))
     detail: Detail = _setting("lean", "DETAIL", _words("lean", "full"))
     verbose: bool = _setting(False, "EVENTS_VERBOSE", _truth)
-    span_mode: SpanMode = _setting("child", "SPAN_MODE", _words("child", "enrich"))
+    span_mode: SpanMode = _setting("auto", "SPAN_MODE", _words("auto", "child", "enrich"))
     sink: str = _setting("", "SINK", _sink)
     capture: CaptureMode = _setting(
         "NO_CONTENT", Env.CAPTURE_CONTENT, _words("NO_CONTENT", "SPAN_ONLY", "EVENT_ONLY", "SPAN_AND_EVENT")

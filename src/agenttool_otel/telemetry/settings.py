@@ -22,8 +22,8 @@ EventsMode = Literal["span", "log", "both"]
 Detail = Literal["lean", "full"]
 """Whether a span's events leave out what the span itself says, or repeat it."""
 
-SpanMode = Literal["child", "enrich"]
-"""Whether a call makes a span of its own, or enriches the tool span that a framework already made."""
+SpanMode = Literal["auto", "child", "enrich"]
+"""Whether a call makes a span of its own or enriches the current tool span; ``auto``: that of this very tool."""
 
 Subscriber = Callable[[ToolEvent], None]
 """Receives every event as the standard's envelope; what it raises is swallowed."""
@@ -42,7 +42,7 @@ class TelemetrySettings:
         detail: whether the events of a span leave out what the span says (``lean``), or repeat it (``full``); log
             records, sinks and subscribers, which have no span beside them, always get all of it.
         verbose: also record the standard's event classes that every call has (planned, selected, queued ...).
-        span_mode: own span or the framework's.
+        span_mode: own span, the framework's, or (``auto``) the framework's where it is current and of this very tool.
         subscribers: who gets each event as a tool_event record.
         sinks: where every event and the records of a call that ended go, outside the call's own time.
         max_attribute_chars: upper limit of one captured value.
@@ -55,7 +55,7 @@ class TelemetrySettings:
     events: EventsMode = "span"
     detail: Detail = "lean"
     verbose: bool = False
-    span_mode: SpanMode = "child"
+    span_mode: SpanMode = "auto"
     subscribers: tuple[Subscriber, ...] = ()
     sinks: tuple[Sink, ...] = ()
     max_attribute_chars: int = 16_384

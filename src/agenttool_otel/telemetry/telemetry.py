@@ -11,7 +11,7 @@ from opentelemetry import context as otel_context
 from opentelemetry import metrics, trace
 from opentelemetry.trace import INVALID_SPAN, Link, Span, SpanKind, Status, StatusCode
 
-from agenttool_otel.names import INSTRUMENTATION_NAME, OPERATION_EXECUTE_TOOL, GenAI, Label
+from agenttool_otel.names import INSTRUMENTATION_NAME, OPERATION_EXECUTE_TOOL, Attr, GenAI, Label
 from agenttool_otel.telemetry.events import EventSeam
 from agenttool_otel.telemetry.instruments import Instruments
 from agenttool_otel.telemetry.losses import Losses
@@ -29,13 +29,13 @@ _SIGNALS = {"counter": "metrics", "histogram": "metrics", "sink": "records"}
 class Telemetry:
     """Everything that a Governor records with."""
 
-    __slots__ = ("_enrich", "_tracer", "events", "instruments", "losses", "settings")
+    __slots__ = ("_mode", "_tracer", "events", "instruments", "losses", "settings")
 
     def __init__(self, settings: TelemetrySettings) -> None:
         self.settings = settings
         self.losses = Losses()
         self.events = EventSeam(settings, self.losses)
-        self._enrich = settings.span_mode == "enrich"
+        self._mode = settings.span_mode
         try:
             self._tracer = trace.get_tracer(INSTRUMENTATION_NAME, _VERSION, settings.tracer_provider)
         except Exception as error:  # a provider that is broken costs its telemetry, not the tools
@@ -55,9 +55,9 @@ class Telemetry:
     def start(self, name: str, attributes: Mapping[str, Any], *, links: tuple[Link, ...] = ()) -> tuple[Span, bool]:
         """Start the span of a call under the current one; it is not made current."""
         try:
-            if self._enrich:
+            if self._mode != "child":
                 current = trace.get_current_span()
-                if _is_tool_span(current):
+                if _is_tool_span(current) and (self._mode == "enrich" or _is_of(current, attributes)):
                     current.set_attributes(attributes)
                     return current, False
             span = self._tracer.start_span(
@@ -137,6 +137,19 @@ class Telemetry:
             instrument.record(value, labels)
         except BaseException as error:
             self.losses.note("histogram", error)
+
+
+def records_duration(span: Span) -> bool:
+    """Tell whether the instrumentation that made a span measures the call, too: OpenTelemetry's own for GenAI."""
+    scope = getattr(span, "instrumentation_scope", None)
+    return getattr(scope, "name", "").startswith("opentelemetry.instrumentation.genai.")
+
+
+def _is_of(span: Span, attributes: Mapping[str, Any]) -> bool:
+    """Tell whether a span is another's of this very tool, and no governed call is on it yet."""
+    known = getattr(span, "attributes", None) or {}
+    name = known.get(GenAI.TOOL_NAME) or getattr(span, "name", "").removeprefix(f"{OPERATION_EXECUTE_TOOL} ")
+    return name == attributes.get(GenAI.TOOL_NAME) and Attr.INVOCATION_ID not in known
 
 
 def _is_tool_span(span: Span) -> bool:

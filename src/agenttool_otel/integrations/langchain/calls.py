@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextvars
 import inspect
+import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ from langchain_core.callbacks import BaseCallbackManager
 from langchain_core.callbacks.manager import BaseRunManager
 from langchain_core.runnables.config import var_child_runnable_config
 from langchain_core.tools import BaseTool, StructuredTool, Tool
+from opentelemetry import trace
 
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.phases import Target
@@ -20,6 +22,7 @@ from agenttool_otel.call.tool import GovernedTool
 from agenttool_otel.integrations.adapter import Adapter
 from agenttool_otel.integrations.langchain.arguments import injected_names, json_object, use_reading
 from agenttool_otel.integrations.langchain.results import content_of, deliver
+from agenttool_otel.telemetry.spans import context_of
 from agenttool_otel.values.conversion import to_json_value
 from agenttool_otel.values.snapshot import snapshot
 
@@ -56,19 +59,36 @@ class LangChainAdapter(Adapter):
 
     def perform(self, target: Target) -> str | None:
         """Run the call; return the text that a person gave in place of its result."""
-        if not _in_graph():
-            return super().perform(target)
-        from agenttool_otel.integrations.langgraph.interrupts import run_call
+        with _parent_found():
+            if not _in_graph():
+                return super().perform(target)
+            from agenttool_otel.integrations.langgraph.interrupts import run_call
 
-        return run_call(self.call, target, self.runtime)
+            return run_call(self.call, target, self.runtime)
 
     async def aperform(self, target: Target) -> str | None:
         """The same without blocking the event loop."""
-        if not _in_graph():
-            return await super().aperform(target)
-        from agenttool_otel.integrations.langgraph.interrupts import arun_call
+        with _parent_found():
+            if not _in_graph():
+                return await super().aperform(target)
+            from agenttool_otel.integrations.langgraph.interrupts import arun_call
 
-        return await arun_call(self.call, target, self.runtime)
+            return await arun_call(self.call, target, self.runtime)
+
+
+@contextmanager
+def _parent_found() -> Iterator[None]:
+    """Make OpenInference's span current for a call, where no span is: it never makes its own current."""
+    other = sys.modules.get("openinference.instrumentation.langchain")
+    outer = None
+    if other is not None and not context_of(trace.get_current_span()).is_valid:
+        with suppress(Exception):
+            outer = other.get_current_span()
+    if outer is None:
+        yield
+        return
+    with trace.use_span(outer, end_on_exit=False, record_exception=False, set_status_on_exception=False):
+        yield
 
 
 def _in_graph() -> bool:
