@@ -53,8 +53,9 @@ def test_lean_leaves_out_exactly_what_the_span_says(behavior: str) -> None:
 
 def test_a_decision_that_another_follows_is_told_in_full() -> None:
     with capture(policy=StaticEngine("ask")) as captured:
+        governed = captured.governor.govern(act)
         with pytest.raises(ApprovalRequired) as asked:
-            captured.governor.govern(act)("b")
+            governed("b")
         store = captured.governor.approvals.store
         store.answer(asked.value.request_id, ApprovalAnswer(approved=True, answered_by="user:ada"))
         captured.governor.resume(asked.value.invocation_id)
