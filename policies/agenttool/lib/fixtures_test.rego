@@ -202,6 +202,21 @@ writing := object.union(
 )
 
 # METADATA
+# title: Where a value came from, of a target that only untrusted output has
+value_fact := {
+	"sources": ["tool:web.fetch"],
+	"untrusted": true,
+	"certain": true,
+	"trust": "free_text",
+	"role": "target",
+	"seen_in": [],
+	"link": false,
+	"extended": false,
+	"made_up_id": false,
+	"private": [],
+}
+
+# METADATA
 # title: Every input that lacks one of the members
 missing(document, pointers) := {json.patch(document, [{"op": "remove", "path": pointer}]) | some pointer in pointers}
 

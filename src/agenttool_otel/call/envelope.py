@@ -10,6 +10,7 @@ from agenttool_otel.call.records import (
     decision_record,
     evidence_refs,
     input_mutations,
+    mappings_of,
     policy_ref,
     references,
     trust,
@@ -20,6 +21,7 @@ from agenttool_otel.errors import (
     GovernedOutcome,
     ResultRequired,
     ToolBlocked,
+    ToolCanceled,
     ToolDenied,
     ToolInputInvalid,
     ToolTimeout,
@@ -43,6 +45,9 @@ _OUTCOMES: dict[ErrorClass, type[GovernedOutcome]] = {
     ErrorClass.SCHEMA_NOT_LOADED: ToolBlocked,
     ErrorClass.SETUP_REQUIRED: ToolBlocked,
     ErrorClass.TIMEOUT: ToolTimeout,
+    ErrorClass.CANCELED: ToolCanceled,
+    ErrorClass.SIBLING_CANCELED: ToolCanceled,
+    ErrorClass.STREAMING_FALLBACK_DISCARDED: ToolCanceled,
 }
 
 
@@ -80,6 +85,9 @@ def to_result(call: Invocation) -> ToolResult:
         redaction_state=call.redaction_state,
         permission=decision.to_json_object() if decision is not None else None,
         summary=_summary(call),
+        external_mappings=mappings_of(call) or None,
+        abort_reason=call.abort_reason,
+        context_modifier=call.modified,
     )
     if call.hook_context:
         result.additional_context = call.hook_context

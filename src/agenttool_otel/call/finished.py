@@ -40,7 +40,7 @@ _NEEDED: Final = (
     *("spec", "context", "id", "native_call_id", "status", "outcome", "transitions", "created_ns", "started_ns"),
     *("ended_ns", "span", "model_input", "received", "observable_input", "permission_input", "bound", "mutations"),
     *("decisions", "request", "hook_records", "error", "_result_id", "result_status", "persistence", "verdict"),
-    *("redaction_state", "flaw", "artifact_refs"),
+    *("redaction_state", "flaw", "artifact_refs", "place", "facts", "cancellation", "mappings"),
 )
 _needed_of = attrgetter(*_NEEDED)
 

@@ -21,6 +21,7 @@ from agenttool_otel.catalog.signature import read_docstring, read_parameters
 from agenttool_otel.catalog.spec import Safety, ToolSpec
 from agenttool_otel.catalog.vocabulary import check_fields, check_options
 from agenttool_otel.errors import ConfigurationError
+from agenttool_otel.facts.outputs import OutputTrust
 from agenttool_otel.facts.plan import FactPlan, plan_facts
 from agenttool_otel.names import (
     OPERATION_EXECUTE_TOOL,
@@ -51,6 +52,10 @@ from agenttool_otel.values.canonical import digest
 _logger = logging.getLogger("agenttool_otel.catalog")
 
 _OPEN_ACCESS = {AccessKind.NETWORK, AccessKind.BROWSER, AccessKind.EXTERNAL_SEND, AccessKind.CODE_EXECUTION}
+_FILE_ACCESS = {AccessKind.FILE_READ, AccessKind.FILE_WRITE, AccessKind.CODE_EXECUTION}
+_FILE_KINDS = {ToolKind.FILE_OPERATION, ToolKind.SHELL_COMMAND, ToolKind.CODE_EXECUTION}
+_OUTWARD = {AccessKind.NETWORK, AccessKind.BROWSER, AccessKind.CODE_EXECUTION}  # whose records others may have shaped
+_PRIVATE = {"confidential", "restricted", "secret", "credential", "credentials"}
 _CLOSED_KINDS = {ToolKind.FUNCTION, ToolKind.FILE_OPERATION, ToolKind.POLICY_CHECK, ToolKind.ARTIFACT_OPERATION}
 _EXECUTION_KINDS: Mapping[str, ExecutionKind] = {
     ToolKind.SHELL_COMMAND: ExecutionKind.SHELL,
@@ -253,6 +258,13 @@ def _spec(o: Resolved) -> ToolSpec:
         check=SchemaCheck(o.schema),
         output_check=SchemaCheck(o.output_schema) if o.output_schema else None,
         facts=plan,
+        output_trust=OutputTrust(
+            o.options.get("result_trust"),
+            open_world=o.safety.open_world is not False,
+            family=o.namespace,
+            private=o.options.get("data_sensitivity") in _PRIVATE,
+            infer=_OUTWARD.isdisjoint(o.access),
+        ),
         safety=o.safety,
         validate=o.options.get("validate"),
         sensitive=tuple(declaration.input_contract.sensitive_fields),
@@ -364,6 +376,7 @@ def _execution(o: Resolved) -> ExecutionProfile:
         supports_partial_results=o.source.streams,
         sandboxed="sandbox_profile" in o.options,
         **o.stated("supports_progress", "sandbox_profile", "timeout_ms", "retry", "resource_locks"),
+        **o.stated("requires_exclusive_context"),
     )
 
 
@@ -398,6 +411,7 @@ def _policy_tool(o: Resolved) -> dict[str, Any]:
         "requires_user_interaction": o.options.get("requires_user_interaction", False),
         "inferred": o.inferred,
         "capability_refs": list(o.options.get("capability_refs", ())),
+        **({"external_mappings": [one.model_dump(mode="json") for one in _mappings(o)]} if _mappings(o) else {}),
     }
 
 
@@ -421,6 +435,11 @@ def _facts(o: Resolved) -> FactPlan | None:
         read_only=o.safety.read_only is True,
         tool_kind=o.kind,
         inert_args=tuple(o.options.get("inert_args", ())),
+        family=o.namespace,
+        # nobody stated what the tool touches, or it touches files: then a name may mean a file
+        file_access="access_kinds" not in o.options
+        or o.kind in _FILE_KINDS
+        or bool(_FILE_ACCESS.intersection(o.access)),
         **names,
     )
 

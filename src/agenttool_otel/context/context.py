@@ -20,6 +20,7 @@ from agenttool_otel.context.settings import Settings
 from agenttool_otel.context.validate import maybe_text, texts, truth
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.names import Attr, ContextOrigin, ErrorClass, GenAI
+from agenttool_otel.records import ExternalMapping
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -136,6 +137,7 @@ _LOST = AgentContext(origin=ContextOrigin.LOST)
 _stated = False  # whether this program states contexts at all
 _current: contextvars.ContextVar[AgentContext] = contextvars.ContextVar("agenttool_context", default=_EMPTY)
 _native_call: contextvars.ContextVar[str | None] = contextvars.ContextVar("agenttool_native_call", default=None)
+_mappings: contextvars.ContextVar[tuple[ExternalMapping, ...]] = contextvars.ContextVar("agenttool_maps", default=())
 
 
 def current_context() -> AgentContext:
@@ -257,17 +259,24 @@ def _place(name: str, value: Any) -> str:
 
 
 @contextmanager
-def native_call(call_id: str | None) -> Iterator[None]:
+def native_call(call_id: str | None, *mappings: ExternalMapping) -> Iterator[None]:
     """Tell the next governed call which native call (``tool_call_id``) it answers.
 
     Args:
         call_id: the model's or framework's id; becomes ``gen_ai.tool.call.id``.
+        mappings: further native ids of the call, for example an ``McpMapping``.
     """
-    token = _native_call.set(call_id)
+    token, mapped = _native_call.set(call_id), _mappings.set(mappings)
     try:
         yield
     finally:
+        _mappings.reset(mapped)
         _native_call.reset(token)
+
+
+def current_mappings() -> list[ExternalMapping]:
+    """Return the native ids in force, beside the call's own."""
+    return list(_mappings.get())
 
 
 def current_native_call() -> str | None:
@@ -290,6 +299,20 @@ def carry_context(function: Callable[P, R]) -> Callable[P, R]:
         return context.copy().run(function, *args, **kwargs)
 
     return carried
+
+
+def run_in_context(context: AgentContext, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """Call a function under a context that came from elsewhere.
+
+    Args:
+        context: the facts in force meanwhile.
+        function: what is called.
+        args: its arguments.
+        kwargs: the named ones.
+    """
+    inside = contextvars.copy_context()
+    inside.run(_current.set, context)
+    return inside.run(function, *args, **kwargs)
 
 
 class ContextDefaults:

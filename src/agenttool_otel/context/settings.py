@@ -116,7 +116,7 @@ class Settings:
             comma-separated).
         policy_timeout: seconds that one decision may take (``AGENTTOOL_POLICY_TIMEOUT``).
         policy_cache: decisions that the cache keeps, 0 for no cache (``AGENTTOOL_POLICY_CACHE``).
-        policy_preset: preset of the stock bundle, ``strict``, ``balanced`` or ``observe``
+        policy_preset: preset of the stock bundle: ``strict``, ``balanced``, ``observe`` or ``assistant``
             (``AGENTTOOL_POLICY_PRESET``).
         policy_data: JSON or YAML file merged over the bundle's data (``AGENTTOOL_POLICY_DATA``).
         policy_reload: seconds between looks for a changed bundle, 0 for never (``AGENTTOOL_POLICY_RELOAD``).
@@ -163,7 +163,9 @@ class Settings:
     shadow_tools: tuple[str, ...] = _setting((), "SHADOW_TOOLS", _list)
     policy_timeout: float = _setting(1.0, "POLICY_TIMEOUT", _positive, guards=True)
     policy_cache: int = _setting(4096, "POLICY_CACHE", _count)
-    policy_preset: str = _setting("", "POLICY_PRESET", _words("", "strict", "balanced", "observe"), guards=True)
+    policy_preset: str = _setting(
+        "", "POLICY_PRESET", _words("", "strict", "balanced", "observe", "assistant"), guards=True
+    )
     policy_data: str = _setting("", "POLICY_DATA")
     policy_reload: float = _setting(0.0, "POLICY_RELOAD", _seconds)
     tools_file: str = _setting("", "TOOLS")

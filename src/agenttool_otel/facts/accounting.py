@@ -12,9 +12,10 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from agenttool_otel.facts.argument_names import snake
+from agenttool_otel.facts.argument_names import role_of_name, snake
 from agenttool_otel.facts.collect import Collector
 from agenttool_otel.facts.types import ShellFact
+from agenttool_otel.names import ArgumentRole
 from agenttool_otel.values.pointers import escape_token, unescape_token
 
 _Tokens = tuple[str, ...]
@@ -75,7 +76,8 @@ class TextAccounting:
     ) -> None:
         self._schema = schema
         self._commands = [_tokens(pointer) for pointer, kind, _ in followed if kind == "command"]
-        self._known = [_tokens(pointer) for pointer, _, _ in followed] + [pointer_tokens(name) for name in inert]
+        self._inert = [pointer_tokens(name) for name in inert]
+        self._known = [_tokens(pointer) for pointer, _, _ in followed] + self._inert
         listed = dict(_listed_arguments(schema, schema, (), 0))
         self._names = set(listed)
         self._closed = {tokens: words for tokens, words in listed.items() if words is not None}
@@ -96,6 +98,19 @@ class TextAccounting:
             and not any(known[0] in (name, "*") for known in self._known if known)
             and _may_carry_text(node, self._schema, 0)
         ]
+
+    def is_listed_word(self, pointer: str, value: Any) -> bool:
+        """Return whether a value is one of the words that the schema lists there: the developer wrote it."""
+        if not self._closed or not isinstance(value, str):
+            return False
+        tokens = _tokens(pointer)
+        return any(value in words for pattern, words in self._closed.items() if _is(pattern, tokens))
+
+    def role(self, pointer: str, name: str) -> ArgumentRole:
+        """Return what a value does in a call, as the declaration or else its name tells."""
+        if self._inert and any(_covers(pattern, _tokens(pointer)) for pattern in self._inert):
+            return ArgumentRole.CONTENT
+        return role_of_name(name)
 
     def withhold_proof(self, arguments: Mapping[str, Any], commands: Sequence[ShellFact]) -> None:
         """Let no command count as proven where a text beside it is not accounted for."""

@@ -50,6 +50,7 @@ class Node:
     others: Node | None = None  # of keys that are not in ``properties``
     variants: list[Node] = field(default_factory=list)  # further nodes for the same value
     free: bool = False  # keys of any name may come; the names are looked at when called
+    placed: bool = False  # named like a path in a tool without file access: a text that starts like one is one
     probe: bool = False  # nothing is known of the texts here but their look, which is looked at when called
 
     def children(self) -> list[Node]:
@@ -67,12 +68,22 @@ class Effects:
     read_only: bool  # of the declaration
     sql: bool  # whether SQL is about, so that ``query`` is no search
     tool_kind: str = ""  # of the declaration
+    file_access: bool = True  # whether a name alone may say that an argument is a local path
 
     def access(self, name: str) -> PathAccess:
         """Return what is done with a path argument of this name."""
         return path_access(
             name, write_effects=self.write_effects, access_kinds=self.access_kinds, read_only=self.read_only
         )
+
+    def kind(self, name: str) -> FactKind | None:
+        """Return what an argument's name says that it is."""
+        kind = kind_of_name(name, sql=self.sql)
+        return None if kind is FactKind.PATH and not self.file_access else kind
+
+    def places(self, name: str) -> bool:
+        """Return whether an argument is named like a path that the tool can't open by itself."""
+        return not self.file_access and kind_of_name(name, sql=self.sql) is FactKind.PATH
 
     @property
     def files(self) -> bool:
@@ -188,7 +199,8 @@ class _Compiler:
         if node.kind is not None:
             # The list as a whole goes to the collector, which follows it.
             return
-        node.probe = self._probes(schema, name)
+        node.placed = self._effects.places(name)
+        node.probe = node.placed or self._probes(schema, name)
         properties = schema.get("properties")
         for key, child in (properties if isinstance(properties, Mapping) else {}).items():
             node.properties[str(key)] = self.node(child, str(key))
@@ -212,7 +224,7 @@ class _Compiler:
             return found
         if not name or is_content(schema) or not _may_be_text(schema):
             return None
-        return kind_of_name(name, sql=self._effects.sql)
+        return self._effects.kind(name)
 
     def _probes(self, schema: Mapping[str, Any], name: str) -> bool:
         if not (self._effects.files or self._effects.network):

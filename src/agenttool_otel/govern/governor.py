@@ -7,10 +7,13 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import aclosing, closing
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, cast, overload
 
@@ -26,7 +29,10 @@ from agenttool_otel.call.pending.required_action import RequiredAction
 from agenttool_otel.call.phases import Pipeline
 from agenttool_otel.call.recorder import Recorder
 from agenttool_otel.call.resume import aresume_call, resume_call
+from agenttool_otel.call.running.cancel import cancel_call, interrupted
+from agenttool_otel.call.running.handle import CancelState
 from agenttool_otel.call.runtime import build_default_with, default_runtime, replace_default
+from agenttool_otel.call.scheduling.batch import Batch, BatchCall
 from agenttool_otel.catalog import GovernOptions, Registry
 from agenttool_otel.context.context import AgentContext, ContextDefaults
 from agenttool_otel.context.sessions import Session, SessionBook
@@ -37,7 +43,7 @@ from agenttool_otel.govern.builtin_tools import OwnTool, permission_tools_of, re
 from agenttool_otel.govern.discovery import Discovery
 from agenttool_otel.govern.typing import Governed, GovernsNext
 from agenttool_otel.hooks import Hooks
-from agenttool_otel.names import Attr, EngineName, Event, Label
+from agenttool_otel.names import AbortReason, Attr, EngineName, Event, Label
 from agenttool_otel.policy.bundles.bundle import default_bundle_path
 from agenttool_otel.policy.bundles.source import ReloadResult
 from agenttool_otel.policy.cache import DecisionCache
@@ -47,7 +53,7 @@ from agenttool_otel.policy.open import Policy, open_engines
 from agenttool_otel.policy.types import PolicyEngine
 from agenttool_otel.preflight.posture import Posture, describe
 from agenttool_otel.preflight.posture_files import write_posture
-from agenttool_otel.records import ToolResult
+from agenttool_otel.records import SchedulerPolicy, ToolResult
 from agenttool_otel.redaction import RedactionSettings, Redactor
 from agenttool_otel.results.errors.mapper import ErrorMapper, MappingTarget
 from agenttool_otel.results.persistence.keeper import ResultKeeper
@@ -288,6 +294,106 @@ class Governor(Discovery):
         """
         return await ainterrupt_call(self, invocation_id, reason)
 
+    # --- several calls, and calls that go on -------------------------------------------------------------------------
+
+    def batch(
+        self, calls: Iterable[BatchCall], *, policy: SchedulerPolicy | None = None, executor: Executor | None = None
+    ) -> list[ToolResult]:
+        """Run several calls, those together that may run together, and return their results in input order.
+
+        Args:
+            calls: the calls.
+            policy: how they run together; the standard's defaults where not given.
+            executor: where the tools' bodies run: threads, processes, or a cluster's executor; threads of the batch's
+                own where not given. Decisions are always made here.
+
+        Returns:
+            A result for each call, also for one that never ran.
+
+        Raises:
+            TypeError: a tool is asynchronous.
+            ConfigurationError: a call is of a tool of another Governor, or depends on a later one.
+        """
+        return _in_order(Batch(self, calls, policy, executor).stream())
+
+    async def abatch(
+        self, calls: Iterable[BatchCall], *, policy: SchedulerPolicy | None = None, executor: Executor | None = None
+    ) -> list[ToolResult]:
+        """The same without blocking the event loop; asynchronous tools run in it.
+
+        Args:
+            calls: the calls.
+            policy: how they run together.
+            executor: where bodies of plain functions run.
+        """
+        stream = Batch(self, calls, policy, executor).astream()
+        return _in_order([ready async for ready in stream])
+
+    def batch_stream(
+        self, calls: Iterable[BatchCall], *, policy: SchedulerPolicy | None = None, executor: Executor | None = None
+    ) -> Iterator[ToolResult]:
+        """Run several calls and give each result when it is there and its turn has come.
+
+        Who leaves early ends the batch: no further call begins, and those that may be stopped are.
+
+        Args:
+            calls: the calls.
+            policy: how they run together; it also says whether results keep the input's order.
+            executor: where the tools' bodies run.
+        """
+        with closing(Batch(self, calls, policy, executor).stream()) as stream:
+            for _, result in stream:
+                yield result
+
+    async def abatch_stream(
+        self, calls: Iterable[BatchCall], *, policy: SchedulerPolicy | None = None, executor: Executor | None = None
+    ) -> AsyncIterator[ToolResult]:
+        """The same without blocking the event loop.
+
+        Args:
+            calls: the calls.
+            policy: how they run together.
+            executor: where bodies of plain functions run.
+        """
+        async with aclosing(Batch(self, calls, policy, executor).astream()) as stream:
+            async for _, result in stream:
+                yield result
+
+    def cancel(
+        self, invocation_id: str, reason: str, *, abort_reason: str = AbortReason.USER_INTERRUPTION
+    ) -> CancelState:
+        """Ask a call to stop: one that goes on, or that waits for an approval or a result.
+
+        Args:
+            invocation_id: the invocation.
+            reason: why; redacted before it is stored or shown.
+            abort_reason: the standard's word: ``user_interruption``, ``sibling_error``, ``timeout``, ``fallback`` or
+                ``runtime_shutdown``.
+
+        Returns:
+            What has become of the request; while the call goes on it changes with it.
+
+        Raises:
+            InvocationNotFound: no call of that id goes on or waits.
+        """
+        return cancel_call(self, invocation_id, reason, AbortReason(abort_reason)) or interrupted(
+            self.interrupt(invocation_id, reason)
+        )
+
+    async def acancel(
+        self, invocation_id: str, reason: str, *, abort_reason: str = AbortReason.USER_INTERRUPTION
+    ) -> CancelState:
+        """The same without blocking the event loop.
+
+        Args:
+            invocation_id: the invocation.
+            reason: why.
+            abort_reason: the standard's word.
+        """
+        return cancel_call(self, invocation_id, reason, AbortReason(abort_reason)) or interrupted(
+            await self.ainterrupt(invocation_id, reason)
+        )
+
     @property
     def required_actions(self) -> Sequence[RequiredAction]:
         """The calls of custom tools that wait for a result, oldest first: of this process, and of all that share its
@@ -407,6 +513,10 @@ class Governor(Discovery):
             return store
 
         return opened
+
+
+def _in_order(results: Iterable[tuple[int, ToolResult]]) -> list[ToolResult]:
+    return [result for _, result in sorted(results, key=itemgetter(0))]
 
 
 def fact_environment(

@@ -14,7 +14,13 @@ from agenttool_otel.facts.types import Facts
 from agenttool_otel.names import Behavior, DecisionSource, FailClosedCause, PolicyMode, ReasonType
 
 
-class InvocationInput(TypedDict):
+class Mapped(TypedDict, total=False):
+    """What native ids there are, of the tool or of this very call; left out where there are none."""
+
+    external_mappings: list[dict[str, Any]]
+
+
+class InvocationInput(Mapped):
     """``input.invocation``."""
 
     id: str
@@ -24,7 +30,7 @@ class InvocationInput(TypedDict):
     preflight: bool  # nobody will run this call whatever the answer
 
 
-class ToolInput(TypedDict):
+class ToolInput(Mapped):
     """``input.tool``: facts of declaration and interface, for this very input."""
 
     id: str

@@ -17,6 +17,7 @@ from agenttool_otel.call.phases.hooks import HookRunner
 from agenttool_otel.call.phases.inputs import Inputs, differs
 from agenttool_otel.call.phases.refusals import Refusals, fail_closed
 from agenttool_otel.call.recorder import Recorder
+from agenttool_otel.call.scheduling.phase import Schedule
 from agenttool_otel.call.target import Target
 from agenttool_otel.context.context import AgentContext
 from agenttool_otel.context.sessions import Session
@@ -36,6 +37,7 @@ from agenttool_otel.names import (
     Lifecycle,
     MutationSource,
     PolicyMode,
+    ProgressStatus,
     ResultStatus,
 )
 from agenttool_otel.policy.types import PolicyInput, Verdict, expired
@@ -53,7 +55,16 @@ Phase = Generator[Any, Any, None]
 class Permission:
     """Resolves the permission of calls."""
 
-    __slots__ = ("_environment", "_hooks", "_inputs", "_known_tools", "_questions", "_recorder", "_refusals")
+    __slots__ = (
+        "_environment",
+        "_hooks",
+        "_inputs",
+        "_known_tools",
+        "_questions",
+        "_recorder",
+        "_refusals",
+        "_schedule",
+    )
 
     def __init__(
         self,
@@ -64,7 +75,9 @@ class Permission:
         environment: Callable[[AgentContext, Session], FactEnvironment],
         hooks: HookRunner | None,
         known_tools: Callable[[], Mapping[str, Mapping[str, Any]]],
+        schedule: Schedule,
     ) -> None:
+        self._schedule = schedule
         self._refusals = refusals
         self._inputs = inputs
         self._recorder = recorder
@@ -96,12 +109,14 @@ class Permission:
             self.establish(call, session)
             # the call counts in its session from before the decision on, unless it is not let through
             counters = session.admit(call.spec.tool_id)
-            admitted = False
+            admitted: bool | None = False
             try:
                 document, decider = policy_input(call, session, counters), _services(call).decider
                 verdict: Verdict = yield Call(decider.decide, decider.adecide, (document,))
                 verdict = yield from self._take_verdict(call, target, session, verdict, grant)
                 admitted = yield from self._admits(call, verdict, session, grant)
+                if admitted is None:
+                    continue
             finally:
                 if not admitted:
                     session.give_back(call.spec.tool_id)
@@ -114,6 +129,7 @@ class Permission:
                     author = self._hooks.author(call, verdict)
                 self._inputs.mutate(call, target, verdict.updated_input, *author)
                 continue
+            self._schedule.unlock(call)  # whoever is asked may take a day
             if verdict.behavior is Behavior.ASK:
                 grant = grant or GrantUse(self._recorder)
                 if (yield from grant.find(call, verdict)):
@@ -149,33 +165,44 @@ class Permission:
 
     def _admits(
         self, call: Invocation, verdict: Verdict, session: Session, grant: GrantUse | None
-    ) -> Generator[Any, Any, bool]:
-        """Tell whether the call may run now; a denial ends it."""
+    ) -> Generator[Any, Any, bool | None]:
+        """Tell whether the call may run now; ``None`` where it has to be decided again. A denial ends it."""
         changes = verdict.updated_input is not None and self._inputs.is_new(call, verdict.updated_input)
-        if verdict.mode is PolicyMode.SHADOW:
-            return not changes  # by a hook: nothing that hooks say is only observed
-        if verdict.behavior is Behavior.DENY:
+        if verdict.mode is not PolicyMode.SHADOW and verdict.behavior is Behavior.DENY:
             self._refusals.deny(call, verdict, session)
         if changes:
+            return False  # in shadow mode by a hook: nothing that hooks say is only observed
+        shadow = verdict.mode is PolicyMode.SHADOW
+        granted = grant is not None and grant.found
+        approved = call.approval is not None and call.approval["status"] == ApprovalStatus.APPROVED
+        if not (shadow or granted or approved) and (verdict.behavior is not Behavior.ALLOW or call.resumed):
             return False
-        if grant is not None and grant.found:
+        if (yield from self._schedule.lock(call)) and self._outdated(call, verdict, session):
+            return None
+        if shadow:
+            return True
+        if grant is not None and granted:
             asking = yield from grant.use(call, verdict)
             if asking is not None:
                 call.decide(asking)
                 self._recorder.decided(call, asking)
                 return False
-        elif call.approval is not None and call.approval["status"] == ApprovalStatus.APPROVED:
+        elif approved:
             self._check_roles(call, verdict, session)
             yield from self._claim(call, verdict, session)
             if verdict.behavior is not Behavior.ALLOW:  # it is the person's answer that lets the call run
                 call.decisions.sort(key=lambda decided: decided.verdict.source is DecisionSource.USER)
-        elif verdict.behavior is not Behavior.ALLOW or call.resumed:
-            return False
         if verdict.expires_at is not None:
             yield from self._check_not_expired(call, verdict, session)
         if call.approval is not None and call.approval["status"] == ApprovalStatus.APPROVED:
             session.approve(call.spec.tool_id, call.permission_input)
         return True
+
+    def _outdated(self, call: Invocation, verdict: Verdict, session: Session) -> bool:
+        """Tell whether a decision is about a world that has changed while the call waited."""
+        decided = call.facts
+        self.establish(call, session)
+        return bool(call.facts != decided) or (verdict.expires_at is not None and expired(verdict))
 
     def _deny_unsettled(self, call: Invocation, session: Session) -> None:
         verdict = fail_closed("the input kept changing between decisions", FailClosedCause.NO_DECISION)
@@ -214,6 +241,8 @@ class Permission:
         self._recorder.emit(call, Event.PERMISSION_REQUESTED, {Attr.POLICY_ENGINE: str(verdict.engine)})
         self._recorder.emit(call, Event.APPROVAL_REQUESTED, {Attr.APPROVAL_ID: request.request_id})
         self._recorder.pending(1)
+        if call.handle is not None:
+            call.handle.tell(ProgressStatus.WAITING_FOR_PERMISSION)
         approvals, asked_at = _services(call).approvals, time.perf_counter()
         try:
             answer: ApprovalAnswer | None = yield Call(
@@ -329,6 +358,7 @@ def _services(call: Invocation) -> Services:
 
 def policy_input(call: Invocation, session: Session, counters: Mapping[str, int] | None = None) -> PolicyInput:
     """Build the policy input of a call."""
+    native: Any = {"external_mappings": [one.model_dump(mode="json") for one in call.mappings]} if call.mappings else {}
     spec, context = call.spec, call.context
     tool = spec.policy_tool
     if not spec.safety.static:
@@ -342,6 +372,7 @@ def policy_input(call: Invocation, session: Session, counters: Mapping[str, int]
             "attempt": len(call.decisions) + 1,
             "resumed": call.resumed,
             "preflight": call.preflight,
+            **native,
         },
         "tool": tool,
         "permission_profile": spec.policy_profile,
