@@ -144,10 +144,13 @@ base := {
 		"roots": ["/proj"],
 		"counters": {"calls": 3, "tool_calls": 1, "asks": 0, "denials": 0, "result_bytes": 100},
 		"labels": {},
+		"history": [],
+		"history_complete": true,
 	},
 	"approval": null,
 	"hooks": [],
 	"evaluation": null,
+	"resources": {},
 }
 
 approved := {

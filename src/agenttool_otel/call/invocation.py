@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,6 +19,7 @@ from agenttool_otel.call.scheduling.gate import Place
 from agenttool_otel.call.scheduling.modifiers import ContextModifier
 from agenttool_otel.catalog.spec import ToolSpec
 from agenttool_otel.context.context import AgentContext
+from agenttool_otel.context.sessions import Happened
 from agenttool_otel.facts.types import EMPTY_FACTS, Facts
 from agenttool_otel.hooks.context import HookState
 from agenttool_otel.names import (
@@ -125,6 +126,8 @@ class Invocation:
     hook_context: list[dict[str, Any]] = field(default_factory=list)
     hook_records: list[HookRecord] = field(default_factory=list)  # what hooks did
     hook_state: HookState | None = None  # the hook runner's own notes on this call
+    happened: Happened | None = None  # its entry in the session's history
+    resources: dict[str, Mapping[str, Any]] = field(default_factory=dict)  # what hooks looked up, by hook id
 
     # --- result ---
     result_status: ResultStatus = ResultStatus.SYNTHETIC_ERROR

@@ -99,6 +99,11 @@ class GovernOptions(TypedDict, total=False):
         supports_progress: emits progress.
         supports_cancel: can be cancelled.
         interrupt_behavior: cancel or block.
+        execution_facts: further fields of the execution profile, for example ``supports_background``,
+            ``supports_artifacts``, ``supports_offline``, and of a command tool ``cwd_policy``, ``env_policy``.
+        output_facts: further fields of the output contract: ``artifact_expectations``, ``max_inline_bytes``,
+            ``rendering_boundary``, ``fallback_summary``.
+        argument_mode: how arguments travel: json, text, file, multipart or stream.
         resource_locks: names of exclusive resources that a call holds while it runs, for the whole Governor.
         requires_exclusive_context: has its session's context for itself while it runs.
         user_facing_name: name for people where it is shown that the tool runs.
@@ -113,7 +118,9 @@ class GovernOptions(TypedDict, total=False):
         progress_schema: JSON Schema of its progress, where it is not the standard's.
         ui_summary: hint for people of what it does.
         activity_description: what is shown while it runs.
-        progress_render_hint, rejected_render_hint, error_render_hint: hints for user interfaces.
+        progress_render_hint: hint for user interfaces of how its progress is shown.
+        rejected_render_hint: the same for a refusal.
+        error_render_hint: the same for an error.
     """
 
     namespace: str
@@ -173,6 +180,9 @@ class GovernOptions(TypedDict, total=False):
     supports_progress: bool
     supports_cancel: bool
     interrupt_behavior: Literal["cancel", "block"]
+    execution_facts: Mapping[str, Any]
+    output_facts: Mapping[str, Any]
+    argument_mode: str
     resource_locks: Sequence[str]
     requires_exclusive_context: bool
     user_facing_name: str

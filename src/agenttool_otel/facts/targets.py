@@ -27,7 +27,9 @@ _IBAN: Final = re.compile(r"[a-z]{2}\d{2}[0-9a-z]{10,30}")
 
 
 def target_digests(tool_id: str, arguments: Mapping[str, Any], key: bytes = _KEY) -> Iterator[tuple[str, bytes]]:
-    """Return the JSON pointer and the digest of each value that may be a target; bounded, and never raises."""
+    """Return the JSON pointer and the digest of each value that may be a target; bounded, and never raises.
+
+    Without a tool's id the same argument of any tool counts."""
     stack: list[tuple[str, str, Any]] = [("", "", arguments)]
     steps = 0
     while stack and steps < _MAX_TARGETS:

@@ -35,6 +35,7 @@ from agenttool_otel.call.runtime import build_default_with, default_runtime, rep
 from agenttool_otel.call.scheduling.batch import Batch, BatchCall
 from agenttool_otel.catalog import GovernOptions, Registry
 from agenttool_otel.context.context import AgentContext, ContextDefaults
+from agenttool_otel.context.session_counts import open_counts
 from agenttool_otel.context.sessions import Session, SessionBook
 from agenttool_otel.context.settings import Settings
 from agenttool_otel.errors import ConfigurationError, PolicyError, PolicyLoadError
@@ -138,7 +139,9 @@ class Governor(Discovery):
             registry=Registry(),
             redactor=redactor,
             telemetry=Telemetry(telemetry or telemetry_settings(settings)),
-            sessions=SessionBook(),
+            sessions=SessionBook(
+                max_bytes=settings.sessions_memory_mb * 2**20, counts=open_counts(_sessions_url(settings))
+            ),
             decider=decider,
             approvals=Approvals(
                 build_approver(approver), self._store_opener(approvals, settings), configured=configured
@@ -472,6 +475,7 @@ class Governor(Discovery):
             self._source.close()
         self.decider.close()
         self.approvals.close()
+        self.sessions.close()
         self.telemetry.flush()
         if self._private_results is not None:
             self._private_results()
@@ -531,6 +535,14 @@ def fact_environment(
         resolve_dns=settings.resolve_dns,
         ledger=session.ledger,
     )
+
+
+def _sessions_url(settings: Settings) -> str:
+    if settings.sessions_url != "approvals":
+        return settings.sessions_url
+    if not settings.approvals_url:
+        raise ConfigurationError("sessions_url is approvals, and there is no approvals_url")
+    return settings.approvals_url
 
 
 def _protected_places(settings: Settings) -> tuple[tuple[str, str], ...]:

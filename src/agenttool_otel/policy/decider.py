@@ -16,6 +16,7 @@ from typing import Any, Final, TypeVar
 
 from agenttool_otel.errors import ConfigurationError, PolicyEvaluationError, PolicyTimeout
 from agenttool_otel.names import SURFACE_REASON, Behavior, EngineName, EntryPoint, FailClosedCause, PolicyMode
+from agenttool_otel.policy.bundles.rego import Path
 from agenttool_otel.policy.cache import DecisionCache
 from agenttool_otel.policy.engines.native import is_panic
 from agenttool_otel.policy.input_schema import validate_input
@@ -73,6 +74,7 @@ class Decider:
             self.mode = PolicyMode(mode)
         except ValueError:
             raise ConfigurationError("policy_mode has to be enforce or shadow") from None
+        self._wanted: dict[tuple[int, str, Path], bool] = {}
         self._timeout = float(timeout)
         if math.isnan(self._timeout):
             raise ConfigurationError("policy_timeout is not a number")  # every comparison with it would be false
@@ -97,6 +99,20 @@ class Decider:
             "shadow_tools": list(self._shadow_tools),
             "cache": None if self._cache is None else self._cache.describe(),
         }
+
+    def wants(self, path: Path, mode: str) -> bool:
+        """Tell whether some engine may read a part of the input, which need not be made where none does."""
+        for engine in (*self.engines, *self._shadow_engines):
+            reads = getattr(engine, "reads", None)
+            proven = None if reads is None else reads(EntryPoint.DECISION, mode)
+            if proven is None:
+                return True
+            key = (proven[0], mode, path)
+            if key not in self._wanted:
+                self._wanted[key] = any(path[: len(read)] == read[: len(path)] for read in proven[1].paths)
+            if self._wanted[key]:
+                return True
+        return False
 
     def close(self) -> None:
         """Close every engine."""

@@ -47,7 +47,7 @@ class ToolResult(Record):
         external_mappings: native ids of this very call.
         abort_reason: why the call was stopped.
         context_modifier: whether a change of shared context was made, and why not.
-        requires_action: what somebody has to do before the call ends: the result that a custom tool's call waits for.
+        requires_action: what somebody has to do before the call ends: to answer, or to give a custom tool's result.
         created_at: when.
     """
 

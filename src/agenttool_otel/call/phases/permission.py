@@ -20,7 +20,7 @@ from agenttool_otel.call.recorder import Recorder
 from agenttool_otel.call.scheduling.phase import Schedule
 from agenttool_otel.call.target import Target
 from agenttool_otel.context.context import AgentContext
-from agenttool_otel.context.sessions import Session
+from agenttool_otel.context.sessions import Happened, Session
 from agenttool_otel.errors import ApprovalConflict, ApprovalError
 from agenttool_otel.facts.types import EMPTY_FACTS, FactEnvironment
 from agenttool_otel.names import (
@@ -42,6 +42,8 @@ from agenttool_otel.names import (
 )
 from agenttool_otel.policy.types import PolicyInput, Verdict, expired
 from agenttool_otel.values.canonical import digest
+
+HISTORY = ("session", "history")
 
 _MAX_ROUNDS = 5
 """How often an input may be changed and decided again before the call is denied."""
@@ -108,7 +110,11 @@ class Permission:
                 grant.forget_if_changed(call)
             self.establish(call, session)
             # the call counts in its session from before the decision on, unless it is not let through
-            counters = session.admit(call.spec.tool_id)
+            self._begin(call, session)
+            if session.shared:
+                counters = yield Call(session.admit, None, (call.spec.tool_id,))
+            else:
+                counters = session.admit(call.spec.tool_id)
             admitted: bool | None = False
             try:
                 document, decider = policy_input(call, session, counters), _services(call).decider
@@ -136,6 +142,16 @@ class Permission:
                     continue
             yield from self._ask(call, target, verdict, session)
         self._deny_unsettled(call, session)
+
+    def _begin(self, call: Invocation, session: Session) -> None:
+        """Take the call into the session's history, where a rule may read that."""
+        wanted = _services(call).decider.wants(HISTORY, call.context.mode)
+        entry = Happened.of(call.spec.tool_id, call.permission_input) if wanted else None
+        if call.happened is not None and entry is not None:
+            call.happened.targets = entry.targets  # its input may have been changed since
+        elif call.spec.tool_id not in session.exempt:
+            call.happened = entry
+            session.begin(entry)
 
     def foresee(self, call: Invocation, session: Session) -> Phase:
         """Decide a call that nobody will run, as it would be with the grants that there are; none is used."""
@@ -356,6 +372,10 @@ def _services(call: Invocation) -> Services:
     return call.services
 
 
+def _reads_history(call: Invocation) -> bool:
+    return call.services is None or call.services.decider.wants(HISTORY, call.context.mode)
+
+
 def policy_input(call: Invocation, session: Session, counters: Mapping[str, int] | None = None) -> PolicyInput:
     """Build the policy input of a call."""
     native: Any = {"external_mappings": [one.model_dump(mode="json") for one in call.mappings]} if call.mappings else {}
@@ -363,6 +383,10 @@ def policy_input(call: Invocation, session: Session, counters: Mapping[str, int]
     tool = spec.policy_tool
     if not spec.safety.static:
         tool = {**tool, **spec.safety_facts(call.permission_input, call.facts)}
+    past: tuple[list[dict[str, Any]], bool] = ([], True)
+    if call.happened is not None or (call.preflight and _reads_history(call)):
+        past = session.told(call.permission_input, but=call.happened)
+    found = {name: value for looked_up in call.resources.values() for name, value in looked_up.items()}
     if tool["lifecycle"] in _LOADED:
         tool = {**tool, "lifecycle": _LOADED[tool["lifecycle"]]}
     return {
@@ -380,7 +404,8 @@ def policy_input(call: Invocation, session: Session, counters: Mapping[str, int]
         "facts": call.facts,
         "approval": call.approval,
         "hooks": call.hints,
-        **context_input(context, counters or session.counters(spec.declaration.tool_id)),  # type: ignore[typeddict-item]
+        **context_input(context, counters or session.counters(spec.declaration.tool_id), past),  # type: ignore[typeddict-item]
+        "resources": {**context.resources, **found},
     }
 
 
@@ -397,11 +422,14 @@ def tool_input(
         "facts": EMPTY_FACTS,
         "approval": None,
         "hooks": [],
-        **context_input(context, session.counters(tool["id"])),  # type: ignore[typeddict-item]
+        **context_input(context, session.counters(tool["id"]), ([], False)),  # type: ignore[typeddict-item]
+        "resources": dict(context.resources),
     }
 
 
-def context_input(context: AgentContext, counters: Mapping[str, int]) -> dict[str, Any]:
+def context_input(
+    context: AgentContext, counters: Mapping[str, int], past: tuple[list[dict[str, Any]], bool]
+) -> dict[str, Any]:
     """Build the members of a policy input that are about who asks, and when."""
     return {
         "schema_version": SCHEMA_VERSION,
@@ -415,6 +443,8 @@ def context_input(context: AgentContext, counters: Mapping[str, int]) -> dict[st
             "roots": list(context.roots),
             "counters": counters,
             "labels": dict(context.labels),
+            "history": past[0],
+            "history_complete": past[1],
         },
         "evaluation": context.policy_evaluation,
     }

@@ -191,6 +191,8 @@ class Pipeline:
             handle.flush()
             if call.outcome is not Outcome.PENDING:
                 handle.tell(_LAST_STEPS.get(call.status, ProgressStatus.FAILED))
+        if call.happened is not None:
+            call.happened.outcome = call.result_status.value
         self._recorder.end(call)
 
     def _prepare(self, call: Invocation, target: Target, session: Session) -> None:
@@ -250,7 +252,7 @@ class Pipeline:
         except BaseException as signal:
             self._refusals.stopped(call, signal)
         finally:
-            self._recorder.end(call)
+            self._close(call)
         return call
 
     def interrupt(self, call: Invocation, reason: str, links: tuple[Link, ...] = ()) -> Steps:
@@ -273,7 +275,7 @@ class Pipeline:
             call.fail(ErrorClass.CANCELED, f"interrupted: {reason}", InvocationStatus.CANCELED, ResultStatus.CANCELED)
             yield from finish(call, ResultStatus.CANCELED)
         finally:
-            recorder.end(call)
+            self._close(call)
         return call
 
     def preflight(self, call: Invocation, target: Target) -> Steps:
