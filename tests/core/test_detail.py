@@ -47,7 +47,7 @@ def test_lean_leaves_out_exactly_what_the_span_says(behavior: str) -> None:
     left_out = full.keys() - lean.keys()
     assert len(left_out) >= 7
     assert left_out <= span.keys()
-    assert told.keys() == full.keys()
+    assert told.keys() >= full.keys()
     assert {name: lean[name] for name in lean} == {name: full[name] for name in lean}
 
 

@@ -126,9 +126,9 @@ def lean_decision(verdict: Verdict) -> dict[str, Any]:
 
 
 def stands(call: Invocation, verdict: Verdict) -> bool:
-    """Tell whether a decision is the one that the span will show: the first, and none that asks for another."""
+    """Tell whether a decision is the one that this call's own span will show: the first, asking for no other."""
     lasting = verdict.updated_input is None and verdict.expires_at is None
-    return len(call.decisions) == 1 and verdict.behavior is not Behavior.ASK and lasting
+    return call.owned and len(call.decisions) == 1 and verdict.behavior is not Behavior.ASK and lasting
 
 
 # --- metric labels: few combinations exist, and each is built once ---------------------------------------------------
