@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from agenttool_otel.facts.argument_names import role_of_name, snake
 from agenttool_otel.facts.collect import Collector
+from agenttool_otel.facts.schema_nodes import resolved
 from agenttool_otel.facts.types import ShellFact
 from agenttool_otel.names import ArgumentRole
 from agenttool_otel.values.pointers import escape_token, unescape_token
@@ -64,7 +65,7 @@ def join_words(pointer: str, arguments: Mapping[str, Any], collector: Collector)
 def pointer_tokens(name: str) -> tuple[str, ...]:
     """Return keys and list positions of a name, a dotted name or a JSON pointer; ``*`` stands for each element."""
     if name.startswith("/"):
-        return tuple(part.replace("~1", "/").replace("~0", "~") for part in name[1:].split("/"))
+        return _tokens(name)
     return tuple(part for part in name.replace("[]", ".*").replace("[", ".").replace("]", "").split(".") if part)
 
 
@@ -167,12 +168,8 @@ def _forms(node: Any, schema: Mapping[str, Any], depth: int) -> list[Mapping[str
     """Return the forms that a schema node allows; an unreadable one is ``{}``, which allows anything."""
     if not isinstance(node, Mapping) or depth > _MAX_SCHEMA_DEPTH:
         return [{}]
-    reference = node.get("$ref")
-    if isinstance(reference, str):
-        found: Any = schema
-        for token in _tokens(reference.removeprefix("#")):
-            found = found.get(token) if isinstance(found, Mapping) else None
-        return _forms(found, schema, depth + 1)
+    if isinstance(node.get("$ref"), str):
+        return _forms(resolved(schema, node["$ref"]), schema, depth + 1)
     for keyword in ("anyOf", "oneOf"):
         if isinstance(node.get(keyword), list):
             return [form for branch in node[keyword] for form in _forms(branch, schema, depth + 1)]

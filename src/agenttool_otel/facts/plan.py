@@ -269,7 +269,8 @@ def plan_facts(
     root: Node | None = compile_schema(schema, effects)
     if root is not None and not is_useful(root):
         root = None
-    if not declared and root is None and not (effects.sending and _has_arguments(schema)):
+    takes_any = bool(schema.get("properties")) or schema.get("additionalProperties") not in (None, False)
+    if not declared and root is None and not (effects.sending and takes_any):
         return None
     return FactPlan(declared, root, effects, schema=schema, inert=inert_args, family=family)
 
@@ -283,10 +284,6 @@ def _check_inert(inert: Sequence[str], schema: Mapping[str, Any]) -> None:
         tokens = pointer_tokens(name)
         if not tokens or (tokens[0] not in properties and tokens[0] != "*"):
             raise ConfigurationError(f"inert_args: the tool has no argument {name!r}; it has {', '.join(properties)}")
-
-
-def _has_arguments(schema: Mapping[str, Any]) -> bool:
-    return bool(schema.get("properties")) or schema.get("additionalProperties") not in (None, False)
 
 
 def _declared(name: str, kind: FactKind, schema: Mapping[str, Any], effects: Effects) -> PlannedArgument:

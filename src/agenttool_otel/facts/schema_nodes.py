@@ -16,6 +16,7 @@ from agenttool_otel.facts.argument_names import (
     path_access,
 )
 from agenttool_otel.names import AccessKind, PathAccess, ToolKind, WriteEffect
+from agenttool_otel.values.pointers import unescape_token
 
 ABSENT: Final = object()
 """Stands for a default that a schema does not state."""
@@ -134,6 +135,16 @@ def is_useful(root: Node) -> bool:
     return False
 
 
+def resolved(schema: Mapping[str, Any], reference: Any) -> Mapping[str, Any] | None:
+    """Return what a reference within a schema leads to, ``None`` for any other."""
+    if not isinstance(reference, str) or not reference.startswith("#"):
+        return None
+    place: Any = schema
+    for token in reference[1:].split("/")[1:]:
+        place = place.get(unescape_token(token)) if isinstance(place, Mapping) else None
+    return place if isinstance(place, Mapping) else None
+
+
 _ANYTHING: Final[Mapping[str, Any]] = {}
 
 
@@ -186,7 +197,7 @@ class _Compiler:
         node.nullable = is_nullable(schema)
         node.types = frozenset(_types(schema))
         node.default = schema.get("default", ABSENT)
-        target = self._resolve(schema.get("$ref"))
+        target = resolved(self._schema, schema.get("$ref"))
         if target is not None:
             node.variants.append(self.node(target, name))
         for keyword in ("anyOf", "oneOf", "allOf"):
@@ -233,17 +244,6 @@ class _Compiler:
         if "enum" in schema or "const" in schema or is_content(schema) or names_content(name):
             return False
         return bool(name) and _may_be_text(schema)
-
-    def _resolve(self, reference: Any) -> Mapping[str, Any] | None:
-        if not isinstance(reference, str) or not reference.startswith("#"):
-            return None
-        place: Any = self._schema
-        for token in reference[1:].split("/")[1:]:
-            token = token.replace("~1", "/").replace("~0", "~")
-            if not isinstance(place, Mapping) or token not in place:
-                return None
-            place = place[token]
-        return place if isinstance(place, Mapping) else None
 
 
 def _types(schema: Mapping[str, Any]) -> set[str]:

@@ -129,7 +129,7 @@ class Decider:
         if self._shadow_packages:
             shadow = self._chain(self._shadow_engines, document, started)
         elif self._shadow_engines:
-            shadow = self._ask(self._shadow_engines[0], document, self._left(self._shadow_engines[0], started))
+            shadow = self._ask(self._shadow_engines[0], document, started)
         return self._finish(document, verdict, shadow, started)
 
     async def adecide(self, document: PolicyInput) -> Verdict:
@@ -140,20 +140,15 @@ class Decider:
         if self._shadow_packages:
             shadow = await self._achain(self._shadow_engines, document, started)
         elif self._shadow_engines:
-            shadow = await self._aask(self._shadow_engines[0], document, self._left(self._shadow_engines[0], started))
+            shadow = await self._aask(self._shadow_engines[0], document, started)
         return self._finish(document, verdict, shadow, started)
-
-    def _left(self, engine: PolicyEngine, started: float) -> float:
-        if engine.capabilities.counts_cpu_time:
-            return self._timeout
-        return self._timeout - (time.perf_counter() - started)
 
     def _chain(self, engines: Sequence[PolicyEngine], document: PolicyInput, started: float) -> Verdict:
         engine: PolicyEngine | None = None
         verdict: Verdict | None = None
         try:
             for engine in engines:
-                verdict = self._ask(engine, document, self._left(engine, started))
+                verdict = self._ask(engine, document, started)
                 if verdict.behavior is not Behavior.PASSTHROUGH:
                     return verdict
             return _nobody_decided(engine, verdict)
@@ -165,15 +160,18 @@ class Decider:
         verdict: Verdict | None = None
         try:
             for engine in engines:
-                verdict = await self._aask(engine, document, self._left(engine, started))
+                verdict = await self._aask(engine, document, started)
                 if verdict.behavior is not Behavior.PASSTHROUGH:
                     return verdict
             return _nobody_decided(engine, verdict)
         except BaseException as error:
             return _failure(error, engine)
 
-    def _ask(self, engine: PolicyEngine, document: PolicyInput, timeout: float) -> Verdict:
+    def _ask(self, engine: PolicyEngine, document: PolicyInput, began: float) -> Verdict:
+        timeout = self._timeout
         try:
+            if not engine.capabilities.counts_cpu_time:
+                timeout -= time.perf_counter() - began
             key = None if self._cache is None else self._cache.key(engine, EntryPoint.DECISION, document)
             if key is not None and self._cache is not None and (known := self._cache.get(key)) is not None:
                 return known
@@ -188,8 +186,11 @@ class Decider:
         except BaseException as error:
             return _failure(error, engine)
 
-    async def _aask(self, engine: PolicyEngine, document: PolicyInput, timeout: float) -> Verdict:
+    async def _aask(self, engine: PolicyEngine, document: PolicyInput, began: float) -> Verdict:
+        timeout = self._timeout
         try:
+            if not engine.capabilities.counts_cpu_time:
+                timeout -= time.perf_counter() - began
             key = None if self._cache is None else self._cache.key(engine, EntryPoint.DECISION, document)
             if key is not None and self._cache is not None and (known := self._cache.get(key)) is not None:
                 return known
