@@ -20,6 +20,7 @@ STEPS: tuple[tuple[str, ...], ...] = (
     ("tools/semconv.py", "docs"),
     ("tools/make_boards.py",),
     ("tools/configuration.py",),
+    ("tools/coverage_table.py",),
 )
 
 

@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from agenttool_otel.approvals.console import ConsoleApprover
     from agenttool_otel.approvals.store.store import ApprovalStore
     from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest
+    from agenttool_otel.call.running.handle import CallHandle, CancelState, current_call
+    from agenttool_otel.call.running.progress import progress_to, report_progress
+    from agenttool_otel.call.scheduling.batch import BatchCall
+    from agenttool_otel.call.scheduling.modifiers import ContextModifier
     from agenttool_otel.call.tool import GovernedTool
     from agenttool_otel.context.context import AgentContext, agent_context, carry_context, current_context, native_call
     from agenttool_otel.context.settings import Settings
@@ -25,6 +29,7 @@ if TYPE_CHECKING:
         PolicyLoadError,
         ResultRequired,
         ToolBlocked,
+        ToolCanceled,
         ToolDenied,
         ToolInputInvalid,
         ToolTimeout,
@@ -37,7 +42,7 @@ if TYPE_CHECKING:
     from agenttool_otel.names import SCHEMA_VERSION, Behavior, ErrorClass
     from agenttool_otel.policy.bundles.load import load_bundle
     from agenttool_otel.policy.preflight import Preflight
-    from agenttool_otel.records import PermissionDecision, ToolDeclaration, ToolError, ToolResult
+    from agenttool_otel.records import PermissionDecision, SchedulerPolicy, ToolDeclaration, ToolError, ToolResult
     from agenttool_otel.telemetry import TelemetrySettings
 
 importlib.import_module(f"{__name__}.govern")
@@ -54,9 +59,13 @@ _MODULES = {
     "ApprovalRequired": "errors",
     "ApprovalStore": "approvals.store.store",
     "Behavior": "names",
+    "BatchCall": "call.scheduling.batch",
+    "CallHandle": "call.running.handle",
     "CallbackApprover": "approvals.approvers",
+    "CancelState": "call.running.handle",
     "ConfigurationError": "errors",
     "ConsoleApprover": "approvals.console",
+    "ContextModifier": "call.scheduling.modifiers",
     "ErrorClass": "names",
     "GovernedOutcome": "errors",
     "GovernedTool": "call.tool",
@@ -69,9 +78,11 @@ _MODULES = {
     "Preflight": "policy.preflight",
     "ResultRequired": "errors",
     "SCHEMA_VERSION": "names",
+    "SchedulerPolicy": "records",
     "Settings": "context.settings",
     "TelemetrySettings": "telemetry",
     "ToolBlocked": "errors",
+    "ToolCanceled": "errors",
     "ToolDeclaration": "records",
     "ToolDenied": "errors",
     "ToolError": "records",
@@ -83,11 +94,14 @@ _MODULES = {
     "aresume": "govern.governor",
     "carry_context": "context.context",
     "configure": "govern.governor",
+    "current_call": "call.running.handle",
     "current_context": "context.context",
     "default_governor": "govern.governor",
     "govern": "govern.decorators",
     "load_bundle": "policy.bundles.load",
     "native_call": "context.context",
+    "progress_to": "call.running.progress",
+    "report_progress": "call.running.progress",
     "resume": "govern.governor",
 }
 """Where each public name is: a module is imported when somebody asks for one of its names, so that a program pays for
@@ -103,10 +117,14 @@ __all__ = [
     "ApprovalRequest",
     "ApprovalRequired",
     "ApprovalStore",
+    "BatchCall",
     "Behavior",
+    "CallHandle",
     "CallbackApprover",
+    "CancelState",
     "ConfigurationError",
     "ConsoleApprover",
+    "ContextModifier",
     "ErrorClass",
     "GovernedOutcome",
     "GovernedTool",
@@ -118,9 +136,11 @@ __all__ = [
     "PolicyLoadError",
     "Preflight",
     "ResultRequired",
+    "SchedulerPolicy",
     "Settings",
     "TelemetrySettings",
     "ToolBlocked",
+    "ToolCanceled",
     "ToolDeclaration",
     "ToolDenied",
     "ToolError",
@@ -132,11 +152,14 @@ __all__ = [
     "aresume",
     "carry_context",
     "configure",
+    "current_call",
     "current_context",
     "default_governor",
     "govern",
     "load_bundle",
     "native_call",
+    "progress_to",
+    "report_progress",
     "resume",
 ]
 

@@ -104,6 +104,10 @@ class ToolTimeout(GovernedOutcome, TimeoutError):
     """The execution profile's ``timeout_ms`` passed."""
 
 
+class ToolCanceled(GovernedOutcome):
+    """Somebody canceled the call, and not its caller's task."""
+
+
 class UnknownTool(GovernedOutcome, LookupError):
     """No tool of that name or alias is on the surface."""
 

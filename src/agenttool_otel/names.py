@@ -428,6 +428,13 @@ class AbortReason(StrEnum):
     UNKNOWN = "unknown"
 
 
+class CancelOutcome(StrEnum):
+    """What became of a request to cancel a running call (standard, "Cancellation facts")."""
+
+    CANCELED = "canceled"
+    CANCEL_FAILED = "cancel_failed"
+
+
 class Ownership(StrEnum):
     """Who fulfils a tool (openboa, "Ownership")."""
 
@@ -556,6 +563,25 @@ class FailClosedCause(StrEnum):
 
 
 # --- facts ----------------------------------------------------------------------------------------------------------
+
+
+class Trust(StrEnum):
+    """How far the source of a value is trusted, best first; ``input.facts.provenance[_].trust``."""
+
+    USER = "user"  # the user's own words, or what a person approved
+    TRUSTED = "trusted"  # output of a tool that only the application writes
+    RECORD = "record"  # a field that the application keeps about what others wrote, such as a sender
+    INFERRED = "inferred"  # taken for such a field because of its name, in a record whose class has fields
+    FREE_TEXT = "free_text"  # text that anybody may have written
+    UNKNOWN = "unknown"  # seen nowhere
+
+
+class ArgumentRole(StrEnum):
+    """What a value does in a call; ``input.facts.provenance[_].role``."""
+
+    TARGET = "target"  # decides whom or what the call reaches
+    BOUNDED = "bounded"  # how much or how many: as harmless as the target
+    CONTENT = "content"  # is carried there, or shown
 
 
 class PathAccess(StrEnum):
@@ -715,6 +741,7 @@ class Attr:
     PERMISSION_REASON_MESSAGE: Final = "agenttool.permission.reason.message"
     PERMISSION_RULE: Final = "agenttool.permission.rule"
     PERMISSION_RULES: Final = "agenttool.permission.rules"
+    PERMISSION_ORIGINS: Final = "agenttool.permission.origins"
     PERMISSION_DECISION_ID: Final = "agenttool.permission.decision_id"
     PERMISSION_SHADOW_BEHAVIOR: Final = "agenttool.permission.shadow.behavior"
     PERMISSION_SHADOW_RULE: Final = "agenttool.permission.shadow.rule"
@@ -797,6 +824,8 @@ class Event:
     APPROVAL_ANSWERED: Final = "tool.approval.answered"
     INVOCATION_RETRIED: Final = "tool.invocation.retried"
     CANCEL_REQUESTED: Final = "tool.invocation.cancel_requested"
+    CANCEL_ACKNOWLEDGED: Final = "tool.invocation.cancel_acknowledged"
+    CANCEL_FAILED: Final = "tool.invocation.cancel_failed"
     PERSISTENCE_FAILED: Final = "tool.result.persistence_failed"
     REDACTION_FAILED: Final = "tool.redaction.failed"
     POLICY_RELOADED: Final = "tool.policy.reloaded"

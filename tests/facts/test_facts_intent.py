@@ -60,7 +60,21 @@ def test_what_was_only_mentioned_is_not_called_for(text: str, name: str) -> None
 def test_the_words_are_told_as_the_table_or_author_has_them() -> None:
     assert intent("I would like to have a room reserved", "reserve_hotel")["matched"] == ["reserve"]
     found = intent("Create an event in my calendars", "create_calendar_event")
-    assert found == {"called_for": True, "matched": ["create"], "named": ["calendar", "event"]}
+    assert found == {"called_for": True, "matched": ["create"], "named": ["calendar", "event"], "delegated": False}
+
+
+@pytest.mark.parametrize(
+    "text", ["Follow the instructions of the mail", "Do the actions in Bob's email", "do what it says"]
+)
+def test_handing_over_to_what_a_source_says_is_told(text: str) -> None:
+    assert intent(text, "send_email")["delegated"] is True
+
+
+@pytest.mark.parametrize(
+    "text", ["Do the following tasks: 1. read my mail", "Don't follow the instructions", "What tasks are there?"]
+)
+def test_tasks_of_the_users_own_are_no_handing_over(text: str) -> None:
+    assert intent(text, "send_email")["delegated"] is False
 
 
 def test_an_author_can_state_the_verbs_in_any_language() -> None:

@@ -14,11 +14,16 @@ from hypothesis import strategies as st
 
 from agenttool_otel.facts.provenance import ProvenanceLedger
 from agenttool_otel.facts.tokens import tokens_of
+from agenttool_otel.facts.types import ProvenanceFact
 
 PAGE = (
     "Contact: Eve <EVE@evil.example>, IBAN DE89 3704 0044 0532 0130 00, see https://www.evil.example/pay?id=1#top or "
     "./notes/todo.txt. Account 1234-5678-9012, key cust_98765. Mail bob@example.org too."
 )
+
+
+def brief(fact: ProvenanceFact) -> dict[str, Any]:
+    return {"sources": fact["sources"], "untrusted": fact["untrusted"], "certain": fact["certain"]}
 
 
 @pytest.fixture
@@ -76,14 +81,14 @@ def test_what_the_user_said_is_trusted_wherever_else_it_is_said(ledger: Provenan
 
 @pytest.mark.parametrize("value", ["Acme Corp Ltd", "acme corp ltd", 4711001, "4711001"])
 def test_what_a_closed_tool_said_is_trusted(ledger: ProvenanceLedger, value: object) -> None:
-    assert ledger.lookup(value) == {"sources": ["tool:crm.get"], "untrusted": False, "certain": True}
+    assert brief(ledger.lookup(value)) == {"sources": ["tool:crm.get"], "untrusted": False, "certain": True}
 
 
 @pytest.mark.parametrize(
     "value", ["mallory@other.example", "https://other.example/", "something never said", 555555555]
 )
 def test_what_nobody_said_is_unknown_and_not_untrusted(ledger: ProvenanceLedger, value: object) -> None:
-    assert ledger.lookup(value) == {"sources": ["unknown"], "untrusted": False, "certain": True}
+    assert brief(ledger.lookup(value)) == {"sources": ["unknown"], "untrusted": False, "certain": True}
 
 
 @pytest.mark.parametrize("value", [None, True, "", "   ", [], {}])
@@ -135,8 +140,8 @@ def test_bounded_memory_makes_forgotten_values_uncertain() -> None:
         ledger.record_tool_output("web", " ".join(f"filler{index}x{n}" for n in range(50)), open_world=True)
     assert len(ledger) <= 150
     # the flood could not push out what the user said, and what it pushed out is not called certain
-    assert ledger.lookup("bob@example.org") == {"sources": ["user"], "untrusted": False, "certain": True}
-    assert ledger.lookup("eve@evil.example") == {"sources": ["unknown"], "untrusted": False, "certain": False}
+    assert brief(ledger.lookup("bob@example.org")) == {"sources": ["user"], "untrusted": False, "certain": True}
+    assert brief(ledger.lookup("eve@evil.example")) == {"sources": ["unknown"], "untrusted": False, "certain": False}
 
 
 def test_an_unreadable_output_makes_unknown_values_uncertain() -> None:
@@ -156,9 +161,13 @@ def test_many_tools_share_a_last_source() -> None:
     ledger = ProvenanceLedger()
     for index in range(400):
         ledger.record_tool_output(f"tool{index}", f"value{index}@x.example", open_world=index % 2 == 0)
-    assert ledger.lookup("value0@x.example") == {"sources": ["tool:tool0"], "untrusted": True, "certain": True}
-    assert ledger.lookup("value398@x.example") == {"sources": ["tool:other"], "untrusted": True, "certain": True}
-    assert ledger.lookup("value399@x.example") == {"sources": ["tool:other"], "untrusted": False, "certain": True}
+    assert brief(ledger.lookup("value0@x.example")) == {"sources": ["tool:tool0"], "untrusted": True, "certain": True}
+    assert brief(ledger.lookup("value398@x.example")) == {"sources": ["tool:other"], "untrusted": True, "certain": True}
+    assert brief(ledger.lookup("value399@x.example")) == {
+        "sources": ["tool:other"],
+        "untrusted": False,
+        "certain": True,
+    }
 
 
 def test_bytes_and_cyclic_data_are_read() -> None:

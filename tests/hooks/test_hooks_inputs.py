@@ -91,7 +91,7 @@ def test_a_mutation_names_its_author_and_fields_and_no_value() -> None:
 
 def test_a_call_that_did_not_run_has_no_call_input() -> None:
     with capture(policy=StaticEngine("deny")) as captured:
-        record = invocation_record(called(captured, trim, given={"text": "a"}), inputs=True)
+        record = invocation_record(called(captured, trim, given={"text": "a"}), show=lambda value: value)
         assert record.call_input is None
         assert record.permission_input == {"text": "a", "limit": 10}
 

@@ -347,6 +347,7 @@ def test_the_posture_is_written_for_agents_that_read_files(stock: Capture, tmp_p
         "managed-tools.json",
         "permission-posture.json",
         "permission-posture.md",
+        "permissions.json",
     ]
     assert sorted(path.name for path in (tmp_path / "runtime").iterdir()) == sorted(file.name for file in files)
     posture = json.loads((tmp_path / "runtime" / "permission-posture.json").read_text())

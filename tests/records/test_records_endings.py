@@ -58,6 +58,17 @@ def test_a_value_that_fails_its_check_is_told_once() -> None:
     assert (told.data or {})["agenttool.phase"] == "validate_values"
 
 
+def test_an_event_speaks_in_the_standards_words() -> None:
+    events = {event.event_type: event.data or {} for event in events_of("deny", {"text": "b"})}
+    decided = events["tool.permission.decided"]
+    assert (decided["behavior"], decided["source"]) == ("deny", "policy")
+    assert decided["reason"] == {"type": "rule", "rule_ref": "test.deny", "message": "the test says deny"}
+    assert (events["tool.invocation.failed"]["status"], events["tool.invocation.failed"]["error_class"]) == (
+        "denied",
+        "permission_denied",
+    )
+
+
 def test_nothing_queues_a_call_that_runs_alone() -> None:
     with capture(policy=StaticEngine("allow"), verbose=True) as captured:
         captured.governor.govern(act).tool.invoke(text="b")

@@ -69,14 +69,11 @@ class Journal:
         call.tool, call.status = record["tool_id"], record["status"]
         call.ended = call.status in TERMINAL
         call.decision_refs = record.get("permission_decision_refs", [])
-        received = call.inputs.get("model_input")  # what the model gave never changes; a pause may have bound it since
         call.inputs = {
             name.removesuffix("_ref"): record[name]
             for name in ("model_input_ref", "observable_input_ref", "permission_input_ref", "call_input_ref")
             if name in record
         }
-        if received is not None:
-            call.inputs["model_input"] = received
 
     def _tool_permission_decision(self, call: Call, record: dict[str, Any]) -> None:
         call.decisions[record["decision_id"]] = (record["behavior"], record.get("reason", {}).get("rule_ref", ""))

@@ -68,6 +68,7 @@ async def slow(number: int, note: str = "none") -> None:
     await asyncio.sleep(60)
 
 
+ENDS = {f"tool.invocation.{word}" for word in ("succeeded", "failed", "canceled", "timed_out")}
 TOOLS = (add, later, broken, refused, asked, trimmed, large, counted, canceled, slow)
 BEHAVIOR = {"refused": "deny", "asked": "ask"}
 
@@ -162,6 +163,9 @@ def differences(run: Run, journal: Journal) -> list[tuple[str, str, Any, Any]]:
             "mutated": "hook" in call.mutations,
         }
         found += [(key, name, expected[name], rebuilt[name]) for name in expected if expected[name] != rebuilt[name]]
+        ends = [event for event in call.events if event in ENDS]
+        if len(ends) != (expected["result_status"] != "pending"):
+            found.append((key, "terminal events", expected["result_status"], ends))
         if call.ended is (expected["result_status"] == "pending"):
             found.append((key, "ended", expected["result_status"], call.status))
     others = [call for key, call in journal.calls.items() if key not in run.expected]

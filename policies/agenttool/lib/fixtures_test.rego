@@ -144,10 +144,13 @@ base := {
 		"roots": ["/proj"],
 		"counters": {"calls": 3, "tool_calls": 1, "asks": 0, "denials": 0, "result_bytes": 100},
 		"labels": {},
+		"history": [],
+		"history_complete": true,
 	},
 	"approval": null,
 	"hooks": [],
 	"evaluation": null,
+	"resources": {},
 }
 
 approved := {
@@ -200,6 +203,21 @@ writing := object.union(
 		"permission_profile": {"access_kinds": ["file_write"], "write_effects": ["local_persistent"]},
 	},
 )
+
+# METADATA
+# title: Where a value came from, of a target that only untrusted output has
+value_fact := {
+	"sources": ["tool:web.fetch"],
+	"untrusted": true,
+	"certain": true,
+	"trust": "free_text",
+	"role": "target",
+	"seen_in": [],
+	"link": false,
+	"extended": false,
+	"made_up_id": false,
+	"private": [],
+}
 
 # METADATA
 # title: Every input that lacks one of the members

@@ -42,6 +42,11 @@ answered(rule) if {
 	rule in data.agenttool.extension.waived
 }
 
+answered(rule) if {
+	waivable(rule)
+	rule in data.agenttool.vouching.waived
+}
+
 # METADATA
 # title: The question may be answered without a person
 # description: What could not be proven, and what was to be asked whatever else holds, needs a person.

@@ -48,7 +48,10 @@ def request_facts(request: ApprovalRequest) -> list[tuple[str, str]]:
         ("Reason", request.message),
         ("Rule", request.rule_ref),
         *(("Rule too", rule) for rule in request.rule_refs if rule != request.rule_ref),
-        *((f"Place of {one.get('argument')}", _place_text(one)) for one in request.places),
+        *(
+            (f"{'Place' if one.get('access') else 'Origin'} of {one.get('argument')}", _place_text(one))
+            for one in request.places
+        ),
         ("Directory", request.cwd),
         *(("Root", root) for root in request.roots),
         ("Policy", request.policy_revision),
@@ -63,7 +66,8 @@ def request_facts(request: ApprovalRequest) -> list[tuple[str, str]]:
 
 
 def _place_text(place: dict[str, Any]) -> str:
-    return f"{place.get('access')} {place.get('place')} ({place.get('note')})"
+    note = f" ({place['note']})" if place.get("note") else ""
+    return f"{place.get('access')} {place.get('place')}{note}".strip()
 
 
 def editable_arguments(request: ApprovalRequest) -> str:

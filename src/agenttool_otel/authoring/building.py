@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from agenttool_otel.authoring.project import Project
 from agenttool_otel.errors import ConfigurationError, PolicyLoadError
-from agenttool_otel.policy.bundles.bundle import SIGNATURES, Bundle
+from agenttool_otel.policy.bundles.bundle import SIGNATURES
 from agenttool_otel.policy.bundles.bundle_files import bundle_files, write_archive
 from agenttool_otel.policy.bundles.bundle_signature import BundleVerification, VerificationKey, file_hash
 from agenttool_otel.policy.bundles.load import bundle_of_archive
@@ -57,13 +57,9 @@ def build_bundle(
         files[SIGNATURES], verification = _signed(files, signing)
     archive = write_archive(files)
     again = bundle_of_archive(archive, origin="the built bundle", verification=verification)
-    if not _alike(again, bundle):
+    if (again.modules, again.data_json, again.revision) != (bundle.modules, bundle.data_json, bundle.revision):
         raise PolicyLoadError("the built bundle does not hold what was put into it")
     return archive
-
-
-def _alike(built: Bundle, wanted: Bundle) -> bool:
-    return built.modules == wanted.modules and built.data_json == wanted.data_json and built.revision == wanted.revision
 
 
 def _roots(project: Project, *, with_base: bool) -> tuple[str, ...]:

@@ -47,15 +47,8 @@ class ExplainedRule:
 
     def to_json_object(self) -> dict[str, Any]:
         """Return the rule as plain JSON data."""
-        common: dict[str, Any] = {
-            "rule": self.rule,
-            "kind": self.kind,
-            "label": self.label,
-            "title": self.title,
-            "file": self.file,
-            "line": self.line,
-            "own": self.own,
-        }
+        told = ("rule", "kind", "label", "title", "file", "line", "own")
+        common: dict[str, Any] = {name: getattr(self, name) for name in told}
         if self.fired:
             return {**common, "findings": list(self.findings)}
         failed = {"file": self.file, "line": self.failed_line, "expression": self.failed_text, "reads": self.reads}

@@ -41,7 +41,8 @@ def init_project(root: Path, *, force: bool = False) -> Written:
         template = resources.files(__package__).joinpath("template")
         for relative, source in _files(template):
             text = source.read_text("utf-8").replace("PROJECT_NAME", name)
-            _write(written, _target(relative), text)
+            # packaging tools leave out files whose name starts with a dot
+            _write(written, ".manifest" if relative == "manifest.json" else relative, text)
         if (root / _SCHEMA).exists():
             written.kept.append(_SCHEMA)
         else:
@@ -50,11 +51,6 @@ def init_project(root: Path, *, force: bool = False) -> Written:
     except OSError as error:
         raise ConfigurationError(f"{root}: {error.strerror or error}") from None
     return written
-
-
-def _target(relative: str) -> str:
-    # packaging tools leave out files whose name starts with a dot
-    return ".manifest" if relative == "manifest.json" else relative
 
 
 def _files(folder: Traversable, prefix: str = "") -> list[tuple[str, Traversable]]:

@@ -58,8 +58,7 @@ class FileCoverage:
     @property
     def percent(self) -> float:
         """Covered lines, of a hundred."""
-        total = self.covered + len(self.missed)
-        return 100.0 if total == 0 else 100.0 * self.covered / total
+        return _percent([self])
 
 
 @dataclass(slots=True)
@@ -87,25 +86,14 @@ class TestReport:
     @property
     def percent(self) -> float | None:
         """Covered lines of all files together, of a hundred."""
-        if self.coverage is None:
-            return None
-        covered = sum(item.covered for item in self.coverage)
-        total = covered + sum(len(item.missed) for item in self.coverage)
-        return 100.0 if total == 0 else 100.0 * covered / total
+        return None if self.coverage is None else _percent(self.coverage)
 
     def to_json_object(self) -> dict[str, Any]:
         """Return the report as plain JSON data."""
-        files = None
-        if self.coverage is not None:
-            files = [
-                {
-                    "file": item.file,
-                    "percent": round(item.percent, 2),
-                    "covered": item.covered,
-                    "missed": list(item.missed),
-                }
-                for item in self.coverage
-            ]
+        files = [
+            {**asdict(item), "percent": round(item.percent, 2), "missed": list(item.missed)}
+            for item in self.coverage or ()
+        ]
         return {
             "engine": self.engine,
             "tests": self.ran,
@@ -114,8 +102,13 @@ class TestReport:
             "results": [asdict(result) for result in self.results],
             "coverage": None if self.percent is None else round(self.percent, 2),
             "coverage_missing_because": self.uncovered_because,
-            "files": files,
+            "files": None if self.coverage is None else files,
         }
+
+
+def _percent(files: list[FileCoverage]) -> float:
+    covered, missed = sum(file.covered for file in files), sum(len(file.missed) for file in files)
+    return 100.0 * covered / (covered + missed) if covered + missed else 100.0
 
 
 def run_tests(project: Project, *, engine: str = "auto") -> TestReport:

@@ -13,6 +13,7 @@ from agenttool_otel.approvals.types import ApprovalRequest
 from agenttool_otel.call.argument_secrets import mask_of
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.context.context import AgentContext
+from agenttool_otel.facts.origins import origins_of
 from agenttool_otel.facts.types import Facts
 from agenttool_otel.policy.types import Verdict
 from agenttool_otel.records import utc_now
@@ -109,6 +110,8 @@ def _places(facts: Facts, redacted: Sequence[str]) -> list[dict[str, Any]]:
         for access, tables in (("read", sql["tables_read"]), ("write", sql["tables_written"])):
             for table in tables:
                 add(sql, access, table, "table")
+    for origin in origins_of(facts):
+        found.append({"argument": origin.argument, "access": "", "place": origin.sentence, "note": origin.seen_in})
     return [one for one in found if not any(overlap(one["argument"], pointer) for pointer in redacted)]
 
 

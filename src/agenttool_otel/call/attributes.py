@@ -8,7 +8,8 @@ from operator import attrgetter
 from typing import Any, Final
 
 from agenttool_otel.call.invocation import Invocation
-from agenttool_otel.names import Attr, GenAI
+from agenttool_otel.facts.origins import origins_of
+from agenttool_otel.names import Attr, GenAI, Outcome
 from agenttool_otel.policy.types import Verdict
 
 _PLAIN: Final = frozenset({str, bool, int, float})
@@ -86,6 +87,8 @@ def final_attributes(call: Invocation) -> dict[str, Any]:
         attributes[Attr.PERMISSION_DECISION_ID] = call.decisions[-1].decision_id
         if verdict.shadow is not None:
             attributes.update(_SHADOW.of(verdict.shadow))
+    if call.facts["provenance"] and (call.request is not None or call.outcome is not Outcome.EXECUTED):
+        attributes[Attr.PERMISSION_ORIGINS] = list(dict.fromkeys(one.named for one in origins_of(call.facts)))
     if call.request is not None:
         attributes[Attr.APPROVAL_ID] = call.request.request_id
     if call.attempts > 1:

@@ -7,10 +7,13 @@ current in the pipeline's own code, nor in that of the caller.
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import contextvars
 import threading
-from collections.abc import Generator
-from typing import Any
+import time
+from collections.abc import Callable, Generator
+from functools import partial
+from typing import Any, cast
 
 from opentelemetry import context as otel_context
 from opentelemetry import trace
@@ -18,6 +21,8 @@ from opentelemetry import trace
 from agenttool_otel.call.effects import Attempt, Effect, Execute
 from agenttool_otel.call.envelope import outcome_of
 from agenttool_otel.call.invocation import Invocation
+from agenttool_otel.call.running.handle import running_body
+from agenttool_otel.call.scheduling.executors import submit, takes
 
 Steps = Generator[Any, Any, Invocation]
 """A pipeline in progress: yields effects, returns the invocation in its terminal state."""
@@ -47,46 +52,39 @@ def advance(call: Invocation, steps: Steps, result: Any = None, *, through: bool
     Returns:
         The body's effect, or ``None`` at the end.
     """
-    token = None
-    error: BaseException | None = None
     try:
-        while True:
-            effect: Effect = _step(steps, result, error)
-            if token is None:
-                token = otel_context.attach(trace.set_span_in_context(call.span))
-            if isinstance(effect, Execute) and not through:
-                return effect
-            result = error = None
-            try:
-                if isinstance(effect, Execute):
-                    result = run_body(effect)
-                else:
-                    result = effect.function(*effect.args, **effect.kwargs)
-            except BaseException as raised:
-                error = raised
-    except StopIteration:
-        return None
-    finally:
-        del error
-        if token is not None:
-            otel_context.detach(token)
+        _walk(call, steps, result, through, False).send(None)  # it awaits nothing, so it never waits
+    except StopIteration as end:
+        return cast("Execute | None", end.value)
+    raise RuntimeError("a synchronous call waited")
 
 
 async def aadvance(call: Invocation, steps: Steps, result: Any = None, *, through: bool = False) -> Execute | None:
     """The same, awaiting the effects."""
+    return await _walk(call, steps, result, through, True)
+
+
+async def _walk(call: Invocation, steps: Steps, result: Any, through: bool, awaits: bool) -> Execute | None:
     token = None
     error: BaseException | None = None
     try:
         while True:
-            effect: Effect = _step(steps, result, error)
+            effect: Effect = steps.send(result) if error is None else steps.throw(error)
             if token is None:
                 token = otel_context.attach(trace.set_span_in_context(call.span))
-            if isinstance(effect, Execute) and not through:
-                return effect
             result = error = None
+            if isinstance(effect, Execute):
+                if not through:
+                    return effect
+                inside = running_body.set(call.handle)
+                try:
+                    result = await arun_body(call, effect) if awaits else run_body(call, effect)
+                finally:
+                    running_body.reset(inside)
+                continue
             try:
-                if isinstance(effect, Execute):
-                    result = await arun_body(effect)
+                if not awaits:
+                    result = effect.function(*effect.args, **effect.kwargs)
                 elif effect.afunction is not None:
                     result = await effect.afunction(*effect.args, **effect.kwargs)
                 else:
@@ -101,54 +99,129 @@ async def aadvance(call: Invocation, steps: Steps, result: Any = None, *, throug
             otel_context.detach(token)
 
 
-def _step(steps: Steps, result: Any, error: BaseException | None) -> Any:
-    """Hand the outcome of an effect to the pipeline, and return the next effect."""
-    return steps.send(result) if error is None else steps.throw(error)
-
-
-def run_body(effect: Execute) -> Attempt:
-    """Run a plain callable in this thread, or in one of its own when its time is limited."""
+def run_body(call: Invocation, effect: Execute) -> Attempt:
+    """Run a plain callable here, on the call's executor, or in a thread of its own when its time is limited."""
+    if call.executor is not None:
+        return _wait_for(call, effect, call.executor)
     if effect.timeout is not None:
-        return _run_limited(effect, effect.timeout)
+        return _run_limited(call, effect, effect.timeout)
     try:
         return Attempt(effect.target(*effect.args, **effect.kwargs))
     except BaseException as error:
         return Attempt(exception=error)
 
 
-async def arun_body(effect: Execute) -> Attempt:
-    """Await a coroutine function, or run a plain callable off the event loop when its time is limited."""
-    if not effect.is_async:
-        return run_body(effect) if effect.timeout is None else await asyncio.to_thread(run_body, effect)
+async def arun_body(call: Invocation, effect: Execute) -> Attempt:
+    """Await a coroutine function or an executor, or run a plain callable off the loop when its time is limited."""
+    future: concurrent.futures.Future[Any] | None = None
+    if (call.executor is None or not takes(call.executor, effect)) and not effect.is_async:
+        limited = effect.timeout is not None
+        return await asyncio.to_thread(run_body, call, effect) if limited else run_body(call, effect)
     deadline: asyncio.Timeout | None = None
+    stop = _Stop(call)
     try:
-        if effect.timeout is None:
-            return Attempt(await effect.target(*effect.args, **effect.kwargs))
-        awaitable = effect.target(*effect.args, **effect.kwargs)
-        async with asyncio.timeout(effect.timeout) as deadline:
-            return Attempt(await awaitable)
+        with stop:
+            awaitable: Any
+            if call.executor is not None and takes(call.executor, effect):
+                future = submit(call.executor, effect)
+                stop.instead(future.cancel)
+                awaitable = asyncio.wrap_future(future)
+            else:
+                awaitable = effect.target(*effect.args, **effect.kwargs)
+            if effect.timeout is None:
+                return Attempt(await awaitable)
+            _limit(call, effect.timeout)
+            async with asyncio.timeout(effect.timeout) as deadline:
+                return Attempt(await awaitable)
     except BaseException as error:
         if deadline is not None and deadline.expired() and isinstance(error, TimeoutError):
             # as for a plain function, which may still be running: the time of the whole call is over
+            _leave(call, future)
             return Attempt(timed_out=True)
+        if stop.requested and isinstance(error, asyncio.CancelledError):
+            return Attempt(exception=concurrent.futures.CancelledError())  # of this call, not of its caller's task
         return Attempt(exception=error)
 
 
-def _run_limited(effect: Execute, timeout: float) -> Attempt:
+class _Stop:
+    """Cancels the task that awaits a body, in its own loop and only while the body goes on."""
+
+    def __init__(self, call: Invocation) -> None:
+        self._handle = call.handle
+        self._task = asyncio.current_task()
+        self._loop = asyncio.get_running_loop()
+        self._open = self._sent = False
+        self.requested = False  # whether the call was canceled, and its caller's task was not
+
+    def __enter__(self) -> None:
+        self._open = True
+        self.instead(partial(self._loop.call_soon_threadsafe, self._cancel))
+
+    def instead(self, stop: Callable[[], Any]) -> None:
+        if self._handle is not None:
+            self._handle.stop_with(stop)
+
+    def _cancel(self) -> None:
+        if self._open and not self._sent and self._task is not None:
+            self._sent = self._task.cancel()
+
+    def __exit__(self, *_: object) -> None:
+        self._open = False
+        if self._handle is None or self._task is None:
+            return
+        self._handle.stop_with(None)
+        left = self._task.uncancel() if self._sent else self._task.cancelling()
+        self.requested = self._handle.cancellation is not None and left == 0
+
+
+def _wait_for(call: Invocation, effect: Execute, executor: concurrent.futures.Executor) -> Attempt:
+    """Run a body on an executor and wait; what has begun there can't be stopped from here."""
+    future = None
+    try:
+        future = submit(executor, effect)
+        if call.handle is not None:
+            call.handle.stop_with(future.cancel)
+        _limit(call, effect.timeout)
+        return Attempt(future.result(effect.timeout))
+    except BaseException as error:
+        if isinstance(error, TimeoutError) and future is not None and not future.done():
+            _leave(call, future)
+            return Attempt(timed_out=True)
+        return Attempt(exception=error)
+    finally:
+        if call.handle is not None:
+            call.handle.stop_with(None)
+
+
+def _run_limited(call: Invocation, effect: Execute, timeout: float) -> Attempt:
     """Run in a thread of its own: Python can't stop a running function, so past the deadline it is left behind."""
-    box: list[Attempt] = []
+    future: concurrent.futures.Future[Any] = concurrent.futures.Future()
+    future.set_running_or_notify_cancel()
     context = contextvars.copy_context()
 
     def body() -> None:
         try:
-            box.append(Attempt(context.run(effect.target, *effect.args, **effect.kwargs)))
+            future.set_result(context.run(effect.target, *effect.args, **effect.kwargs))
         except BaseException as error:
-            box.append(Attempt(exception=error))
+            future.set_exception(error)
 
-    worker = threading.Thread(target=body, name="agenttool-limited", daemon=True)
-    worker.start()
-    worker.join(timeout)
-    return box[0] if box else Attempt(timed_out=True)
+    _limit(call, timeout)
+    threading.Thread(target=body, name="agenttool-limited", daemon=True).start()
+    if future in concurrent.futures.wait((future,), timeout).done:
+        error = future.exception()
+        return Attempt(future.result()) if error is None else Attempt(exception=error)
+    _leave(call, future)
+    return Attempt(timed_out=True)
+
+
+def _leave(call: Invocation, future: concurrent.futures.Future[Any] | None) -> None:
+    if call.handle is not None and future is not None and not future.cancel():
+        call.handle.leave_behind(future)
+
+
+def _limit(call: Invocation, timeout: float | None) -> None:
+    if call.handle is not None and timeout is not None:
+        call.handle.deadline = time.monotonic() + timeout
 
 
 def deliver(call: Invocation) -> Any:

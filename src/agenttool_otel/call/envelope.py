@@ -10,6 +10,7 @@ from agenttool_otel.call.records import (
     decision_record,
     evidence_refs,
     input_mutations,
+    mappings_of,
     policy_ref,
     references,
     trust,
@@ -20,6 +21,7 @@ from agenttool_otel.errors import (
     GovernedOutcome,
     ResultRequired,
     ToolBlocked,
+    ToolCanceled,
     ToolDenied,
     ToolInputInvalid,
     ToolTimeout,
@@ -27,11 +29,11 @@ from agenttool_otel.errors import (
 )
 from agenttool_otel.names import ErrorClass, InvocationStatus, Outcome, ResultStatus
 from agenttool_otel.records import ToolError, ToolResult
-from agenttool_otel.results.content.native import PLAIN_TYPES
 from agenttool_otel.telemetry.spans import context_of
 from agenttool_otel.values.conversion import to_json_value
 
 _MAX_CHECKED_BYTES = 4 << 20
+_SCALARS = frozenset({str, bytes, int, float, bool, type(None)})
 
 _OUTCOMES: dict[ErrorClass, type[GovernedOutcome]] = {
     ErrorClass.SCHEMA_VALIDATION_FAILED: ToolInputInvalid,
@@ -43,6 +45,9 @@ _OUTCOMES: dict[ErrorClass, type[GovernedOutcome]] = {
     ErrorClass.SCHEMA_NOT_LOADED: ToolBlocked,
     ErrorClass.SETUP_REQUIRED: ToolBlocked,
     ErrorClass.TIMEOUT: ToolTimeout,
+    ErrorClass.CANCELED: ToolCanceled,
+    ErrorClass.SIBLING_CANCELED: ToolCanceled,
+    ErrorClass.STREAMING_FALLBACK_DISCARDED: ToolCanceled,
 }
 
 
@@ -80,6 +85,9 @@ def to_result(call: Invocation) -> ToolResult:
         redaction_state=call.redaction_state,
         permission=decision.to_json_object() if decision is not None else None,
         summary=_summary(call),
+        external_mappings=mappings_of(call) or None,
+        abort_reason=call.abort_reason,
+        context_modifier=call.modified,
     )
     if call.hook_context:
         result.additional_context = call.hook_context
@@ -95,6 +103,14 @@ def to_result(call: Invocation) -> ToolResult:
             "tool_id": call.spec.tool_id,
             "tool_name": call.spec.name,
             "arguments": call_input(call),
+        }
+    elif call.outcome is Outcome.PENDING and call.request is not None:
+        result.requires_action = {
+            "type": "tool_confirmation",
+            "invocation_id": call.id,
+            "tool_id": call.spec.tool_id,
+            "tool_name": call.spec.name,
+            "request_id": call.request.request_id,
         }
     if call.ran:
         return _with_value(call, result)
@@ -133,7 +149,7 @@ def examine(call: Invocation) -> None:
     from agenttool_otel.results.content.map_content import map_content
 
     check = call.spec.output_check
-    if call.schema_errors is not None or (check is None and type(call.value) in PLAIN_TYPES):
+    if call.schema_errors is not None or (check is None and type(call.value) in _SCALARS):
         return
     mapped = map_content(call.model_value)
     call.artifact_refs = mapped.artifact_refs

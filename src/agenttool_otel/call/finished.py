@@ -15,6 +15,7 @@ from agenttool_otel.call.records import (
     references,
     trust,
 )
+from agenttool_otel.names import InvocationStatus
 from agenttool_otel.records import ToolResult
 from agenttool_otel.records.base import JsonObject, Record
 from agenttool_otel.telemetry.sinks import Build
@@ -40,7 +41,7 @@ _NEEDED: Final = (
     *("spec", "context", "id", "native_call_id", "status", "outcome", "transitions", "created_ns", "started_ns"),
     *("ended_ns", "span", "model_input", "received", "observable_input", "permission_input", "bound", "mutations"),
     *("decisions", "request", "hook_records", "error", "_result_id", "result_status", "persistence", "verdict"),
-    *("redaction_state", "flaw", "artifact_refs"),
+    *("redaction_state", "flaw", "artifact_refs", "place", "facts", "cancellation", "mappings"),
 )
 _needed_of = attrgetter(*_NEEDED)
 
@@ -48,14 +49,15 @@ _needed_of = attrgetter(*_NEEDED)
 def finished_records(call: Invocation) -> Build:
     """Return what makes the records of a call that ended or waits; of the call it keeps what they need, no result."""
     _ = call.result_id  # made when first asked for, and the same in every record
-    values = _needed_of(call)
-    return lambda: _records(values)
+    values, states = _needed_of(call), list(call.transitions)  # a batch enters further ones when it hands results on
+    return lambda: _records(values, states)
 
 
-def _records(values: tuple[Any, ...]) -> Iterator[tuple[str, JsonObject]]:
+def _records(values: tuple[Any, ...], states: list[tuple[InvocationStatus, int]]) -> Iterator[tuple[str, JsonObject]]:
     call = Invocation.__new__(Invocation)  # with what is needed alone; nothing else is asked of it
     for name, value in zip(_NEEDED, values, strict=True):
         setattr(call, name, value)
+    call.transitions = states
     invocation = invocation_record(call)
     yield "tool_invocation", invocation.to_json_object()
     for kind, records in (
@@ -77,6 +79,7 @@ def _records(values: tuple[Any, ...]) -> Iterator[tuple[str, JsonObject]]:
         artifact_refs=call.artifact_refs,
         input_mutations=input_mutations(call),
         trust=trust(call),
+        external_mappings=invocation.external_mappings or None,
         policy_refs=[policy_ref(call.verdict)] if call.verdict is not None and call.verdict.engine else [],
         telemetry_refs=invocation.telemetry_refs,
         persistence_refs=[call.persistence.decision_id] if call.persistence is not None else [],

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -13,8 +14,12 @@ from opentelemetry.trace import INVALID_SPAN, Span
 
 from agenttool_otel.approvals.types import ApprovalRequest, Claim, StoredCall
 from agenttool_otel.call.effects import Services
+from agenttool_otel.call.running.handle import CallHandle, CancelState
+from agenttool_otel.call.scheduling.gate import Place
+from agenttool_otel.call.scheduling.modifiers import ContextModifier
 from agenttool_otel.catalog.spec import ToolSpec
 from agenttool_otel.context.context import AgentContext
+from agenttool_otel.context.sessions import Happened
 from agenttool_otel.facts.types import EMPTY_FACTS, Facts
 from agenttool_otel.hooks.context import HookState
 from agenttool_otel.names import (
@@ -27,7 +32,7 @@ from agenttool_otel.names import (
     ResultStatus,
 )
 from agenttool_otel.policy.types import ApprovalInput, HookHint, Verdict
-from agenttool_otel.records import HookRecord, InputMutation, ResultPersistence, ToolError
+from agenttool_otel.records import ExternalMapping, HookRecord, InputMutation, ResultPersistence, ToolError
 from agenttool_otel.redaction.argument_mask import ArgumentMask
 from agenttool_otel.results.persistence.keeper import Kept
 from agenttool_otel.results.persistence.stream import StreamOutcome
@@ -69,6 +74,15 @@ class Invocation:
     resumed: bool = False  # continues after an ask
     preflight: bool = False  # nobody will run it
     services: Services | None = None  # who decides and asks; set when the pipeline starts
+    handle: CallHandle | None = None  # while it goes on
+    place: Place | None = None  # its place among calls that belong together
+    executor: Executor | None = None  # where its body runs, where that is not here
+    cancellation: CancelState | None = None  # the request to stop it, if there was one
+    reported: int = 0  # how many progress records it has told
+    told_later: list[Callable[[], None]] | None = None  # what listeners get of them when its result is handed on
+    mappings: list[ExternalMapping] = field(default_factory=list)  # native ids of this very call
+    modifier: ContextModifier | None = None  # a change of shared context that it wants, and what became of it
+    modified: dict[str, Any] | None = None
 
     # --- state and time ---
     status: InvocationStatus = InvocationStatus.PLANNED
@@ -112,6 +126,8 @@ class Invocation:
     hook_context: list[dict[str, Any]] = field(default_factory=list)
     hook_records: list[HookRecord] = field(default_factory=list)  # what hooks did
     hook_state: HookState | None = None  # the hook runner's own notes on this call
+    happened: Happened | None = None  # its entry in the session's history
+    resources: dict[str, Mapping[str, Any]] = field(default_factory=dict)  # what hooks looked up, by hook id
 
     # --- result ---
     result_status: ResultStatus = ResultStatus.SYNTHETIC_ERROR

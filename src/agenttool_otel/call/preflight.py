@@ -10,12 +10,23 @@ from agenttool_otel.call.records import decision_record
 from agenttool_otel.names import Behavior, ErrorClass
 from agenttool_otel.policy.preflight import Preflight
 
+_HISTORY: Final = "outcome_history"
 _UNAVAILABLE: Final = {
     ErrorClass.UNKNOWN_TOOL: "find out which tools there are; there is none of this name",
     ErrorClass.SCHEMA_NOT_LOADED: "find the tool by its name or a search first, which loads its schema",
     ErrorClass.SETUP_REQUIRED: "have the tool set up first",
     ErrorClass.BLOCKED_TOOL: "do not call it: the tool is not to be used",
 }
+
+
+def next_outcome_step(evaluation: Mapping[str, Any] | None) -> str | None:
+    """Return what to do about an evaluator that does not pass; where it says nothing, a trend is looked at first."""
+    if not evaluation or evaluation.get("status") == "pass":
+        return None
+    said = str(evaluation.get("next_step") or "")
+    if evaluation.get("trend") in ("stable", "regressing") and _HISTORY not in said:
+        return _HISTORY
+    return said or None
 
 
 def preflight_of(call: Invocation) -> Preflight:
@@ -36,8 +47,9 @@ def preflight_of(call: Invocation) -> Preflight:
 
 
 def _next_step(call: Invocation, behavior: Behavior, alternatives: Sequence[Mapping[str, Any]]) -> str:
-    if call.context.evaluation and behavior is not Behavior.ALLOW and call.context.evaluation.get("next_step"):
-        return str(call.context.evaluation["next_step"])
+    step = None if behavior is Behavior.ALLOW else next_outcome_step(call.context.evaluation)
+    if step is not None:
+        return step
     if call.error is not None and call.error.error_class in _UNAVAILABLE:
         return _UNAVAILABLE[call.error.error_class]
     if call.error is not None and call.verdict is None:

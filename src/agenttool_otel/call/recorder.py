@@ -214,6 +214,19 @@ class Recorder:
         """Return what cleans a text of this call: from the call's own secrets, then from those that detectors know."""
         return cleaner_of(call, self._redactor, clean)
 
+    def redacted_object(self, value: dict[str, Any]) -> dict[str, Any]:
+        """Return plain data redacted; nothing of it where that fails."""
+        try:
+            shown = self._redactor.redact(value).value
+        except Exception as error:
+            self.telemetry.losses.note("capture", error)
+            return {}
+        return shown if isinstance(shown, dict) else {}
+
+    def said(self, call: Invocation, text: str) -> str:
+        """Return a text that a call says of itself, redacted."""
+        return self.cleaner(call, self._clean_reason)(text)
+
     def _cleaned_reason(self, text: str) -> str:
         try:
             value = self._redactor.redact_text(text).value

@@ -7,9 +7,16 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from agenttool_otel.call.invocation import Decided, Invocation
+from agenttool_otel.call.scheduling.facts import scheduler_facts
 from agenttool_otel.names import InvocationStatus, Outcome, PolicyMode, TrustLevel
 from agenttool_otel.policy.types import Verdict
-from agenttool_otel.records import InvocationRecord, PermissionDecision, StatusTransition
+from agenttool_otel.records import (
+    ExternalMapping,
+    FunctionCallMapping,
+    InvocationRecord,
+    PermissionDecision,
+    StatusTransition,
+)
 from agenttool_otel.records.permission_decision import DecisionReason, Obligations
 from agenttool_otel.telemetry.spans import context_of
 from agenttool_otel.values.canonical import digest
@@ -108,6 +115,10 @@ def invocation_record(call: Invocation, *, show: Callable[[Any], Any] | None = N
         evidence_refs=evidence_refs(call),
         artifact_refs=call.artifact_refs,
         telemetry_refs=[trace] if context.is_valid else [],
+        scheduler=scheduler_facts(call),
+        cancellation=cancellation_record(call),
+        external_mappings=mappings_of(call),
+        scheduler_policy_ref=call.place.policy if call.place is not None else None,
         approval_request_ref=call.request.request_id if call.request else None,
         status_transitions=[StatusTransition(status=s, at=_time(at)) for s, at in call.transitions],
         created_at=_time(call.created_ns),
@@ -115,6 +126,24 @@ def invocation_record(call: Invocation, *, show: Callable[[Any], Any] | None = N
         ended_at=_time(call.ended_ns) if call.ended_ns else None,
         **shown,
     )
+
+
+def mappings_of(call: Invocation) -> list[ExternalMapping]:
+    """Return the native ids of a call; the model's own id of it makes one where nobody gave it."""
+    if not call.native_call_id or any(one.source == "function_calling" for one in call.mappings):
+        return call.mappings
+    own = FunctionCallMapping(tool_call_id=call.native_call_id, function_name=call.spec.name)
+    return [own, *call.mappings]
+
+
+def cancellation_record(call: Invocation) -> dict[str, Any] | None:
+    """Return the facts of a request to stop the call, each apart."""
+    state = call.cancellation
+    if state is None:
+        return None
+    times = {"requested_at": state.requested_at, "acknowledged_at": state.acknowledged_at}
+    told = {name: datetime.fromtimestamp(at, UTC).isoformat() for name, at in times.items() if at is not None}
+    return {"reason": state.reason, "abort_reason": state.abort_reason, **told, "outcome": state.outcome}
 
 
 def evidence_refs(call: Invocation) -> list[str]:

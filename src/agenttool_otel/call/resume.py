@@ -130,6 +130,7 @@ def asking_context(stored: dict[str, Any]) -> AgentContext:
         surface=stored.get("surface") if now.surface is None else now.surface,
         labels=dict(stored.get("labels") or {}),
         evaluation=now.evaluation,
+        resources=now.resources,
     )
 
 

@@ -14,8 +14,8 @@ from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.phases import Target
 from agenttool_otel.call.preflight import preflight_of
 from agenttool_otel.call.runtime import DEFAULT_TOOLS, Runtime, default_runtime
-from agenttool_otel.catalog import ToolSpec
-from agenttool_otel.context.context import current_context, current_native_call
+from agenttool_otel.catalog import ToolSource, ToolSpec, declare
+from agenttool_otel.context.context import current_context, current_mappings, current_native_call
 from agenttool_otel.errors import InstanceMissing
 from agenttool_otel.policy.preflight import Preflight
 from agenttool_otel.records import (
@@ -177,6 +177,7 @@ class GovernedTool:
             preflight=preflight,
         )
         call.call_kwargs = dict(arguments)
+        call.mappings = current_mappings()
         return call
 
     def json_target(self, *, preflight: bool = False) -> Target:
@@ -195,6 +196,24 @@ class GovernedTool:
 
     def __repr__(self) -> str:
         return f"<GovernedTool {self.spec.tool_id}>"
+
+
+def unknown_tool(name: str, governor: Runtime | None, namespace: str = "unknown") -> GovernedTool:
+    """Return what stands for a name that no tool has: its calls are refused, and leave a span.
+
+    Args:
+        name: the name.
+        governor: the Governor that refuses; ``None`` for the default one.
+        namespace: where the name comes from.
+    """
+    source = ToolSource(name=name, namespace=namespace, description=f"unknown tool {name}", schema={"type": "object"})
+    spec = declare({}, source)
+    spec.unknown = True
+    return GovernedTool(spec, _no_tool, governor=governor, is_async=False, streams=False)
+
+
+def _no_tool(**arguments: Any) -> Any:
+    raise RuntimeError("no tool of this name exists")
 
 
 def shape_of(function: Any) -> tuple[bool, bool]:

@@ -21,6 +21,7 @@ from agenttool_otel.catalog.signature import read_docstring, read_parameters
 from agenttool_otel.catalog.spec import Safety, ToolSpec
 from agenttool_otel.catalog.vocabulary import check_fields, check_options
 from agenttool_otel.errors import ConfigurationError
+from agenttool_otel.facts.outputs import OutputTrust
 from agenttool_otel.facts.plan import FactPlan, plan_facts
 from agenttool_otel.names import (
     OPERATION_EXECUTE_TOOL,
@@ -31,7 +32,9 @@ from agenttool_otel.names import (
     ExecutionKind,
     GenAI,
     Lifecycle,
+    MutationSource,
     Ownership,
+    PersistenceStrategy,
     RiskLevel,
     SchemaVisibility,
     ToolKind,
@@ -51,6 +54,10 @@ from agenttool_otel.values.canonical import digest
 _logger = logging.getLogger("agenttool_otel.catalog")
 
 _OPEN_ACCESS = {AccessKind.NETWORK, AccessKind.BROWSER, AccessKind.EXTERNAL_SEND, AccessKind.CODE_EXECUTION}
+_FILE_ACCESS = {AccessKind.FILE_READ, AccessKind.FILE_WRITE, AccessKind.CODE_EXECUTION}
+_FILE_KINDS = {ToolKind.FILE_OPERATION, ToolKind.SHELL_COMMAND, ToolKind.CODE_EXECUTION}
+_OUTWARD = {AccessKind.NETWORK, AccessKind.BROWSER, AccessKind.CODE_EXECUTION}  # whose records others may have shaped
+_PRIVATE = {"confidential", "restricted", "secret", "credential", "credentials"}
 _CLOSED_KINDS = {ToolKind.FUNCTION, ToolKind.FILE_OPERATION, ToolKind.POLICY_CHECK, ToolKind.ARTIFACT_OPERATION}
 _EXECUTION_KINDS: Mapping[str, ExecutionKind] = {
     ToolKind.SHELL_COMMAND: ExecutionKind.SHELL,
@@ -240,8 +247,8 @@ def _resolve(stated: GovernOptions, source: ToolSource) -> Resolved:
 
 
 def _spec(o: Resolved) -> ToolSpec:
-    declaration, interface, permission = _declaration(o), _interface(o), _permission(o)
     plan = _facts(o)
+    declaration, interface, permission = _declaration(o), _interface(o, plan), _permission(o)
     _warn_of_unread(o, plan)
     tool_type = _TOOL_TYPES.get(o.kind, "function")
     return ToolSpec(
@@ -253,6 +260,13 @@ def _spec(o: Resolved) -> ToolSpec:
         check=SchemaCheck(o.schema),
         output_check=SchemaCheck(o.output_schema) if o.output_schema else None,
         facts=plan,
+        output_trust=OutputTrust(
+            o.options.get("result_trust"),
+            open_world=o.safety.open_world is not False,
+            family=o.namespace,
+            private=o.options.get("data_sensitivity") in _PRIVATE,
+            infer=_OUTWARD.isdisjoint(o.access),
+        ),
         safety=o.safety,
         validate=o.options.get("validate"),
         sensitive=tuple(declaration.input_contract.sensitive_fields),
@@ -291,11 +305,13 @@ def _declaration(o: Resolved) -> ToolDeclaration:
             model_input_schema=o.schema,
             defaults=defaults or None,
             internal_only_fields=o.internal,
-            **o.stated("strict", "examples", "sensitive_fields", "mutation_policy"),
+            runtime_input_schema=_runtime_schema(o),
+            **o.stated("strict", "examples", "sensitive_fields", "mutation_policy", "argument_mode"),
         ),
         output_contract=OutputContract(
             structured_schema=o.output_schema,
             persistence_policy_ref=o.options.get("persistence"),
+            **o.options.get("output_facts", {}),
             **o.stated("content_types", "max_inline_chars", "redaction_rules"),
         ),
         interface_ref=f"tool_interface:{o.tool_id}",
@@ -306,7 +322,17 @@ def _declaration(o: Resolved) -> ToolDeclaration:
     )
 
 
-def _interface(o: Resolved) -> ToolInterface:
+def _runtime_schema(o: Resolved) -> dict[str, Any] | None:
+    """Return the model's schema with the fields that no model may give, marked; ``None`` where there are none."""
+    if not o.internal:
+        return None
+    marked = {name: {"visibility": "internal", "mutation_source": MutationSource.HOOK.value} for name in o.internal}
+    return {**o.schema, "properties": {**o.schema.get("properties", {}), **marked}}
+
+
+def _interface(o: Resolved, plan: FactPlan | None) -> ToolInterface:
+    found = plan.describe() if plan is not None else []
+    kinds, commands = {kind for _, kind, _ in found}, {pointer for pointer, kind, _ in found if kind == "command"}
     return ToolInterface(
         interface_id=f"tool_interface:{o.tool_id}",
         tool_id=o.tool_id,
@@ -317,8 +343,11 @@ def _interface(o: Resolved) -> ToolInterface:
         is_concurrency_safe=_shown(o.safety.concurrency_safe),
         is_destructive=_shown(o.safety.destructive),
         is_open_world=_shown(o.safety.open_world),
-        classifier_input=", ".join(f"input.{name}" for name in o.options.get("command_args", ())),
-        permission_matcher=next((word for option, word in _MATCHERS.items() if o.options.get(option)), None),
+        classifier_input=", ".join(f"input{pointer.replace('/', '.')}" for pointer in sorted(commands)),
+        permission_matcher=next((word for option, word in _MATCHERS.items() if option[:-5] in kinds), None),
+        runtime_input_schema=_runtime_schema(o),
+        persistence_policy_ref=f"persistence:{o.options.get('persistence', 'default')}",
+        rendering={"model": "model_facing_content", "ui": "ui_facing_summary", "transcript": "transcript_search_text"},
         execution_profile_ref=f"execution_profile:{o.tool_id}",
         permission_profile_ref=f"permission_profile:{o.tool_id}",
         inferred=o.inferred,
@@ -326,7 +355,10 @@ def _interface(o: Resolved) -> ToolInterface:
         is_enabled=o.options.get("lifecycle", Lifecycle.AVAILABLE) in _CALLABLE,
         schema_validation="strict" if o.options.get("strict", True) else "tolerant",
         value_validation="validate" in o.options,
+        io_preflight_validation="validate" in o.options,
         deny_before_io=True,
+        permission_channel="approver",
+        result_mapper="content_blocks",
         decision_ref=EntryPoint.DECISION.value,
         abort_semantics="cancel" if o.options.get("supports_cancel", o.source.is_async) else "wait",
         empty_result_policy="empty_marker",
@@ -360,10 +392,15 @@ def _execution(o: Resolved) -> ExecutionProfile:
         execution_kind=str(o.options.get("execution_kind", derived)),
         supports_cancel=o.options.get("supports_cancel", o.source.is_async),
         supports_resume=True,
+        external_mappings=_mappings(o),
+        supports_persistence=o.options.get("persistence") != PersistenceStrategy.NEVER_PERSIST,
+        **({"parsing_strategy": "tree-sitter-bash"} if o.kind == ToolKind.SHELL_COMMAND else {}),
         supports_retries="retry" in o.options,
         supports_partial_results=o.source.streams,
         sandboxed="sandbox_profile" in o.options,
         **o.stated("supports_progress", "sandbox_profile", "timeout_ms", "retry", "resource_locks"),
+        **o.stated("requires_exclusive_context"),
+        **o.options.get("execution_facts", {}),
     )
 
 
@@ -398,6 +435,7 @@ def _policy_tool(o: Resolved) -> dict[str, Any]:
         "requires_user_interaction": o.options.get("requires_user_interaction", False),
         "inferred": o.inferred,
         "capability_refs": list(o.options.get("capability_refs", ())),
+        **({"external_mappings": [one.model_dump(mode="json") for one in _mappings(o)]} if _mappings(o) else {}),
     }
 
 
@@ -421,6 +459,11 @@ def _facts(o: Resolved) -> FactPlan | None:
         read_only=o.safety.read_only is True,
         tool_kind=o.kind,
         inert_args=tuple(o.options.get("inert_args", ())),
+        family=o.namespace,
+        # nobody stated what the tool touches, or it touches files: then a name may mean a file
+        file_access="access_kinds" not in o.options
+        or o.kind in _FILE_KINDS
+        or bool(_FILE_ACCESS.intersection(o.access)),
         **names,
     )
 

@@ -74,10 +74,14 @@ class GovernOptions(TypedDict, total=False):
         url_args: arguments that are URLs.
         command_args: arguments that are shell commands.
         sql_args: arguments that are SQL.
-        inert_args: arguments whose texts change nothing about what a command does, such as a label; a classifier says
-            that a call only reads only where every text is a command, path, URL or SQL, or is named here.
+        inert_args: arguments whose texts change nothing about what a command does, or whom a call reaches, such as a
+            label; a classifier says that a call only reads only where every text is a command, path, URL or SQL, or is
+            named here.
         sensitive_fields: arguments whose values are never shown (names or JSON pointers).
         internal_only_fields: arguments that a model must never produce.
+        result_trust: who wrote the result, by JSON pointer (``*`` for any key or position), or one word for all of it:
+            ``trusted`` for what only the application writes, ``record`` for what it keeps about others (a sender, an
+            id), ``free_text`` for what anybody may have written. Where it says nothing, ``open_world`` does.
         redaction_rules: JSON pointers in the result that are redacted before anyone sees them.
         model_input_schema: JSON Schema of the arguments, where the derived one should not be used.
         output_schema: JSON Schema of structured output.
@@ -95,7 +99,13 @@ class GovernOptions(TypedDict, total=False):
         supports_progress: emits progress.
         supports_cancel: can be cancelled.
         interrupt_behavior: cancel or block.
-        resource_locks: names of exclusive resources that a call holds.
+        execution_facts: further fields of the execution profile, for example ``supports_background``,
+            ``supports_artifacts``, ``supports_offline``, and of a command tool ``cwd_policy``, ``env_policy``.
+        output_facts: further fields of the output contract: ``artifact_expectations``, ``max_inline_bytes``,
+            ``rendering_boundary``, ``fallback_summary``.
+        argument_mode: how arguments travel: json, text, file, multipart or stream.
+        resource_locks: names of exclusive resources that a call holds while it runs, for the whole Governor.
+        requires_exclusive_context: has its session's context for itself while it runs.
         user_facing_name: name for people where it is shown that the tool runs.
         defer: its schema is kept from models until the tool is searched for or selected.
         always_load: its schema is on every surface, whatever the limit.
@@ -108,7 +118,9 @@ class GovernOptions(TypedDict, total=False):
         progress_schema: JSON Schema of its progress, where it is not the standard's.
         ui_summary: hint for people of what it does.
         activity_description: what is shown while it runs.
-        progress_render_hint, rejected_render_hint, error_render_hint: hints for user interfaces.
+        progress_render_hint: hint for user interfaces of how its progress is shown.
+        rejected_render_hint: the same for a refusal.
+        error_render_hint: the same for an error.
     """
 
     namespace: str
@@ -151,6 +163,7 @@ class GovernOptions(TypedDict, total=False):
     inert_args: Sequence[str]
     sensitive_fields: Sequence[str]
     internal_only_fields: Sequence[str]
+    result_trust: Mapping[str, str] | Literal["trusted", "record", "free_text"]
     redaction_rules: Sequence[str]
     model_input_schema: Mapping[str, Any]
     output_schema: Mapping[str, Any]
@@ -167,7 +180,11 @@ class GovernOptions(TypedDict, total=False):
     supports_progress: bool
     supports_cancel: bool
     interrupt_behavior: Literal["cancel", "block"]
+    execution_facts: Mapping[str, Any]
+    output_facts: Mapping[str, Any]
+    argument_mode: str
     resource_locks: Sequence[str]
+    requires_exclusive_context: bool
     user_facing_name: str
     defer: bool
     always_load: bool

@@ -14,6 +14,7 @@ from agenttool_otel.records import ExecutionProfile, PermissionProfile, ToolDecl
 from agenttool_otel.values.snapshot import snapshot
 
 if TYPE_CHECKING:
+    from agenttool_otel.facts.outputs import OutputTrust
     from agenttool_otel.facts.plan import FactPlan
 
 
@@ -40,6 +41,7 @@ class ToolSpec:
     check: SchemaCheck  # compiled model-facing schema
     output_check: SchemaCheck | None  # compiled output schema, if there is one
     facts: FactPlan | None  # how arguments become facts; ``None`` when the tool has no such arguments
+    output_trust: OutputTrust  # how far which field of a result is trusted
     safety: Safety  # safety facts
     validate: Callable[[Mapping[str, Any]], None] | None  # the developer's value check
     sensitive: tuple[str, ...]  # JSON pointers or names that are never shown
@@ -58,12 +60,16 @@ class ToolSpec:
     verbs: tuple[str, ...] = ()  # words for what it does, as stated
     tool_id: str = field(init=False)
     name: str = field(init=False)  # the name that models call
+    locks: frozenset[str] = field(init=False)  # names of the resources that a call holds alone
+    exclusive: bool = field(init=False)  # whether a call has the context of its session for itself
     words: ToolWords = field(init=False)  # what it is called, as the fact of the user's intent reads it
     shapes_result: bool = field(init=False)  # whether the contract may change or keep a result of whatever size
 
     def __post_init__(self) -> None:
         self.tool_id = self.declaration.tool_id
         self.name = self.declaration.name
+        self.locks = frozenset(getattr(self.execution, "resource_locks", ()))
+        self.exclusive = bool(getattr(self.execution, "requires_exclusive_context", False))
         hints = (self.declaration.title, self.declaration.search_hint)
         self.words = ToolWords(self.name, " ".join(filter(None, hints)), self.verbs)
         self.shapes_result = bool(

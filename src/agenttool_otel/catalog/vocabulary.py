@@ -51,7 +51,7 @@ def check_options(options: Mapping[str, Any]) -> None:
     for name, value in options.items():
         if name in _SAFETY:
             _check_safety(name, value)
-        elif value is not None:
+        elif value is not None and name != "result_trust":  # checked where it is read
             _check_type(name, value, hints[name])
     for name, known in _OPEN.items():
         value = options.get(name)

@@ -12,6 +12,7 @@ from typer.main import get_command
 
 _COMMANDS: Final = {
     "approvals": "agenttool_otel.cli.approvals",
+    "conformance": "agenttool_otel.cli.conformance",
     "permissions": "agenttool_otel.cli.permissions",
     "policy": "agenttool_otel.cli.policy",
     "records": "agenttool_otel.cli.records",

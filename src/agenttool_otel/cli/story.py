@@ -31,11 +31,8 @@ def clean(value: Any, *, limit: int = 400) -> str:
     text = ", ".join(str(item) for item in value) if isinstance(value, list | tuple) else str(value)
     if len(text) > limit:
         text = text[: limit - 1] + "…"
-    return "".join(char if _printable(char) else char.encode("unicode_escape").decode("ascii") for char in text)
-
-
-def _printable(char: str) -> bool:
-    return unicodedata.category(char) not in {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+    hidden = {char for char in text if unicodedata.category(char) in {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}}
+    return "".join(char.encode("unicode_escape").decode("ascii") if char in hidden else char for char in text)
 
 
 def duration_text(seconds: float) -> str:

@@ -17,9 +17,10 @@ from functools import cached_property
 from typing import Any, ParamSpec, Protocol, TypeVar
 
 from agenttool_otel.context.settings import Settings
-from agenttool_otel.context.validate import maybe_text, texts, truth
+from agenttool_otel.context.validate import maybe_text, texts, truth, whole_object
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.names import Attr, ContextOrigin, ErrorClass, GenAI
+from agenttool_otel.records import ExternalMapping
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -59,6 +60,9 @@ class AgentContext:
         agents: the agents that this context is inside of, its own last.
         labels: short, low-cardinality facts for policies.
         evaluation: verdict of an evaluator (``status``, ``trend``, ``next_step``).
+        resources: the application's state that calls are about, by name, as JSON data (``input.resources``).
+        host: what the host says of itself for postures, and no policy sees: ``shell`` (``busy``, ``open``,
+            ``currentCommand``, ``busyPlan``, ``recoveryPlan``) and ``contextPressure``.
         origin: whether somebody stated it, nobody did, or it was lost on the way into a thread.
     """
 
@@ -75,6 +79,8 @@ class AgentContext:
     surface: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     evaluation: Mapping[str, Any] | None = None
+    resources: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    host: Mapping[str, Any] | None = None
     origin: ContextOrigin = ContextOrigin.STATED
     surface_in_force: SurfaceInForce | None = None
     agents: tuple[str, ...] = ()
@@ -136,6 +142,7 @@ _LOST = AgentContext(origin=ContextOrigin.LOST)
 _stated = False  # whether this program states contexts at all
 _current: contextvars.ContextVar[AgentContext] = contextvars.ContextVar("agenttool_context", default=_EMPTY)
 _native_call: contextvars.ContextVar[str | None] = contextvars.ContextVar("agenttool_native_call", default=None)
+_mappings: contextvars.ContextVar[tuple[ExternalMapping, ...]] = contextvars.ContextVar("agenttool_maps", default=())
 
 
 def current_context() -> AgentContext:
@@ -166,6 +173,8 @@ def agent_context(
     surface: str | SurfaceInForce | None = None,
     labels: Mapping[str, str] | None = None,
     evaluation: Mapping[str, Any] | None = None,
+    resources: Mapping[str, Any] | None = None,
+    host: Mapping[str, Any] | None = None,
 ) -> Iterator[AgentContext]:
     """Set the facts of the calls made inside the ``with`` block; what is not given is inherited from outside.
 
@@ -180,6 +189,8 @@ def agent_context(
             leaves the outer surface in force; an empty one lifts it.
         labels: merged over the outer ones.
         evaluation: evaluator's verdict.
+        resources: merged over the outer ones, name by name; copied as JSON data now.
+        host: what the host says of its shell and its context.
 
     Yields:
         The context in force.
@@ -193,7 +204,7 @@ def agent_context(
     label = surface if surface is None or isinstance(surface, str) else surface.surface_id
     _check_texts(actor=actor, tenant=tenant, session_id=session_id, agent_name=agent_name, mode=mode, surface=label)
     truth("interactive", interactive)
-    _check_mappings(labels=labels, evaluation=evaluation)
+    _check_mappings(labels=labels, evaluation=evaluation, host=host, resources=resources)
     said = () if user_text is None else (user_text,) if isinstance(user_text, str) else texts("user_text", user_text)
     inner = AgentContext(
         actor=outer.actor if actor is None else actor,
@@ -209,6 +220,8 @@ def agent_context(
         surface=outer.surface if label is None else label,
         labels={**outer.labels, **labels} if labels else outer.labels,
         evaluation=outer.evaluation if evaluation is None else evaluation,
+        resources={**outer.resources, **whole_object("resources", resources)} if resources else outer.resources,
+        host=outer.host if host is None else host,
         surface_in_force=_in_force(outer, surface),
         agents=outer.agents,
     )
@@ -257,17 +270,24 @@ def _place(name: str, value: Any) -> str:
 
 
 @contextmanager
-def native_call(call_id: str | None) -> Iterator[None]:
+def native_call(call_id: str | None, *mappings: ExternalMapping) -> Iterator[None]:
     """Tell the next governed call which native call (``tool_call_id``) it answers.
 
     Args:
         call_id: the model's or framework's id; becomes ``gen_ai.tool.call.id``.
+        mappings: further native ids of the call, for example an ``McpMapping``.
     """
-    token = _native_call.set(call_id)
+    token, mapped = _native_call.set(call_id), _mappings.set(mappings)
     try:
         yield
     finally:
+        _mappings.reset(mapped)
         _native_call.reset(token)
+
+
+def current_mappings() -> list[ExternalMapping]:
+    """Return the native ids in force, beside the call's own."""
+    return list(_mappings.get())
 
 
 def current_native_call() -> str | None:
@@ -290,6 +310,20 @@ def carry_context(function: Callable[P, R]) -> Callable[P, R]:
         return context.copy().run(function, *args, **kwargs)
 
     return carried
+
+
+def run_in_context(context: AgentContext, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """Call a function under a context that came from elsewhere.
+
+    Args:
+        context: the facts in force meanwhile.
+        function: what is called.
+        args: its arguments.
+        kwargs: the named ones.
+    """
+    inside = contextvars.copy_context()
+    inside.run(_current.set, context)
+    return inside.run(function, *args, **kwargs)
 
 
 class ContextDefaults:

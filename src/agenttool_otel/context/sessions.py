@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from agenttool_otel.context.context import AgentContext
+from agenttool_otel.context.session_counts import SessionCounts, session_digest
 from agenttool_otel.facts.provenance import ProvenanceLedger
 from agenttool_otel.facts.targets import target_digests
 from agenttool_otel.facts.types import IntentFact, ToolWords
@@ -17,6 +19,33 @@ if TYPE_CHECKING:
 
 _MAX_HEARD: Final = 256
 _MAX_APPROVED: Final = 1_024
+_MAX_HISTORY: Final = 200
+_TOKEN_BYTES: Final = 200
+"""What a remembered digest costs, its place in a table included."""
+
+_COUNTED: Final = ("calls", "asks", "denials", "result_bytes")
+_UNREADABLE: Final = object()
+"""A ledger can't read it, and so knows that it does not know everything."""
+
+
+@dataclass(slots=True, eq=False)
+class Happened:
+    """A call as the history remembers it."""
+
+    tool: str
+    targets: tuple[bytes, ...]
+    outcome: str = "running"
+
+    @classmethod
+    def of(cls, tool_id: str, arguments: Mapping[str, Any]) -> Happened:
+        """Return a call that begins."""
+        return cls(tool_id, tuple(digest for _, digest in target_digests("", arguments)))
+
+    def entry(self, mine: Mapping[bytes, list[str]]) -> dict[str, Any]:
+        """Return its entry in the input of another call, whose values have these pointers."""
+        same = sorted(pointer for digest in self.targets for pointer in mine.get(digest, ()))
+        targets = [digest.hex() for digest in self.targets]
+        return {"tool": self.tool, "outcome": self.outcome, "targets": targets, "same": same}
 
 
 class Session:
@@ -24,7 +53,7 @@ class Session:
 
     __slots__ = (
         "_approved",
-        "_exempt",
+        "_forgot",
         "_heard",
         "_lock",
         "_said",
@@ -32,18 +61,22 @@ class Session:
         "asks",
         "calls",
         "denials",
+        "exempt",
+        "history",
         "ledger",
         "loaded",
         "result_bytes",
     )
 
     def __init__(self, exempt: Container[str] = ()) -> None:
-        self._exempt = exempt
+        self.exempt = exempt
         self._lock = threading.Lock()
         self._tools: dict[str, int] = {}
         self._heard: set[int] = set()
         self._said: Said | None = None
         self._approved: OrderedDict[bytes, None] = OrderedDict()
+        self.history: deque[Happened] = deque(maxlen=_MAX_HISTORY)
+        self._forgot = False
         self.calls = 0
         self.asks = 0
         self.denials = 0
@@ -61,6 +94,22 @@ class Session:
             "result_bytes": self.result_bytes,
         }
 
+    def begin(self, happened: Happened | None) -> None:
+        """Take a call into the history, before it is decided; ``None`` where no rule reads it."""
+        with self._lock:
+            self._forgot |= happened is None or len(self.history) == _MAX_HISTORY
+            if happened is not None:
+                self.history.append(happened)
+
+    def told(self, arguments: Mapping[str, Any], *, but: Happened | None) -> tuple[list[dict[str, Any]], bool]:
+        """Return ``input.session.history`` for a call, and whether nothing is missing in it."""
+        mine: dict[bytes, list[str]] = {}
+        for pointer, digest in target_digests("", arguments):
+            mine.setdefault(digest, []).append(pointer)
+        with self._lock:
+            earlier, complete = [one for one in self.history if one is not but], not self._forgot
+        return [one.entry(mine) for one in earlier], complete
+
     def admit(self, tool_id: str) -> dict[str, int]:
         """Count a call that is about to be decided, and return the counters as they were before it.
 
@@ -68,14 +117,14 @@ class Session:
         spend more than is left. A call that is not let through is given back."""
         with self._lock:
             seen = self.counters(tool_id)
-            if tool_id not in self._exempt:
+            if tool_id not in self.exempt:
                 self.calls += 1
                 self._tools[tool_id] = seen["tool_calls"] + 1
         return seen
 
     def give_back(self, tool_id: str) -> None:
         """Take back the count of a call that does not run."""
-        if tool_id in self._exempt:
+        if tool_id in self.exempt:
             return
         with self._lock:
             self.calls -= 1
@@ -83,7 +132,7 @@ class Session:
 
     def returned(self, tool_id: str, size: int | None) -> None:
         """Count the bytes of a result."""
-        if not size or tool_id in self._exempt:
+        if not size or tool_id in self.exempt:
             return
         with self._lock:
             self.result_bytes += size
@@ -148,6 +197,32 @@ class Session:
         if open_world or self.ledger is not None:
             self.open_ledger().record_tool_output(tool_id, value, open_world)
 
+    @property
+    def shared(self) -> bool:
+        """Whether counting may block."""
+        return False
+
+    @property
+    def memory(self) -> int:
+        """Bytes that it remembers, about."""
+        kept = len(self.ledger) if self.ledger is not None else 0
+        entries = len(self._approved) + len(self._said or ()) + sum(4 + len(one.targets) for one in self.history)
+        return _TOKEN_BYTES * (kept + entries)
+
+    def forget(self) -> None:
+        """Let go of all but the counters; what is asked for later is uncertain."""
+        with self._lock:
+            self.ledger, self._said = None, None
+            self._heard.clear()
+            self._approved.clear()
+            self.history.clear()
+        self.doubt()
+
+    def doubt(self) -> None:
+        """Know that something of this session is not known here."""
+        self._forgot = True
+        self.open_ledger().record_user(_UNREADABLE)
+
     def open_ledger(self) -> ProvenanceLedger:
         """Return the ledger, made at first use."""
         if self.ledger is None:
@@ -166,13 +241,94 @@ def _heard_too(said: Said | None, text: str) -> Said:
     return more
 
 
-class SessionBook:
-    """The sessions of one Governor, the least recently used forgotten first."""
+class SharedSession(Session):
+    """A session that other processes may serve too: its counters are theirs, and its memory is of this process alone.
 
-    def __init__(self, limit: int = 10_000) -> None:
+    So once another process was seen to count, what is unknown here is uncertain."""
+
+    __slots__ = ("_counts", "_gate", "_key", "_mine", "_owed")
+
+    def __init__(self, exempt: Container[str], counts: SessionCounts, key: str) -> None:
+        super().__init__(exempt)
+        self._counts = counts
+        self._key = key
+        self._gate = threading.Lock()  # one change at a time, so that what others add is told from one's own
+        self._mine = 0
+        self._owed: dict[str, int] = {}
+
+    @property
+    def shared(self) -> bool:
+        """Whether counting may block."""
+        return True
+
+    def admit(self, tool_id: str) -> dict[str, int]:
+        """Count a call in all processes at once; raises where that can't be done."""
+        spent = 0 if tool_id in self.exempt else 1
+        tool = _tool_name(tool_id)
+        with self._gate:
+            changes = _sum(self._owed, {**dict.fromkeys(_COUNTED, 0), "calls": spent, tool: spent})
+            after = self._counts.add(self._key, changes)
+            self._owed = {}
+            foreign = after["calls"] != self._mine + changes["calls"]
+            self._mine = after["calls"]
+        seen = {**{name: after[name] for name in _COUNTED}, "calls": after["calls"] - spent}
+        seen["tool_calls"] = after[tool] - spent
+        with self._lock:
+            self.calls, self._tools[tool_id] = seen["calls"], seen["tool_calls"]
+            self.asks, self.denials, self.result_bytes = seen["asks"], seen["denials"], seen["result_bytes"]
+        if foreign:
+            self.doubt()
+        return seen
+
+    def give_back(self, tool_id: str) -> None:
+        """Take back the count of a call that does not run."""
+        if tool_id not in self.exempt:
+            self._add({"calls": -1, _tool_name(tool_id): -1})
+
+    def returned(self, tool_id: str, size: int | None) -> None:
+        """Count the bytes of a result."""
+        if size and tool_id not in self.exempt:
+            self._add({"result_bytes": size})
+
+    def asked(self) -> None:
+        """Count one ask."""
+        self._add({"asks": 1})
+
+    def denied(self) -> None:
+        """Count one denial."""
+        self._add({"denials": 1})
+
+    def _add(self, changes: dict[str, int]) -> None:
+        """Add to the counters; what can't be added now is owed by the next call, which needs the store anyway."""
+        with self._gate:
+            try:
+                self._counts.add(self._key, changes)
+                self._mine += changes.get("calls", 0)
+            except Exception:
+                self._owed = _sum(self._owed, changes)
+
+
+def _tool_name(tool_id: str) -> str:
+    return f"tool:{session_digest((tool_id,))}"
+
+
+def _sum(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
+    return {name: one.get(name, 0) + other.get(name, 0) for name in (*one, *other)}
+
+
+class SessionBook:
+    """The sessions of one Governor; of those that were not used for longest the memory, then all is forgotten first."""
+
+    def __init__(
+        self, limit: int = 10_000, *, max_bytes: int = 256 * 2**20, counts: SessionCounts | None = None
+    ) -> None:
         self.exempt: set[str] = set()
         self._sessions: OrderedDict[tuple[str, str, str], Session] = OrderedDict()
+        self._remembering: OrderedDict[tuple[str, str, str], int] = OrderedDict()
+        self._bytes = 0
         self._limit = limit
+        self._max_bytes = max_bytes
+        self._counts = counts
         self._lock = threading.Lock()
 
     def of(self, context: AgentContext) -> Session:
@@ -181,9 +337,32 @@ class SessionBook:
         with self._lock:
             session = self._sessions.get(key)
             if session is None:
-                session = self._sessions[key] = Session(self.exempt)
+                session = self._sessions[key] = self._new(key)
                 if len(self._sessions) > self._limit:
-                    self._sessions.popitem(last=False)
+                    gone, _ = self._sessions.popitem(last=False)
+                    self._bytes -= self._remembering.pop(gone, 0)
             else:
                 self._sessions.move_to_end(key)
+                self._weigh(key, session)
         return session
+
+    def _new(self, key: tuple[str, str, str]) -> Session:
+        if self._counts is None:
+            return Session(self.exempt)
+        return SharedSession(self.exempt, self._counts, session_digest(key))
+
+    def _weigh(self, key: tuple[str, str, str], session: Session) -> None:
+        """Note how much a session remembers by now, and let the longest unused forget where it is too much in all."""
+        size = session.memory
+        self._bytes += size - self._remembering.pop(key, 0)
+        if size:
+            self._remembering[key] = size
+        while self._bytes > self._max_bytes and len(self._remembering) > 1:
+            other, freed = self._remembering.popitem(last=False)
+            self._bytes -= freed
+            self._sessions[other].forget()
+
+    def close(self) -> None:
+        """Release what counts."""
+        if self._counts is not None:
+            self._counts.close()

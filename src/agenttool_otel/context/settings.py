@@ -116,7 +116,7 @@ class Settings:
             comma-separated).
         policy_timeout: seconds that one decision may take (``AGENTTOOL_POLICY_TIMEOUT``).
         policy_cache: decisions that the cache keeps, 0 for no cache (``AGENTTOOL_POLICY_CACHE``).
-        policy_preset: preset of the stock bundle, ``strict``, ``balanced`` or ``observe``
+        policy_preset: preset of the stock bundle: ``strict``, ``balanced``, ``observe`` or ``assistant``
             (``AGENTTOOL_POLICY_PRESET``).
         policy_data: JSON or YAML file merged over the bundle's data (``AGENTTOOL_POLICY_DATA``).
         policy_reload: seconds between looks for a changed bundle, 0 for never (``AGENTTOOL_POLICY_RELOAD``).
@@ -146,6 +146,11 @@ class Settings:
             (``AGENTTOOL_APPROVALS_MAX_PENDING``).
         approvals_max_pending_per_session: how many of one session may
             (``AGENTTOOL_APPROVALS_MAX_PENDING_PER_SESSION``).
+        sessions_url: where sessions are counted that several processes serve: a SQLAlchemy URL (SQLite, PostgreSQL), a
+            ``redis://`` URL, or ``approvals`` for the approval store's database; in memory where empty
+            (``AGENTTOOL_SESSIONS_URL``).
+        sessions_memory_mb: megabytes that sessions may remember in all; the longest unused forget first
+            (``AGENTTOOL_SESSIONS_MEMORY_MB``).
         results_dir: directory of persisted results; a private temporary one where empty (``AGENTTOOL_RESULTS_DIR``).
         max_inline_chars: characters of a result that reach a model inline (``AGENTTOOL_MAX_INLINE_CHARS``).
         problems: what of the environment can't be used and must not be guessed; never a variable's value.
@@ -162,7 +167,9 @@ class Settings:
     shadow_tools: tuple[str, ...] = _setting((), "SHADOW_TOOLS", _list)
     policy_timeout: float = _setting(1.0, "POLICY_TIMEOUT", _positive, guards=True)
     policy_cache: int = _setting(4096, "POLICY_CACHE", _count)
-    policy_preset: str = _setting("", "POLICY_PRESET", _words("", "strict", "balanced", "observe"), guards=True)
+    policy_preset: str = _setting(
+        "", "POLICY_PRESET", _words("", "strict", "balanced", "observe", "assistant"), guards=True
+    )
     policy_data: str = _setting("", "POLICY_DATA")
     policy_reload: float = _setting(0.0, "POLICY_RELOAD", _seconds)
     tools_file: str = _setting("", "TOOLS")
@@ -187,6 +194,8 @@ class Settings:
     approvals_ttl: float = _setting(86_400.0, "APPROVALS_TTL", _positive, guards=True)
     approvals_max_pending: int = _setting(10_000, "APPROVALS_MAX_PENDING", _count)
     approvals_max_pending_per_session: int = _setting(100, "APPROVALS_MAX_PENDING_PER_SESSION", _count)
+    sessions_url: str = _setting("", "SESSIONS_URL")
+    sessions_memory_mb: int = _setting(256, "SESSIONS_MEMORY_MB", _count)
     results_dir: str = _setting("", "RESULTS_DIR")
     max_inline_chars: int = _setting(50_000, "MAX_INLINE_CHARS", _count)
     problems: tuple[str, ...] = ()

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from agenttool_otel.errors import ConfigurationError
+from agenttool_otel.values.conversion import to_whole_json
 
 
 def texts(name: str, value: Any) -> tuple[str, ...]:
@@ -46,6 +47,16 @@ def one_of(name: str, value: Any, known: Iterable[str]) -> str:
     if isinstance(value, str) and str(value) in words:
         return str(value)
     raise ConfigurationError(f"{name} can't be {value!r}{did_you_mean(value, words)}; it is one of {', '.join(words)}")
+
+
+def whole_object(name: str, value: Any) -> dict[str, Any]:
+    """Take an object whose JSON form tells all that it holds; a rule must not be shown a part of it."""
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise ConfigurationError(f"{name} has to be a dict by name, not {_kind(value)}")
+    data, whole = to_whole_json(dict(value))
+    if not whole or not isinstance(data, dict):
+        raise ConfigurationError(f"{name} has to hold JSON data, dataclasses or pydantic models alone")
+    return data
 
 
 def did_you_mean(word: Any, known: Iterable[str], *, cutoff: float = 0.6) -> str:

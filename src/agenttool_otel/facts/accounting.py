@@ -12,9 +12,11 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from agenttool_otel.facts.argument_names import snake
+from agenttool_otel.facts.argument_names import role_of_name, snake
 from agenttool_otel.facts.collect import Collector
+from agenttool_otel.facts.schema_nodes import resolved
 from agenttool_otel.facts.types import ShellFact
+from agenttool_otel.names import ArgumentRole
 from agenttool_otel.values.pointers import escape_token, unescape_token
 
 _Tokens = tuple[str, ...]
@@ -63,7 +65,7 @@ def join_words(pointer: str, arguments: Mapping[str, Any], collector: Collector)
 def pointer_tokens(name: str) -> tuple[str, ...]:
     """Return keys and list positions of a name, a dotted name or a JSON pointer; ``*`` stands for each element."""
     if name.startswith("/"):
-        return tuple(part.replace("~1", "/").replace("~0", "~") for part in name[1:].split("/"))
+        return _tokens(name)
     return tuple(part for part in name.replace("[]", ".*").replace("[", ".").replace("]", "").split(".") if part)
 
 
@@ -75,7 +77,8 @@ class TextAccounting:
     ) -> None:
         self._schema = schema
         self._commands = [_tokens(pointer) for pointer, kind, _ in followed if kind == "command"]
-        self._known = [_tokens(pointer) for pointer, _, _ in followed] + [pointer_tokens(name) for name in inert]
+        self._inert = [pointer_tokens(name) for name in inert]
+        self._known = [_tokens(pointer) for pointer, _, _ in followed] + self._inert
         listed = dict(_listed_arguments(schema, schema, (), 0))
         self._names = set(listed)
         self._closed = {tokens: words for tokens, words in listed.items() if words is not None}
@@ -96,6 +99,19 @@ class TextAccounting:
             and not any(known[0] in (name, "*") for known in self._known if known)
             and _may_carry_text(node, self._schema, 0)
         ]
+
+    def is_listed_word(self, pointer: str, value: Any) -> bool:
+        """Return whether a value is one of the words that the schema lists there: the developer wrote it."""
+        if not self._closed or not isinstance(value, str):
+            return False
+        tokens = _tokens(pointer)
+        return any(value in words for pattern, words in self._closed.items() if _is(pattern, tokens))
+
+    def role(self, pointer: str, name: str) -> ArgumentRole:
+        """Return what a value does in a call, as the declaration or else its name tells."""
+        if self._inert and any(_covers(pattern, _tokens(pointer)) for pattern in self._inert):
+            return ArgumentRole.CONTENT
+        return role_of_name(name)
 
     def withhold_proof(self, arguments: Mapping[str, Any], commands: Sequence[ShellFact]) -> None:
         """Let no command count as proven where a text beside it is not accounted for."""
@@ -152,12 +168,8 @@ def _forms(node: Any, schema: Mapping[str, Any], depth: int) -> list[Mapping[str
     """Return the forms that a schema node allows; an unreadable one is ``{}``, which allows anything."""
     if not isinstance(node, Mapping) or depth > _MAX_SCHEMA_DEPTH:
         return [{}]
-    reference = node.get("$ref")
-    if isinstance(reference, str):
-        found: Any = schema
-        for token in _tokens(reference.removeprefix("#")):
-            found = found.get(token) if isinstance(found, Mapping) else None
-        return _forms(found, schema, depth + 1)
+    if isinstance(node.get("$ref"), str):
+        return _forms(resolved(schema, node["$ref"]), schema, depth + 1)
     for keyword in ("anyOf", "oneOf"):
         if isinstance(node.get(keyword), list):
             return [form for branch in node[keyword] for form in _forms(branch, schema, depth + 1)]

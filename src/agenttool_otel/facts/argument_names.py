@@ -9,7 +9,7 @@ from enum import StrEnum
 from functools import cache, lru_cache
 from typing import Any, Final
 
-from agenttool_otel.names import AccessKind, PathAccess, WriteEffect
+from agenttool_otel.names import AccessKind, ArgumentRole, PathAccess, WriteEffect
 from agenttool_otel.values.tables import load_table, row_of
 
 
@@ -40,6 +40,9 @@ class _Names:
     write_names: frozenset[str]
     read_names: frozenset[str]
     content_names: frozenset[str]
+    shown_names: frozenset[str]
+    bounded_names: frozenset[str]
+    identity_names: frozenset[str]
 
 
 @cache
@@ -90,6 +93,21 @@ def names_content(name: str) -> bool:
     """Return whether an argument's name says that its text is content and names nothing: ``body``, ``new_text``."""
     words = snake(name).split("_")
     return words[-1] in _names().content_names
+
+
+@lru_cache(maxsize=4096)
+def role_of_name(name: str) -> ArgumentRole:
+    """Return what a value of this name does in a call: it decides what is reached, unless its name is known not to."""
+    word = snake(name).split("_")[-1]
+    if names_content(name) or word in _names().shown_names:
+        return ArgumentRole.CONTENT
+    return ArgumentRole.BOUNDED if word in _names().bounded_names else ArgumentRole.TARGET
+
+
+@lru_cache(maxsize=4096)
+def names_identity(name: str) -> bool:
+    """Return whether a field of a record says by its name that it identifies: ``sender``, ``file_id``."""
+    return snake(name).rstrip("_").split("_")[-1] in _names().identity_names
 
 
 def speaks_of_sql(schema: Mapping[str, Any]) -> bool:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from agenttool_otel.facts.argument_names import FactKind
 from agenttool_otel.facts.types import EMPTY_FACTS, FactEnvironment, Facts, ShellFact, SqlFact, unread
 from agenttool_otel.names import PathAccess
 from agenttool_otel.values.pointers import escape_token
+
+if TYPE_CHECKING:
+    from agenttool_otel.facts.accounting import TextAccounting
 
 MAX_DEPTH: Final = 64
 """Deeper values are not followed; a fact says so."""
@@ -84,30 +87,35 @@ class Collector:
         for name, kind in (("paths", "path"), ("urls", "url"), ("shell", "shell"), ("sql", "sql")):
             found[name].append(unread(kind, pointer))
 
-    def trace(self, arguments: Mapping[str, Any], *, everything: bool) -> None:
+    def trace(self, arguments: Mapping[str, Any], *, everything: bool, family: str, texts: TextAccounting) -> None:
         """Add provenance: of all texts and numbers among the arguments, or of those that there is a fact about."""
         from agenttool_otel.facts.paths.fact import path_text_of
+        from agenttool_otel.facts.provenance import UNREADABLE
 
         ledger = self._env.ledger
-        if ledger is None:
+        if ledger is None or not ledger.speaks:
             return
         found = self.facts["provenance"]
-        stack: list[tuple[str, Any, int]] = [("", arguments, 0)]
+        stack: list[tuple[str, str, Any, int]] = [("", "", arguments, 0)]
         steps = 0
         while stack:
-            pointer, value, depth = stack.pop()
+            pointer, name, value, depth = stack.pop()
             steps += 1
             if depth > MAX_DEPTH or len(found) >= _MAX_TRACED or steps > 20 * _MAX_TRACED:
-                found[pointer] = {"sources": ["unknown"], "untrusted": False, "certain": False}
+                found[pointer] = {**UNREADABLE, "untrusted": False}
                 return
+            is_list = isinstance(value, list | tuple | set | frozenset)
             if isinstance(value, Mapping):
-                stack += [(f"{pointer}/{escape_token(str(key))}", child, depth + 1) for key, child in value.items()]
-            elif isinstance(value, list | tuple) and FactKind.COMMAND in self._seen.get(pointer, ()):
-                found[pointer] = ledger.lookup(list(value))
-            elif isinstance(value, list | tuple | set | frozenset):
-                stack += [(f"{pointer}/{index}", child, depth + 1) for index, child in enumerate(value)]
-            elif value is not None and not isinstance(value, bool) and (everything or pointer in self._seen):
-                found[pointer] = ledger.lookup(value if (text := path_text_of(value)) is None else text)
+                children = ((str(key), child) for key, child in value.items())
+                stack += [(f"{pointer}/{escape_token(key)}", key, child, depth + 1) for key, child in children]
+            elif is_list and not (isinstance(value, list | tuple) and FactKind.COMMAND in self._seen.get(pointer, ())):
+                stack += [(f"{pointer}/{index}", name, child, depth + 1) for index, child in enumerate(value)]
+            elif value is None or isinstance(value, bool) or not (everything or pointer in self._seen):
+                continue
+            elif not texts.is_listed_word(pointer, value):
+                text = list(value) if is_list else path_text_of(value)
+                role = texts.role(pointer, name)
+                found[pointer] = ledger.lookup(value if text is None else text, name=name, family=family, role=role)
 
     def _is_argv(self, kind: FactKind, value: Any, pointer: str) -> bool:
         """Return whether a list is the words of one command rather than several commands."""

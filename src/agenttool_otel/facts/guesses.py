@@ -52,6 +52,11 @@ def kind_of_value(text: str, *, files: bool, network: bool, env: FactEnvironment
     return None
 
 
+def starts_like_path(text: str) -> bool:
+    """Return whether a text names a place in a file system: from its root, from home or upwards."""
+    return bool(_PATH_START.match(text))
+
+
 def _one_line(text: str) -> bool:
     return "\n" not in text.strip()
 

@@ -28,6 +28,8 @@ _KEY: Final = secrets.token_bytes(32)
 _MAX_CHARS: Final = 200_000
 _MAX_STEMS: Final = 8_192
 _MAX_TOLD: Final = 16
+_LISTS: Final = ("openers", "determiners", "objects", "refusals", "kept", "handing", "handed")
+_DELEGATED: Final = "\0delegated"
 _NEAR: Final = 3
 """Words before a noun among which a light verb makes it an action."""
 
@@ -70,7 +72,12 @@ class Said:
         actions, objects = _keyed(tool, self._key)
         matched = sorted({actions[digest] for digest in actions.keys() & self._asked})
         named = sorted({objects[digest] for digest in objects.keys() & self._named})
-        return {"called_for": bool(matched), "matched": matched[:_MAX_TOLD], "named": named[:_MAX_TOLD]}
+        return {
+            "called_for": bool(matched),
+            "matched": matched[:_MAX_TOLD],
+            "named": named[:_MAX_TOLD],
+            "delegated": _digest(self._key, _DELEGATED) in self._asked,
+        }
 
 
 @lru_cache(maxsize=4096)
@@ -121,6 +128,9 @@ def _stems(text: str) -> Iterator[tuple[str, bool]]:
         named = said in table.determiners
         if stem in table.nouns:
             named = named or not (said == "" or said in table.openers or following in table.objects)
+        near = before[-_NEAR:]
+        if word in table.handed and not refused and table.handing.intersection(near) and "following" not in near:
+            yield _DELEGATED, True
         named = named and table.light.isdisjoint(map(_stem, before[-_NEAR:]))
         yield stem, not (refused or named)
         before.append(word)
@@ -156,6 +166,8 @@ class _Table(NamedTuple):
     refusals: frozenset[str]
     kept: frozenset[str]
     light: frozenset[str]  # stems
+    handing: frozenset[str]
+    handed: frozenset[str]
 
 
 @cache
@@ -167,6 +179,6 @@ def _table() -> _Table:
         action = _Action({_stem(word): word for word in reversed(entry["said"])}, nouns)
         for word in entry["tool"]:
             actions.setdefault(_stem(word), []).append(action)
-    words = {name: frozenset(data[name]) for name in ("openers", "determiners", "objects", "refusals", "kept")}
+    words = {name: frozenset(data[name]) for name in _LISTS}
     stems = {name: frozenset(map(_stem, data[name])) for name in ("nouns", "light")}
     return _Table(actions=actions, **words, **stems)

@@ -13,9 +13,9 @@ from typing import Any, Final
 
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.facts.accounting import TextAccounting, join_words, pointer_tokens
-from agenttool_otel.facts.argument_names import FactKind, kind_of_name, names_content, speaks_of_sql
+from agenttool_otel.facts.argument_names import FactKind, names_content, speaks_of_sql
 from agenttool_otel.facts.collect import MAX_DEPTH, Collector
-from agenttool_otel.facts.guesses import kind_of_value
+from agenttool_otel.facts.guesses import kind_of_value, starts_like_path
 from agenttool_otel.facts.schema_nodes import (
     ABSENT,
     FREE,
@@ -45,7 +45,7 @@ class PlannedArgument:
 class FactPlan:
     """How the arguments of one tool become facts; made by ``plan_facts``, immutable, safe to share."""
 
-    __slots__ = ("_declared", "_effects", "_probing", "_root", "_sending", "_texts")
+    __slots__ = ("_declared", "_effects", "_family", "_probing", "_root", "_sending", "_texts")
 
     def __init__(
         self,
@@ -55,7 +55,9 @@ class FactPlan:
         *,
         schema: Mapping[str, Any],
         inert: Sequence[str],
+        family: str = "",
     ) -> None:
+        self._family = family
         self._declared = declared
         self._root = root
         self._effects = effects
@@ -97,9 +99,11 @@ class FactPlan:
         facts = collector.facts
         if env.ledger is not None:
             try:
-                collector.trace(arguments, everything=self._sending)
+                collector.trace(arguments, everything=self._sending, family=self._family, texts=self._texts)
             except Exception:
-                facts["provenance"][""] = {"sources": ["unknown"], "untrusted": True, "certain": False}
+                from agenttool_otel.facts.provenance import UNREADABLE
+
+                facts["provenance"][""] = UNREADABLE
         if not (facts["paths"] or facts["urls"] or facts["shell"] or facts["sql"] or facts["provenance"]):
             return EMPTY_FACTS
         return facts
@@ -159,7 +163,7 @@ class FactPlan:
         if node.kind is not None:
             collector.add(node.kind, value, pointer, node.access, inferred=True)
         elif node.probe and isinstance(value, str):
-            self._probe(value, pointer, node.access, collector)
+            self._probe(value, pointer, node, collector)
         if node.variants:
             for variant in [variant for variant in node.variants if accepts(variant, value)] or node.variants:
                 self._walk(variant, value, pointer, collector, depth + 1)
@@ -194,18 +198,24 @@ class FactPlan:
             if node.free:
                 self._walk(self._named(str(key)), below, place, collector, depth + 1)
 
-    def _probe(self, value: str, pointer: str, access: PathAccess, collector: Collector) -> None:
+    def _probe(self, value: str, pointer: str, node: Node, collector: Collector) -> None:
         """Take a text for what it looks like."""
         text = str.__str__(value)
+        access = node.access
+        if node.placed and starts_like_path(text):
+            collector.add(FactKind.PATH, text, pointer, access, inferred=True)
+            return
         guess = kind_of_value(text, files=self._effects.files, network=self._effects.network, env=collector.env)
         if guess is not None:
             collector.add(guess[0], guess[1], pointer, access, inferred=True)
 
     def _named(self, name: str) -> Node:
-        kind = kind_of_name(name, sql=self._effects.sql)
+        kind = self._effects.kind(name)
         if kind is None:
-            probed = self._probing and not names_content(name)
-            return Node(access=self._effects.access(name), free=True, probe=True) if probed else FREE
+            placed = self._effects.places(name)
+            probed = placed or (self._probing and not names_content(name))
+            access = self._effects.access(name)
+            return Node(access=access, free=True, probe=True, placed=placed) if probed else FREE
         return Node(kind=kind, access=self._effects.access(name), nullable=True, free=True)
 
 
@@ -229,17 +239,21 @@ def plan_facts(
     access_kinds: Sequence[str] = (),
     read_only: bool = False,
     tool_kind: str = "",
+    family: str = "",
+    file_access: bool = True,
 ) -> FactPlan | None:
     """Return the plan for a tool, or ``None`` when it has no argument that a fact could be about.
 
     Declared arguments are named as in the schema, or by a dotted name (``files.path``) or JSON pointer
-    (``/files/0/path``, ``/files/*/path``) for nested ones; lists are followed without being named."""
+    (``/files/0/path``, ``/files/*/path``) for nested ones; lists are followed without being named. In a tool without
+    file access only a text that starts like a path is taken for one."""
     effects = Effects(
         tuple(map(str, write_effects)),
         tuple(map(str, access_kinds)),
         read_only,
         bool(sql_args) or speaks_of_sql(schema),
         tool_kind,
+        file_access,
     )
     declared = tuple(
         _declared(name, kind, schema, effects)
@@ -255,9 +269,10 @@ def plan_facts(
     root: Node | None = compile_schema(schema, effects)
     if root is not None and not is_useful(root):
         root = None
-    if not declared and root is None and not (effects.sending and _has_arguments(schema)):
+    takes_any = bool(schema.get("properties")) or schema.get("additionalProperties") not in (None, False)
+    if not declared and root is None and not (effects.sending and takes_any):
         return None
-    return FactPlan(declared, root, effects, schema=schema, inert=inert_args)
+    return FactPlan(declared, root, effects, schema=schema, inert=inert_args, family=family)
 
 
 def _check_inert(inert: Sequence[str], schema: Mapping[str, Any]) -> None:
@@ -269,10 +284,6 @@ def _check_inert(inert: Sequence[str], schema: Mapping[str, Any]) -> None:
         tokens = pointer_tokens(name)
         if not tokens or (tokens[0] not in properties and tokens[0] != "*"):
             raise ConfigurationError(f"inert_args: the tool has no argument {name!r}; it has {', '.join(properties)}")
-
-
-def _has_arguments(schema: Mapping[str, Any]) -> bool:
-    return bool(schema.get("properties")) or schema.get("additionalProperties") not in (None, False)
 
 
 def _declared(name: str, kind: FactKind, schema: Mapping[str, Any], effects: Effects) -> PlannedArgument:

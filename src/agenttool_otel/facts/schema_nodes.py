@@ -16,6 +16,7 @@ from agenttool_otel.facts.argument_names import (
     path_access,
 )
 from agenttool_otel.names import AccessKind, PathAccess, ToolKind, WriteEffect
+from agenttool_otel.values.pointers import unescape_token
 
 ABSENT: Final = object()
 """Stands for a default that a schema does not state."""
@@ -50,6 +51,7 @@ class Node:
     others: Node | None = None  # of keys that are not in ``properties``
     variants: list[Node] = field(default_factory=list)  # further nodes for the same value
     free: bool = False  # keys of any name may come; the names are looked at when called
+    placed: bool = False  # named like a path in a tool without file access: a text that starts like one is one
     probe: bool = False  # nothing is known of the texts here but their look, which is looked at when called
 
     def children(self) -> list[Node]:
@@ -67,12 +69,22 @@ class Effects:
     read_only: bool  # of the declaration
     sql: bool  # whether SQL is about, so that ``query`` is no search
     tool_kind: str = ""  # of the declaration
+    file_access: bool = True  # whether a name alone may say that an argument is a local path
 
     def access(self, name: str) -> PathAccess:
         """Return what is done with a path argument of this name."""
         return path_access(
             name, write_effects=self.write_effects, access_kinds=self.access_kinds, read_only=self.read_only
         )
+
+    def kind(self, name: str) -> FactKind | None:
+        """Return what an argument's name says that it is."""
+        kind = kind_of_name(name, sql=self.sql)
+        return None if kind is FactKind.PATH and not self.file_access else kind
+
+    def places(self, name: str) -> bool:
+        """Return whether an argument is named like a path that the tool can't open by itself."""
+        return not self.file_access and kind_of_name(name, sql=self.sql) is FactKind.PATH
 
     @property
     def files(self) -> bool:
@@ -121,6 +133,16 @@ def is_useful(root: Node) -> bool:
                 seen.add(id(child))
                 stack.append(child)
     return False
+
+
+def resolved(schema: Mapping[str, Any], reference: Any) -> Mapping[str, Any] | None:
+    """Return what a reference within a schema leads to, ``None`` for any other."""
+    if not isinstance(reference, str) or not reference.startswith("#"):
+        return None
+    place: Any = schema
+    for token in reference[1:].split("/")[1:]:
+        place = place.get(unescape_token(token)) if isinstance(place, Mapping) else None
+    return place if isinstance(place, Mapping) else None
 
 
 _ANYTHING: Final[Mapping[str, Any]] = {}
@@ -175,7 +197,7 @@ class _Compiler:
         node.nullable = is_nullable(schema)
         node.types = frozenset(_types(schema))
         node.default = schema.get("default", ABSENT)
-        target = self._resolve(schema.get("$ref"))
+        target = resolved(self._schema, schema.get("$ref"))
         if target is not None:
             node.variants.append(self.node(target, name))
         for keyword in ("anyOf", "oneOf", "allOf"):
@@ -188,7 +210,8 @@ class _Compiler:
         if node.kind is not None:
             # The list as a whole goes to the collector, which follows it.
             return
-        node.probe = self._probes(schema, name)
+        node.placed = self._effects.places(name)
+        node.probe = node.placed or self._probes(schema, name)
         properties = schema.get("properties")
         for key, child in (properties if isinstance(properties, Mapping) else {}).items():
             node.properties[str(key)] = self.node(child, str(key))
@@ -212,7 +235,7 @@ class _Compiler:
             return found
         if not name or is_content(schema) or not _may_be_text(schema):
             return None
-        return kind_of_name(name, sql=self._effects.sql)
+        return self._effects.kind(name)
 
     def _probes(self, schema: Mapping[str, Any], name: str) -> bool:
         if not (self._effects.files or self._effects.network):
@@ -221,17 +244,6 @@ class _Compiler:
         if "enum" in schema or "const" in schema or is_content(schema) or names_content(name):
             return False
         return bool(name) and _may_be_text(schema)
-
-    def _resolve(self, reference: Any) -> Mapping[str, Any] | None:
-        if not isinstance(reference, str) or not reference.startswith("#"):
-            return None
-        place: Any = self._schema
-        for token in reference[1:].split("/")[1:]:
-            token = token.replace("~1", "/").replace("~0", "~")
-            if not isinstance(place, Mapping) or token not in place:
-                return None
-            place = place[token]
-        return place if isinstance(place, Mapping) else None
 
 
 def _types(schema: Mapping[str, Any]) -> set[str]:

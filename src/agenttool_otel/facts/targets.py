@@ -27,7 +27,9 @@ _IBAN: Final = re.compile(r"[a-z]{2}\d{2}[0-9a-z]{10,30}")
 
 
 def target_digests(tool_id: str, arguments: Mapping[str, Any], key: bytes = _KEY) -> Iterator[tuple[str, bytes]]:
-    """Return the JSON pointer and the digest of each value that may be a target; bounded, and never raises."""
+    """Return the JSON pointer and the digest of each value that may be a target; bounded, and never raises.
+
+    Without a tool's id the same argument of any tool counts."""
     stack: list[tuple[str, str, Any]] = [("", "", arguments)]
     steps = 0
     while stack and steps < _MAX_TARGETS:
@@ -43,8 +45,5 @@ def target_digests(tool_id: str, arguments: Mapping[str, Any], key: bytes = _KEY
                 joined = text.replace(" ", "")
                 alone = _ADDRESS.fullmatch(text) or _IBAN.fullmatch(joined)
                 token = f"\0{joined}" if alone else f"{tool_id}\0{name}\0{text}"
-                yield pointer, _digest(token, key)
-
-
-def _digest(token: str, key: bytes) -> bytes:
-    return hashlib.blake2b(token.encode("utf-8", "surrogatepass"), digest_size=12, key=key, person=b"target").digest()
+                data = token.encode("utf-8", "surrogatepass")
+                yield pointer, hashlib.blake2b(data, digest_size=12, key=key, person=b"target").digest()

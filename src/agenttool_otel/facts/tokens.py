@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
 from agenttool_otel.values.unicode import strip_invisible
@@ -23,21 +23,26 @@ _MAX_NODES: Final = 20_000
 _CHUNK: Final = re.compile(r"""[^\s<>"'`(){}\[\],;|*]+""")
 _LEFT: Final = ":!?=&#…。，、；：！？"
 _RIGHT: Final = _LEFT + ".-_~"
-_DIGITS: Final = re.compile(r"\+?\d(?:[ \-.()/]?\d){5,33}")
-_IBAN: Final = re.compile(
-    r"(?<![a-z0-9])[a-z]{2}\d{2}[ -]?[a-z0-9]{4}(?:[ -]?\d{4}){1,6}(?:[ -]?[a-z0-9]{1,4})?(?![a-z0-9])"
-)
+_DIGITS: Final = re.compile(r"[0-9](?:[ \-.()/]?[0-9]){5,33}")
+_IBAN: Final = re.compile(r"[0-9]{2}[ -]?[a-z0-9]{4}(?:[ -]?\d{4}){1,6}(?:[ -]?[a-z0-9]{1,4})?(?![a-z0-9])")
+"""From its check digits on: the two letters before are looked at apart, because few places have digits."""
+
+_RUN: Final = re.compile(r"[0-9]{2,}")
+_CLOCK: Final = re.compile(r"\d+(?::\d+)+")
 _HOST: Final = re.compile(r"(?:[\w-]{1,63}\.)+[a-z][\w-]{1,62}")
-_ID: Final = re.compile(r"(?=[\w.:-]*\d)(?=[\w.:-]*[a-z])[\w.:-]{6,}")
+_ID: Final = re.compile(r"[\w.:-]{6,}")
+_DIGIT: Final = re.compile(r"[0-9]")
+_LETTER: Final = re.compile(r"[a-z]")
 _NOT_ALNUM: Final = re.compile(r"[^0-9a-z]+")
 
 
-@dataclass(frozen=True, slots=True)
-class Strong:
+class Strong(NamedTuple):
     """A token that says by itself where something goes or what it is about."""
 
     token: str  # the normalised token
     parts: tuple[str, ...] = ()  # tokens that stand for it when it was never seen as a whole, such as a URL's host
+    link: bool = False  # whether a reader could follow it
+    tail: str = ""  # of a link: what it carries beyond the host
 
 
 @dataclass(slots=True)
@@ -72,22 +77,40 @@ def tokens_of(text: str) -> Tokens:
     """Return the tokens of a text; never raises."""
     complete = len(text) <= MAX_TEXT_CHARS
     text = normalize_text(text[:MAX_TEXT_CHARS])
-    lines = {short for line in text.splitlines() if 0 < len(short := " ".join(line.split())) <= _MAX_LINE}
+    lines: set[str] = set()
+    if "\n" in text or "\r" in text:
+        for line in text.splitlines():
+            short = " ".join(line.split()) if len(line) <= 2 * _MAX_LINE else ""
+            if 0 < len(short) <= _MAX_LINE:
+                lines.add(short)
     whole = " ".join(text.split()) if len(text) <= 4 * _MAX_LINE else None
-    found = Tokens(whole=whole or None, lines=lines, strong={}, words=set(), complete=complete)
-    for raw in set(_CHUNK.findall(text)):
+    raw_words = set(text.split())
+    words = {word for word in raw_words if word.isalpha() and len(word) <= _MAX_CHUNK}
+    chunks = set(_CHUNK.findall(" ".join(raw_words - words)))
+    found = Tokens(whole=whole or None, lines=lines, strong={}, words=words, complete=complete)
+    for raw in chunks:
         chunk = raw.lstrip(_LEFT).rstrip(_RIGHT)
         if len(chunk) > _MAX_CHUNK:
             found.complete = False
             chunk = chunk[:_MAX_CHUNK]
         if chunk.isalpha():
-            found.words.add(chunk)
+            words.add(chunk)
         elif chunk:
             _classify(chunk, found)
-    for pattern in (_DIGITS, _IBAN):
-        for match in pattern.finditer(text):
-            _add(found, Strong(_NOT_ALNUM.sub("", match[0])))
+    for match in _DIGITS.finditer(text):
+        _add(found, Strong(_NOT_ALNUM.sub("", match[0])))
+    for run in _RUN.finditer(text):
+        start = run.start() - 2
+        if start < 0 or not _is_latin(text[start : start + 2]) or (start and text[start - 1].isalnum()):
+            continue
+        iban = _IBAN.match(text, start + 2)
+        if iban is not None:
+            _add(found, Strong(_NOT_ALNUM.sub("", text[start : iban.end()])))
     return found
+
+
+def _is_latin(text: str) -> bool:
+    return text.isascii() and text.isalpha()
 
 
 def _add(found: Tokens, strong: Strong) -> None:
@@ -99,7 +122,7 @@ def _classify(chunk: str, found: Tokens) -> None:
     if "%" in chunk:
         chunk = normalize_text(unquote(chunk, errors="replace")).lstrip(_LEFT).rstrip(_RIGHT) or chunk
     if "://" in chunk:
-        _url(chunk, found)
+        _link(chunk.partition("://")[2], found)
     elif "@" in chunk:
         address = chunk.removeprefix("mailto:").partition("?")[0]
         # The domain is recorded, but does not stand for the address: millions share one.
@@ -109,27 +132,29 @@ def _classify(chunk: str, found: Tokens) -> None:
             found.words.add(domain)
     elif "/" in chunk or "\\" in chunk:
         path = chunk.replace("\\", "/").removeprefix("./").rstrip("/") or "/"
-        host = path.partition("/")[0]
-        _add(found, Strong(path, (host,) if _HOST.fullmatch(host) else ()))
+        if _HOST.fullmatch(path.partition("/")[0]):
+            _link(path, found)
+        else:
+            _add(found, Strong(path))
         found.words.add(path.rpartition("/")[2] or path)
-    elif _HOST.fullmatch(chunk):
-        _add(found, Strong(chunk.removeprefix("www.")))
-    elif _ID.fullmatch(chunk):
+    elif "." in chunk and _HOST.fullmatch(chunk):
+        _add(found, Strong(chunk.removeprefix("www."), link=chunk.startswith("www.")))
+    elif len(chunk) >= 6 and _DIGIT.search(chunk) and _LETTER.search(chunk) and _ID.fullmatch(chunk):
         _add(found, Strong(chunk))
     else:
         found.words.add(chunk)
-        if "=" in chunk or ":" in chunk:
+        if ("=" in chunk or ":" in chunk) and not _CLOCK.fullmatch(chunk):
             found.words.update(piece for piece in re.split("[=:]", chunk) if piece)
 
 
-def _url(chunk: str, found: Tokens) -> None:
-    scheme, _, rest = chunk.partition("://")
+def _link(rest: str, found: Tokens) -> None:
+    """Take a URL without its scheme, which is not what tells where it goes."""
     rest = rest.partition("#")[0]
-    bare = rest.partition("?")[0].rstrip("/")
     host = re.split(r"[/?\\]", rest, maxsplit=1)[0].rpartition("@")[2].removeprefix("www.")
-    name = re.sub(r":\d*$", "", host)
-    parts = tuple(dict.fromkeys(part for part in (bare, host, name) if part))
-    _add(found, Strong(f"{scheme}://{rest.rstrip('/')}", parts))
+    tail = rest[re.search(r"[/?\\]|$", rest).start() :].rstrip("/")  # type: ignore[union-attr]
+    bare = f"{host}{tail.partition('?')[0].rstrip('/')}"
+    parts = tuple(dict.fromkeys(part for part in (bare, host, re.sub(r":\d*$", "", host)) if part))
+    _add(found, Strong(f"{host}{tail}", parts, link=True, tail=tail))
 
 
 def texts_of(value: Any, *, keys: bool) -> tuple[list[str], bool]:

@@ -152,8 +152,15 @@ class ProvenanceFact(TypedDict):
     """Where the tokens of one argument value were seen before in this session."""
 
     sources: list[str]  # user, tool:<tool_id>, unknown
-    untrusted: bool  # seen only in the output of open-world tools
+    untrusted: bool  # seen only in text that anybody may have written
     certain: bool  # False when the ledger forgot or skipped something that could have been this value's source
+    trust: str  # of the least trusted part: user, trusted, record, inferred, free_text, unknown
+    role: str  # target, bounded or content, by the argument's name
+    seen_in: list[str]  # what was read where it was seen: a path, a name
+    link: bool  # has a link that only such text has
+    extended: bool  # has such a link with a path or query that the text had not
+    made_up_id: bool  # a short id of which nothing is known
+    private: list[str]  # confidential sources of what it holds
 
 
 class IntentFact(TypedDict):
@@ -162,6 +169,7 @@ class IntentFact(TypedDict):
     called_for: bool  # some word for what the tool does was used as something to be done
     matched: list[str]  # those words, as the tool's author or our table has them
     named: list[str]  # other words of the tool's name, title and hint that the user used
+    delegated: bool  # the user said to do what somebody wrote, such as the instructions of a mail
 
 
 class ToolWords(NamedTuple):

@@ -23,7 +23,7 @@ from agenttool_otel.call.runtime import Runtime, build_default_with, default_run
 from agenttool_otel.call.streams import astream, stream
 from agenttool_otel.call.tool import GovernedTool, shape_of
 from agenttool_otel.catalog import GovernOptions, declare_function
-from agenttool_otel.context.context import current_context, current_native_call
+from agenttool_otel.context.context import current_context, current_mappings, current_native_call
 from agenttool_otel.errors import ConfigurationError, InstanceMissing
 from agenttool_otel.govern.typing import Governed, GovernsNext
 from agenttool_otel.values.inspection import mro_names
@@ -212,6 +212,7 @@ def _govern_callable(governor: Governor | None, target: Any, options: GovernOpti
             wrapped, args = partial(wrapped, args[0]), args[1:]
         call = Invocation(spec, in_charge.effective(current_context()), native_call_id=current_native_call())
         call.call_args, call.call_kwargs = args, kwargs
+        call.mappings = current_mappings()
         return call, in_charge, wrapped
 
     wrapper: Any

@@ -7,10 +7,13 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import aclosing, closing
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, cast, overload
 
@@ -26,9 +29,13 @@ from agenttool_otel.call.pending.required_action import RequiredAction
 from agenttool_otel.call.phases import Pipeline
 from agenttool_otel.call.recorder import Recorder
 from agenttool_otel.call.resume import aresume_call, resume_call
+from agenttool_otel.call.running.cancel import cancel_call, interrupted
+from agenttool_otel.call.running.handle import CancelState
 from agenttool_otel.call.runtime import build_default_with, default_runtime, replace_default
+from agenttool_otel.call.scheduling.batch import Batch, BatchCall
 from agenttool_otel.catalog import GovernOptions, Registry
 from agenttool_otel.context.context import AgentContext, ContextDefaults
+from agenttool_otel.context.session_counts import open_counts
 from agenttool_otel.context.sessions import Session, SessionBook
 from agenttool_otel.context.settings import Settings
 from agenttool_otel.errors import ConfigurationError, PolicyError, PolicyLoadError
@@ -37,7 +44,7 @@ from agenttool_otel.govern.builtin_tools import OwnTool, permission_tools_of, re
 from agenttool_otel.govern.discovery import Discovery
 from agenttool_otel.govern.typing import Governed, GovernsNext
 from agenttool_otel.hooks import Hooks
-from agenttool_otel.names import Attr, EngineName, Event, Label
+from agenttool_otel.names import AbortReason, Attr, EngineName, Event, Label
 from agenttool_otel.policy.bundles.bundle import default_bundle_path
 from agenttool_otel.policy.bundles.source import ReloadResult
 from agenttool_otel.policy.cache import DecisionCache
@@ -47,7 +54,7 @@ from agenttool_otel.policy.open import Policy, open_engines
 from agenttool_otel.policy.types import PolicyEngine
 from agenttool_otel.preflight.posture import Posture, describe
 from agenttool_otel.preflight.posture_files import write_posture
-from agenttool_otel.records import ToolResult
+from agenttool_otel.records import SchedulerPolicy, ToolResult
 from agenttool_otel.redaction import RedactionSettings, Redactor
 from agenttool_otel.results.errors.mapper import ErrorMapper, MappingTarget
 from agenttool_otel.results.persistence.keeper import ResultKeeper
@@ -132,7 +139,9 @@ class Governor(Discovery):
             registry=Registry(),
             redactor=redactor,
             telemetry=Telemetry(telemetry or telemetry_settings(settings)),
-            sessions=SessionBook(),
+            sessions=SessionBook(
+                max_bytes=settings.sessions_memory_mb * 2**20, counts=open_counts(_sessions_url(settings))
+            ),
             decider=decider,
             approvals=Approvals(
                 build_approver(approver), self._store_opener(approvals, settings), configured=configured
@@ -288,6 +297,106 @@ class Governor(Discovery):
         """
         return await ainterrupt_call(self, invocation_id, reason)
 
+    # --- several calls, and calls that go on -------------------------------------------------------------------------
+
+    def batch(
+        self, calls: Iterable[BatchCall], *, policy: SchedulerPolicy | None = None, executor: Executor | None = None
+    ) -> list[ToolResult]:
+        """Run several calls, those together that may run together, and return their results in input order.
+
+        Args:
+            calls: the calls.
+            policy: how they run together; the standard's defaults where not given.
+            executor: where the tools' bodies run: threads, processes, or a cluster's executor; threads of the batch's
+                own where not given. Decisions are always made here.
+
+        Returns:
+            A result for each call, also for one that never ran.
+
+        Raises:
+            TypeError: a tool is asynchronous.
+            ConfigurationError: a call is of a tool of another Governor, or depends on a later one.
+        """
+        return _in_order(Batch(self, calls, policy, executor).stream())
+
+    async def abatch(
+        self, calls: Iterable[BatchCall], *, policy: SchedulerPolicy | None = None, executor: Executor | None = None
+    ) -> list[ToolResult]:
+        """The same without blocking the event loop; asynchronous tools run in it.
+
+        Args:
+            calls: the calls.
+            policy: how they run together.
+            executor: where bodies of plain functions run.
+        """
+        stream = Batch(self, calls, policy, executor).astream()
+        return _in_order([ready async for ready in stream])
+
+    def batch_stream(
+        self, calls: Iterable[BatchCall], *, policy: SchedulerPolicy | None = None, executor: Executor | None = None
+    ) -> Iterator[ToolResult]:
+        """Run several calls and give each result when it is there and its turn has come.
+
+        Who leaves early ends the batch: no further call begins, and those that may be stopped are.
+
+        Args:
+            calls: the calls.
+            policy: how they run together; it also says whether results keep the input's order.
+            executor: where the tools' bodies run.
+        """
+        with closing(Batch(self, calls, policy, executor).stream()) as stream:
+            for _, result in stream:
+                yield result
+
+    async def abatch_stream(
+        self, calls: Iterable[BatchCall], *, policy: SchedulerPolicy | None = None, executor: Executor | None = None
+    ) -> AsyncIterator[ToolResult]:
+        """The same without blocking the event loop.
+
+        Args:
+            calls: the calls.
+            policy: how they run together.
+            executor: where bodies of plain functions run.
+        """
+        async with aclosing(Batch(self, calls, policy, executor).astream()) as stream:
+            async for _, result in stream:
+                yield result
+
+    def cancel(
+        self, invocation_id: str, reason: str, *, abort_reason: str = AbortReason.USER_INTERRUPTION
+    ) -> CancelState:
+        """Ask a call to stop: one that goes on, or that waits for an approval or a result.
+
+        Args:
+            invocation_id: the invocation.
+            reason: why; redacted before it is stored or shown.
+            abort_reason: the standard's word: ``user_interruption``, ``sibling_error``, ``timeout``, ``fallback`` or
+                ``runtime_shutdown``.
+
+        Returns:
+            What has become of the request; while the call goes on it changes with it.
+
+        Raises:
+            InvocationNotFound: no call of that id goes on or waits.
+        """
+        return cancel_call(self, invocation_id, reason, AbortReason(abort_reason)) or interrupted(
+            self.interrupt(invocation_id, reason)
+        )
+
+    async def acancel(
+        self, invocation_id: str, reason: str, *, abort_reason: str = AbortReason.USER_INTERRUPTION
+    ) -> CancelState:
+        """The same without blocking the event loop.
+
+        Args:
+            invocation_id: the invocation.
+            reason: why.
+            abort_reason: the standard's word.
+        """
+        return cancel_call(self, invocation_id, reason, AbortReason(abort_reason)) or interrupted(
+            await self.ainterrupt(invocation_id, reason)
+        )
+
     @property
     def required_actions(self) -> Sequence[RequiredAction]:
         """The calls of custom tools that wait for a result, oldest first: of this process, and of all that share its
@@ -306,6 +415,15 @@ class Governor(Discovery):
         Every tool is put before the policy with plain arguments; nothing is run, asked or counted.
         """
         return describe(self)
+
+    def warm(self) -> None:
+        """Do now what the first calls would do: load the parsers, the approval store and each tool's first decision.
+
+        For programs that would rather start later than answer the first call late. Call it when the tools are
+        governed, in the thread that will call them: every tool is put before the policy with plain arguments;
+        nothing is run, asked or counted.
+        """
+        self.describe()
 
     def write_posture(self, folder: str | Path) -> list[Path]:
         """Write the posture for agents that read files; see ``agenttool_otel.preflight.posture_files.write_posture``.
@@ -357,6 +475,7 @@ class Governor(Discovery):
             self._source.close()
         self.decider.close()
         self.approvals.close()
+        self.sessions.close()
         self.telemetry.flush()
         if self._private_results is not None:
             self._private_results()
@@ -400,6 +519,10 @@ class Governor(Discovery):
         return opened
 
 
+def _in_order(results: Iterable[tuple[int, ToolResult]]) -> list[ToolResult]:
+    return [result for _, result in sorted(results, key=itemgetter(0))]
+
+
 def fact_environment(
     settings: Settings, protected: tuple[tuple[str, str], ...], context: AgentContext, session: Session
 ) -> FactEnvironment:
@@ -412,6 +535,14 @@ def fact_environment(
         resolve_dns=settings.resolve_dns,
         ledger=session.ledger,
     )
+
+
+def _sessions_url(settings: Settings) -> str:
+    if settings.sessions_url != "approvals":
+        return settings.sessions_url
+    if not settings.approvals_url:
+        raise ConfigurationError("sessions_url is approvals, and there is no approvals_url")
+    return settings.approvals_url
 
 
 def _protected_places(settings: Settings) -> tuple[tuple[str, str], ...]:

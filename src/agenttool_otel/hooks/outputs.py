@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from agenttool_otel.context.validate import whole_object
 from agenttool_otel.names import Behavior
 
 
@@ -147,8 +148,25 @@ class UpdatedOutput:
         _text("a reason", self.reason)
 
 
-HookOutput = Message | Progress | UpdatedInput | PermissionResult | AdditionalContext | Stop | UpdatedOutput
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """State of the application that the call is about, for rules: ``input.resources``, by name.
+
+    From a pre_tool_use hook, which looks it up for the very arguments; a look-up that fails denies the call.
+
+    Attributes:
+        values: by name: JSON data, dataclasses, pydantic models. What has no whole JSON form is refused.
+    """
+
+    kind: ClassVar[str] = "resources"
+    values: Mapping[str, Any] = field(repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", whole_object("resources", self.values))
+
+
+HookOutput = Message | Progress | UpdatedInput | PermissionResult | AdditionalContext | Stop | UpdatedOutput | Resources
 """Any output."""
 
-OUTPUT_TYPES = (Message, Progress, UpdatedInput, PermissionResult, AdditionalContext, Stop, UpdatedOutput)
+OUTPUT_TYPES = (Message, Progress, UpdatedInput, PermissionResult, AdditionalContext, Stop, UpdatedOutput, Resources)
 """The same, to test against."""

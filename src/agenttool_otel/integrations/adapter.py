@@ -12,8 +12,9 @@ from typing import Any
 from agenttool_otel.call.drivers import arun, run
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.phases import Target
+from agenttool_otel.call.scheduling.gate import take_place
 from agenttool_otel.call.tool import GovernedTool
-from agenttool_otel.context.context import current_context
+from agenttool_otel.context.context import current_context, current_mappings
 
 
 class Adapter(ABC):
@@ -25,6 +26,8 @@ class Adapter(ABC):
     def __init__(self, tool: GovernedTool, native_call_id: str | None) -> None:
         self.runtime = tool.governor
         self.call = Invocation(tool.spec, self.runtime.effective(current_context()), native_call_id=native_call_id)
+        self.call.mappings = current_mappings()
+        self.call.place = take_place()
 
     @abstractmethod
     def bind(self, call: Invocation) -> None:

@@ -149,7 +149,7 @@ class _Projector:
         except (KeyError, TypeError):
             # a member that the contract does not have; the first item keeps the two forms apart
             return [1, *(_value(document, path) for path in self._paths)]
-        values.extend(_value(document, path) for path in self._others)
+        values += [_value(document, path) for path in self._others]
         return values
 
 

@@ -16,6 +16,7 @@ from typing import Any, Final, TypeVar
 
 from agenttool_otel.errors import ConfigurationError, PolicyEvaluationError, PolicyTimeout
 from agenttool_otel.names import SURFACE_REASON, Behavior, EngineName, EntryPoint, FailClosedCause, PolicyMode
+from agenttool_otel.policy.bundles.rego import Path
 from agenttool_otel.policy.cache import DecisionCache
 from agenttool_otel.policy.engines.native import is_panic
 from agenttool_otel.policy.input_schema import validate_input
@@ -73,6 +74,7 @@ class Decider:
             self.mode = PolicyMode(mode)
         except ValueError:
             raise ConfigurationError("policy_mode has to be enforce or shadow") from None
+        self._wanted: dict[tuple[int, str, Path], bool] = {}
         self._timeout = float(timeout)
         if math.isnan(self._timeout):
             raise ConfigurationError("policy_timeout is not a number")  # every comparison with it would be false
@@ -98,6 +100,20 @@ class Decider:
             "cache": None if self._cache is None else self._cache.describe(),
         }
 
+    def wants(self, path: Path, mode: str) -> bool:
+        """Tell whether some engine may read a part of the input, which need not be made where none does."""
+        for engine in (*self.engines, *self._shadow_engines):
+            reads = getattr(engine, "reads", None)
+            proven = None if reads is None else reads(EntryPoint.DECISION, mode)
+            if proven is None:
+                return True
+            key = (proven[0], mode, path)
+            if key not in self._wanted:
+                self._wanted[key] = any(path[: len(read)] == read[: len(path)] for read in proven[1].paths)
+            if self._wanted[key]:
+                return True
+        return False
+
     def close(self) -> None:
         """Close every engine."""
         for engine in (*self.engines, *self._shadow_engines):
@@ -113,7 +129,7 @@ class Decider:
         if self._shadow_packages:
             shadow = self._chain(self._shadow_engines, document, started)
         elif self._shadow_engines:
-            shadow = self._ask(self._shadow_engines[0], document, self._left(self._shadow_engines[0], started))
+            shadow = self._ask(self._shadow_engines[0], document, started)
         return self._finish(document, verdict, shadow, started)
 
     async def adecide(self, document: PolicyInput) -> Verdict:
@@ -124,20 +140,15 @@ class Decider:
         if self._shadow_packages:
             shadow = await self._achain(self._shadow_engines, document, started)
         elif self._shadow_engines:
-            shadow = await self._aask(self._shadow_engines[0], document, self._left(self._shadow_engines[0], started))
+            shadow = await self._aask(self._shadow_engines[0], document, started)
         return self._finish(document, verdict, shadow, started)
-
-    def _left(self, engine: PolicyEngine, started: float) -> float:
-        if engine.capabilities.counts_cpu_time:
-            return self._timeout
-        return self._timeout - (time.perf_counter() - started)
 
     def _chain(self, engines: Sequence[PolicyEngine], document: PolicyInput, started: float) -> Verdict:
         engine: PolicyEngine | None = None
         verdict: Verdict | None = None
         try:
             for engine in engines:
-                verdict = self._ask(engine, document, self._left(engine, started))
+                verdict = self._ask(engine, document, started)
                 if verdict.behavior is not Behavior.PASSTHROUGH:
                     return verdict
             return _nobody_decided(engine, verdict)
@@ -149,15 +160,18 @@ class Decider:
         verdict: Verdict | None = None
         try:
             for engine in engines:
-                verdict = await self._aask(engine, document, self._left(engine, started))
+                verdict = await self._aask(engine, document, started)
                 if verdict.behavior is not Behavior.PASSTHROUGH:
                     return verdict
             return _nobody_decided(engine, verdict)
         except BaseException as error:
             return _failure(error, engine)
 
-    def _ask(self, engine: PolicyEngine, document: PolicyInput, timeout: float) -> Verdict:
+    def _ask(self, engine: PolicyEngine, document: PolicyInput, began: float) -> Verdict:
+        timeout = self._timeout
         try:
+            if not engine.capabilities.counts_cpu_time:
+                timeout -= time.perf_counter() - began
             key = None if self._cache is None else self._cache.key(engine, EntryPoint.DECISION, document)
             if key is not None and self._cache is not None and (known := self._cache.get(key)) is not None:
                 return known
@@ -172,8 +186,11 @@ class Decider:
         except BaseException as error:
             return _failure(error, engine)
 
-    async def _aask(self, engine: PolicyEngine, document: PolicyInput, timeout: float) -> Verdict:
+    async def _aask(self, engine: PolicyEngine, document: PolicyInput, began: float) -> Verdict:
+        timeout = self._timeout
         try:
+            if not engine.capabilities.counts_cpu_time:
+                timeout -= time.perf_counter() - began
             key = None if self._cache is None else self._cache.key(engine, EntryPoint.DECISION, document)
             if key is not None and self._cache is not None and (known := self._cache.get(key)) is not None:
                 return known

@@ -56,12 +56,14 @@ def encode_document(document: PolicyInput, *, limit: int = MAX_INPUT_BYTES) -> b
     """Encode a policy input for an engine."""
     try:
         arguments = encode_arguments(document["input"])
+        resources = encode_arguments(document["resources"])
     except KeyError:
-        raise _invalid("the document has no member input") from None
+        raise _invalid("the document has no member input or resources") from None
     if len(arguments) > limit:
         raise _invalid(f"the arguments take {len(arguments)} bytes, more than the limit of {limit}")
     try:
-        encoded = orjson.dumps({**document, "input": orjson.Fragment(arguments)}, option=_DOCUMENT_OPTIONS)
+        free = {"input": orjson.Fragment(arguments), "resources": orjson.Fragment(resources)}
+        encoded = orjson.dumps({**document, **free}, option=_DOCUMENT_OPTIONS)
     except (TypeError, ValueError, RecursionError):
         raise _invalid("the document holds a value that JSON lacks") from None
     if len(encoded) > limit:

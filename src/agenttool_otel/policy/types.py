@@ -14,7 +14,13 @@ from agenttool_otel.facts.types import Facts
 from agenttool_otel.names import Behavior, DecisionSource, FailClosedCause, PolicyMode, ReasonType
 
 
-class InvocationInput(TypedDict):
+class Mapped(TypedDict, total=False):
+    """What native ids there are, of the tool or of this very call; left out where there are none."""
+
+    external_mappings: list[dict[str, Any]]
+
+
+class InvocationInput(Mapped):
     """``input.invocation``."""
 
     id: str
@@ -24,7 +30,7 @@ class InvocationInput(TypedDict):
     preflight: bool  # nobody will run this call whatever the answer
 
 
-class ToolInput(TypedDict):
+class ToolInput(Mapped):
     """``input.tool``: facts of declaration and interface, for this very input."""
 
     id: str
@@ -79,6 +85,15 @@ class SessionCounters(TypedDict):
     result_bytes: int
 
 
+class HistoryEntry(TypedDict):
+    """One entry of ``input.session.history``: an earlier call, without its values."""
+
+    tool: str
+    outcome: str  # running, or the status of its result: succeeded, failed, denied, pending ...
+    targets: list[str]  # digests of its arguments' values, each with the argument's name
+    same: list[str]  # JSON pointers of this call's arguments whose values were among them
+
+
 class SessionInput(TypedDict):
     """``input.session``."""
 
@@ -89,6 +104,8 @@ class SessionInput(TypedDict):
     roots: list[str]
     counters: SessionCounters
     labels: dict[str, str]
+    history: list[HistoryEntry]  # decided calls of this session, oldest first; empty where no rule reads it
+    history_complete: bool  # nothing of it was forgotten
 
 
 class ApprovalInput(TypedDict):
@@ -132,6 +149,7 @@ class PolicyInput(TypedDict):
     approval: ApprovalInput | None
     hooks: list[HookHint]
     evaluation: EvaluationInput | None
+    resources: dict[str, Any]  # the application's state that the call is about, by name
 
 
 class EngineAnswer(NamedTuple):

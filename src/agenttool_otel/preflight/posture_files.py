@@ -12,6 +12,7 @@ from typing import Any, Final
 import orjson
 
 from agenttool_otel.call.runtime import Runtime
+from agenttool_otel.preflight.host_posture import permissions_document
 from agenttool_otel.preflight.posture import Posture, describe, described_tools, without_secrets
 
 
@@ -74,7 +75,7 @@ def posture_markdown(posture: Posture) -> str:
 
 
 def write_posture(runtime: Runtime, folder: str | Path) -> list[Path]:
-    """Write ``permission-posture.json``, ``permission-posture.md`` and ``managed-tools.json``, each at one stroke."""
+    """Write the posture as JSON and Markdown, ``managed-tools.json`` and ``permissions.json``, each at one stroke."""
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
     described = describe(runtime)
@@ -84,6 +85,7 @@ def write_posture(runtime: Runtime, folder: str | Path) -> list[Path]:
         _write(place / "permission-posture.json", _json(posture.to_json_object())),
         _write(place / "permission-posture.md", posture_markdown(posture).encode()),
         _write(place / "managed-tools.json", _json(tools)),
+        _write(place / "permissions.json", _json(without_secrets(runtime, permissions_document(runtime, described)))),
     ]
 
 

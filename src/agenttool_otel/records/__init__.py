@@ -10,7 +10,16 @@ from agenttool_otel.records.declaration import ToolDeclaration
 from agenttool_otel.records.error import RetryGuidance, ToolError
 from agenttool_otel.records.event import ToolEvent
 from agenttool_otel.records.execution_profile import ExecutionProfile
-from agenttool_otel.records.external_mapping import ExternalMapping
+from agenttool_otel.records.external_mapping import (
+    A2aMapping,
+    BrowserMapping,
+    CliMapping,
+    ExternalMapping,
+    FunctionCallMapping,
+    McpMapping,
+    OpenApiMapping,
+    TelemetryMapping,
+)
 from agenttool_otel.records.hook import HookRecord
 from agenttool_otel.records.interface import ToolInterface
 from agenttool_otel.records.invocation import InvocationRecord, StatusTransition
@@ -25,15 +34,21 @@ from agenttool_otel.records.surface import DeferredToolRef, ToolSearchResult, To
 from agenttool_otel.values.ids import new_id
 
 __all__ = [
+    "A2aMapping",
+    "BrowserMapping",
+    "CliMapping",
     "DecisionReason",
     "DeferredToolRef",
     "ExecutionProfile",
     "ExternalMapping",
+    "FunctionCallMapping",
     "HookRecord",
     "InputContract",
     "InputMutation",
     "InvocationRecord",
+    "McpMapping",
     "Obligations",
+    "OpenApiMapping",
     "OutputContract",
     "PermissionDecision",
     "PermissionProfile",
@@ -42,6 +57,7 @@ __all__ = [
     "RetryGuidance",
     "SchedulerPolicy",
     "StatusTransition",
+    "TelemetryMapping",
     "ToolDeclaration",
     "ToolError",
     "ToolEvent",

@@ -10,7 +10,7 @@ from agenttool_otel.records.external_mapping import ExternalMapping
 
 
 class ExecutionProfile(Record):
-    """How a tool is run; every capability is unsupported unless stated.
+    """How a tool is run; what nobody stated is unsupported, or not said.
 
     Attributes:
         execution_profile_id: id.
@@ -40,12 +40,12 @@ class ExecutionProfile(Record):
     supports_resume: bool = False
     supports_retries: bool = False
     supports_partial_results: bool = False
-    supports_background: bool = False
-    supports_artifacts: bool = False
-    supports_context_modifiers: bool = False
+    supports_background: bool | None = None
+    supports_artifacts: bool | None = None
+    supports_context_modifiers: bool | None = None
     supports_persistence: bool = True
-    supports_credential_delegation: bool = False
-    supports_offline: bool = False
+    supports_credential_delegation: bool | None = None
+    supports_offline: bool | None = None
     sandboxed: bool = False
     sandbox_profile: str | None = None
     timeout_ms: int | None = None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pydantic import BaseModel, ConfigDict
 
 
@@ -17,3 +19,87 @@ class ExternalMapping(BaseModel):
     model_config = ConfigDict(extra="allow")
 
     source: str = ""
+
+
+class McpMapping(ExternalMapping):
+    """A request to an MCP server; ``_meta`` and ``structuredContent`` are given as they are."""
+
+    source: str = "mcp"
+    server_id: str | None = None
+    mcp_session_id: str | None = None
+    mcp_protocol_version: str | None = None
+    method: str | None = None
+    tool_name: str | None = None
+    jsonrpc_request_id: str | int | None = None
+
+
+class OpenApiMapping(ExternalMapping):
+    """An operation of an HTTP interface."""
+
+    source: str = "openapi"
+    operation_id: str | None = None
+    method: str | None = None
+    path: str | None = None
+    server_url: str | None = None
+    security_scheme_refs: list[str] | None = None
+
+
+class FunctionCallMapping(ExternalMapping):
+    """A function call of a model."""
+
+    source: str = "function_calling"
+    tool_call_id: str | None = None
+    function_name: str | None = None
+    tool_choice: str | dict[str, Any] | None = None
+    parallel_tool_calls: bool | None = None
+    strict: bool | None = None
+    defer_loading: bool | None = None
+
+
+class A2aMapping(ExternalMapping):
+    """A task of another agent."""
+
+    source: str = "a2a"
+    agent_card_url: str | None = None
+    agent_skill_id: str | None = None
+    task_id: str | None = None
+    context_id: str | None = None
+    message_id: str | None = None
+    artifact_id: str | None = None
+
+
+class CliMapping(ExternalMapping):
+    """A command's process."""
+
+    source: str = "cli"
+    command_id: str | None = None
+    argv_ref: str | None = None
+    cwd_ref: str | None = None
+    env_policy_ref: str | None = None
+    exit_code: int | None = None
+    signal: str | None = None
+    sandbox_ref: str | None = None
+
+
+class BrowserMapping(ExternalMapping):
+    """An action in a browser."""
+
+    source: str = "browser"
+    browser_session_id: str | None = None
+    page_id: str | None = None
+    action_id: str | None = None
+    observation_ref: str | None = None
+    screenshot_ref: str | None = None
+
+
+class TelemetryMapping(ExternalMapping):
+    """A request in somebody else's telemetry."""
+
+    source: str = "telemetry"
+    trace_id: str | None = None
+    span_id: str | None = None
+    tool_name: str | None = None
+    tool_call_id: str | None = None
+    request_id: str | None = None
+    duration_ms: int | None = None
+    result_size_bytes: int | None = None

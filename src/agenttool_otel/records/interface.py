@@ -49,6 +49,9 @@ class ToolInterface(Record):
         sandbox_profile: sandbox that it runs in.
         schema_validation: ``strict`` where arguments outside the schema are refused, else ``tolerant``.
         value_validation: whether the values are checked beyond the schema.
+        io_preflight_validation: whether a check of the developer's runs before any side effect.
+        permission_channel: through whom a question is answered.
+        result_mapper: what maps a result to content.
         deny_before_io: facts and policy come before any input or output of the tool.
         decision_ref: entry point that decides.
         abort_semantics: ``cancel`` where a running call can be cancelled, else ``wait``.
@@ -101,7 +104,10 @@ class ToolInterface(Record):
     sandbox_profile: str | None = None
     schema_validation: str | None = None
     value_validation: bool | None = None
+    io_preflight_validation: bool | None = None
     deny_before_io: bool | None = None
+    permission_channel: str | None = None
+    result_mapper: str | None = None
     decision_ref: str | None = None
     abort_semantics: str | None = None
     progress_schema: JsonObject | None = None

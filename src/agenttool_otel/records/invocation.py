@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny
 
 from agenttool_otel.names import InvocationStatus
 from agenttool_otel.records.base import OPEN, JsonObject, JsonValue, Record, Timestamp, utc_now
+from agenttool_otel.records.external_mapping import ExternalMapping
 
 
 class StatusTransition(BaseModel):
@@ -50,6 +51,9 @@ class InvocationRecord(Record):
         telemetry_refs: trace and span ids.
         artifact_refs: deliverables.
         approval_request_ref: the approval request, if one was made.
+        scheduler: what a scheduler has to know of the call, and its state in a queue.
+        cancellation: the request to stop it: asked, acknowledged and its outcome.
+        external_mappings: native ids of this very call.
         scheduler_policy_ref: the batch's policy.
         status_transitions: every state with its time.
         created_at: when the call was received.
@@ -79,6 +83,9 @@ class InvocationRecord(Record):
     telemetry_refs: list[JsonObject] = Field(default_factory=list)
     artifact_refs: list[JsonObject] = Field(default_factory=list)
     approval_request_ref: str | None = None
+    scheduler: JsonObject | None = None
+    cancellation: JsonObject | None = None
+    external_mappings: list[SerializeAsAny[ExternalMapping]] = Field(default_factory=list)
     scheduler_policy_ref: str | None = None
     status_transitions: list[StatusTransition] = Field(default_factory=list)
     created_at: Timestamp = Field(default_factory=utc_now)

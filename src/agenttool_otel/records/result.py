@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import Field, PrivateAttr
+from pydantic import Field, PrivateAttr, SerializeAsAny
 
 from agenttool_otel.names import RedactionState, ResultStatus
 from agenttool_otel.records.base import OPEN, JsonObject, JsonValue, Record, Timestamp, utc_now
 from agenttool_otel.records.error import ToolError
+from agenttool_otel.records.external_mapping import ExternalMapping
 from agenttool_otel.values.ids import new_id
 
 
@@ -43,7 +44,10 @@ class ToolResult(Record):
         additional_context: what hooks add for the model.
         hook_messages: what hooks say to people.
         stop: the stop that a hook asked for.
-        requires_action: what somebody has to do before the call ends: the result that a custom tool's call waits for.
+        external_mappings: native ids of this very call.
+        abort_reason: why the call was stopped.
+        context_modifier: whether a change of shared context was made, and why not.
+        requires_action: what somebody has to do before the call ends: to answer, or to give a custom tool's result.
         created_at: when.
     """
 
@@ -73,6 +77,9 @@ class ToolResult(Record):
     additional_context: list[JsonObject] | None = None
     hook_messages: list[JsonObject] | None = None
     stop: JsonObject | None = None
+    external_mappings: list[SerializeAsAny[ExternalMapping]] | None = None
+    abort_reason: str | None = None
+    context_modifier: JsonObject | None = None
     requires_action: JsonObject | None = None
     created_at: Timestamp = Field(default_factory=utc_now)
 

@@ -178,16 +178,12 @@ def _is_word(part: bytes) -> bool:
         return True
     lower = core.lower()
     if not (core.islower() or core.isupper() or core.istitle()):
-        return len(part) == len(core) and _camel(core)
+        return len(part) == len(core) and _CAMEL.fullmatch(core) is not None
     vowels = sum(lower.count(v) for v in b"aeiouy")
     return 0.2 <= vowels / len(lower) <= 0.7
 
 
 _CAMEL = re.compile(rb"[A-Za-z][a-z]{2,}(?:[A-Z][a-z]{1,})*")
-
-
-def _camel(core: bytes) -> bool:
-    return _CAMEL.fullmatch(core) is not None
 
 
 def plausible_token(value: bytes, *, least: int = 10, named: bool = False, quoted: bool = False) -> bool:

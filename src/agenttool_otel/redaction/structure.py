@@ -83,7 +83,7 @@ def judge(name: str, value: Any, *, extra: bool = False, pii: bool = True) -> Ve
     if kind is float:
         return verdict if found is KeyClass.PASSWORD else None
     if kind is dict:
-        goes = found in _WHOLE or (found is KeyClass.TOKEN and _plural(name))
+        goes = found in _WHOLE or (found is KeyClass.TOKEN and name.rstrip("_-").lower().endswith("s"))
         return verdict._replace(whole=True) if goes and not _describes(value) else None
     if kind in (list, tuple) and not (value and all(type(part) is str and is_sentence(part) for part in value)):
         # not the messages about a field of a form
@@ -103,10 +103,6 @@ def _are_tokens(items: Sequence[Any]) -> bool:
 def _describes(value: Mapping[Any, Any]) -> bool:
     """Whether a mapping describes a value instead of holding it (JSON Schema, a form's field)."""
     return value.get("type") in _TYPES or any(key in value for key in ("$ref", "anyOf", "oneOf", "allOf", "enum"))
-
-
-def _plural(name: str) -> bool:
-    return name.rstrip("_-").lower().endswith("s")
 
 
 def _string(found: KeyClass, name: str, value: str, pii: bool) -> int:

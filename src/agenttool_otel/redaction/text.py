@@ -20,7 +20,7 @@ from agenttool_otel.redaction.detectors.private_keys import find_private_keys
 from agenttool_otel.redaction.detectors.split_secrets import Part, edges, parts_found, whole
 from agenttool_otel.redaction.detectors.statements import find_in_pairs, find_in_statements
 from agenttool_otel.redaction.detectors.tables import find_in_tables
-from agenttool_otel.redaction.detectors.tokens import TokenDetector, find_tokens
+from agenttool_otel.redaction.detectors.tokens import find_tokens, token_detector
 from agenttool_otel.redaction.detectors.urls import find_in_urls
 from agenttool_otel.redaction.keys import PERSONAL_NUMBER, normal_name
 from agenttool_otel.redaction.patterns import compile_pattern, find_all
@@ -127,7 +127,7 @@ class TextRedactor:
         self._all = (*self._inner, *(_Named(detector.name, detector.find) for detector in extra))
         if "encoded" in wanted:
             self._all += (_Named("encoded", partial(find_encoded, find_inner=self._find_inner)),)
-        self._joined = TokenDetector(joined_only=True) if "tokens" in wanted else None
+        self._joined = token_detector(joined_only=True) if "tokens" in wanted else None
         self._joined_tokens = () if self._joined is None else (_Named("tokens", self._joined.find),)
         self._keys = tuple(named for named in _PRIVATE_KEYS if named in inner)
         # a foreign detector may find anything, so then every text has to be looked at

@@ -17,6 +17,7 @@ from opentelemetry.trace import Span
 
 from agenttool_otel.names import INSTRUMENTATION_NAME, Attr
 from agenttool_otel.records import ToolEvent
+from agenttool_otel.telemetry.event_words import standard_words
 from agenttool_otel.telemetry.losses import Losses
 from agenttool_otel.telemetry.settings import TelemetrySettings
 from agenttool_otel.telemetry.sinks import EVENT_OBJECT, Build, event_record
@@ -118,6 +119,6 @@ def _envelope(
         subject=tool_id or None,
         invocation_id=invocation_id or None,
         tool_id=tool_id or None,
-        data=dict(attributes),
+        data={**standard_words(attributes), **attributes},
         trace_refs=[trace_ref] if trace_ref is not None else [],
     )

@@ -10,7 +10,7 @@ from opentelemetry._logs import LoggerProvider
 from opentelemetry.metrics import MeterProvider
 from opentelemetry.trace import TracerProvider
 
-from agenttool_otel.records import ToolEvent
+from agenttool_otel.records import ToolEvent, ToolProgress
 from agenttool_otel.telemetry.sinks import Sink
 
 CaptureMode = Literal["NO_CONTENT", "SPAN_ONLY", "EVENT_ONLY", "SPAN_AND_EVENT"]
@@ -21,6 +21,9 @@ EventsMode = Literal["span", "log", "both"]
 
 SpanMode = Literal["auto", "child", "enrich"]
 """Whether a call makes a span of its own or enriches the current tool span; ``auto``: that of this very tool."""
+
+ProgressListener = Callable[[ToolProgress], object]
+"""Receives the progress of every call as the standard's record; what it raises is swallowed."""
 
 Subscriber = Callable[[ToolEvent], None]
 """Receives every event as the standard's envelope; what it raises is swallowed."""
@@ -39,6 +42,7 @@ class TelemetrySettings:
         verbose: also record the standard's event classes that every call has (planned, selected, queued ...).
         span_mode: own span, the framework's, or (``auto``) the framework's where it is current and of this very tool.
         subscribers: who gets each event as a tool_event record.
+        progress: who gets the progress of every call, beside its own reports the steps that every call has.
         sinks: where every event and the records of a call that ended go, outside the call's own time.
         max_attribute_chars: upper limit of one captured value.
     """
@@ -51,6 +55,7 @@ class TelemetrySettings:
     verbose: bool = False
     span_mode: SpanMode = "auto"
     subscribers: tuple[Subscriber, ...] = ()
+    progress: tuple[ProgressListener, ...] = ()
     sinks: tuple[Sink, ...] = ()
     max_attribute_chars: int = 16_384
 

@@ -26,6 +26,7 @@ from urllib.parse import urlsplit
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.names import EVENT_SOURCE, SCHEMA_VERSION
 from agenttool_otel.records.base import JsonObject
+from agenttool_otel.telemetry.event_words import standard_words
 from agenttool_otel.telemetry.losses import Losses
 from agenttool_otel.values.conversion import to_json_value
 from agenttool_otel.values.ids import new_id
@@ -357,7 +358,7 @@ def event_record(
         "event_type": name,
         "source": EVENT_SOURCE,
         "time": rfc3339(at_ns),
-        "data": to_json_value(dict(attributes)),
+        "data": to_json_value({**standard_words(attributes), **attributes}),
         "trace_refs": [trace_ref] if trace_ref is not None else [],
     }
     if tool_id:

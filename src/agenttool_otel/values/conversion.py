@@ -58,6 +58,7 @@ def to_json_value(
     max_depth: int = DEFAULT_MAX_DEPTH,
     max_nodes: int = DEFAULT_MAX_NODES,
     max_chars: int = DEFAULT_MAX_CHARS,
+    converter: type[Converter] | None = None,
 ) -> JsonLike:
     """Return a bounded copy of a value as plain JSON data; see the module's text for what becomes of what."""
     try:
@@ -65,7 +66,7 @@ def to_json_value(
             quick = quick_object(value)
             if quick is not None:
                 return quick
-        return Converter(max_depth, max_nodes, max_chars).convert(value)
+        return (converter or Converter)(max_depth, max_nodes, max_chars).convert(value)
     except Exception as error:  # for example a dict that another thread changes meanwhile
         return {"$type": class_name(type(value)), "$error": class_name(type(error))}
 

@@ -21,19 +21,14 @@ if hasattr(os, "register_at_fork"):  # there is no fork on Windows
     os.register_at_fork(after_in_child=_forget_pool)
 
 
-def _random_bits() -> int:
-    """Return 80 random bits; the kernel is asked once for many ids."""
-    global _pool
-    with _lock:
-        if not _pool:
-            _pool = os.urandom(_POOL_BYTES)
-        taken, _pool = _pool[:10], _pool[10:]
-    return int.from_bytes(taken, "big")
-
-
 def uuid7_hex() -> str:
     """Return a UUIDv7 as 32 lower-case hexadecimal digits: 48 bits of milliseconds, then 74 random bits."""
-    rand = _random_bits()
+    global _pool
+    with _lock:
+        if not _pool:  # the kernel is asked once for many ids
+            _pool = os.urandom(_POOL_BYTES)
+        taken, _pool = _pool[:10], _pool[10:]
+    rand = int.from_bytes(taken, "big")
     value = (
         (time.time_ns() // 1_000_000 & 0xFFFF_FFFF_FFFF) << 80
         | 0x7 << 76

@@ -13,13 +13,10 @@ from pydantic.networks import AnyUrl
 from pydantic_core import MultiHostUrl, Url
 
 from agenttool_otel.values.conversion import (
-    DEFAULT_MAX_CHARS,
-    DEFAULT_MAX_DEPTH,
-    DEFAULT_MAX_NODES,
     Converter,
     JsonLike,
     bytes_tag,
-    quick_object,
+    to_json_value,
 )
 from agenttool_otel.values.inspection import Kind, class_name, instance_dict
 from agenttool_otel.values.unicode import has_surrogate
@@ -46,14 +43,7 @@ def to_policy_value(value: Any) -> JsonLike:
     Fields of pydantic models have the names that the model-facing JSON Schema has (their aliases), because rules and
     facts are written in terms of it. Addresses (URLs and IP addresses as objects) are their text. A lone surrogate is
     an ``$error``: written as an escape it would look like another text."""
-    try:
-        if type(value) is dict:
-            quick = quick_object(value)
-            if quick is not None:
-                return quick
-        return _PolicyConverter(DEFAULT_MAX_DEPTH, DEFAULT_MAX_NODES, DEFAULT_MAX_CHARS).convert(value)
-    except Exception as error:
-        return {"$type": class_name(type(value)), "$error": class_name(type(error))}
+    return to_json_value(value, converter=_PolicyConverter)
 
 
 def decided_form(read: Mapping[str, Any], raw: Mapping[str, JsonLike]) -> dict[str, JsonLike]:

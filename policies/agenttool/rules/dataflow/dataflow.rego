@@ -11,6 +11,17 @@ package agenttool.rules.dataflow
 # METADATA
 # title: Nothing here to ask or deny
 no_findings(c) if {
+	harmless_values(c)
+	c.dataflow.vouch == false
+} else if {
+	harmless_values(c)
+	inward(c)
+} else if {
+	harmless_values(c)
+	data.agenttool.vouching.vouches(c)
+}
+
+harmless_values(c) if {
 	input.facts.provenance == {}
 } else if {
 	is_object(input.facts.provenance)
@@ -22,22 +33,73 @@ no_findings(c) if {
 # METADATA
 # title: The value may be used here
 harmless(c, pointer, fact) if {
-	trusted(fact)
+	trusted(c, fact)
+	kept(c, fact)
 } else if {
 	is_boolean(fact.untrusted)
+	fact.extended == false
 	inward(c)
 } else if {
 	is_boolean(fact.untrusted)
-	carried(c, pointer)
+	carried(c, pointer, fact)
+	kept(c, fact)
 } else if {
 	data.agenttool.counterparties.known(c, pointer, fact)
 }
 
 # METADATA
 # title: It is certain that the value was not seen only in untrusted output
-trusted(fact) if {
+trusted(c, fact) if {
 	fact.untrusted == false
 	fact.certain == true
+	not_guessed(c, fact)
+}
+
+not_guessed(_, fact) if {
+	fact.trust != "inferred"
+} else if {
+	fact.role == "content"
+}
+
+not_guessed(c, _) if c.dataflow.trust_inferred == true
+
+# METADATA
+# title: Nothing leaves with the value that should not
+# description: |
+#   A link that only untrusted output has is not sent to others; confidential data of one source goes to whom the user
+#   named, or to whom the same source names.
+kept(c, fact) if {
+	fact.link == false
+	fact.private == []
+} else if {
+	stays(c)
+} else if {
+	fact.link == false
+	is_array(fact.private)
+	every target in targets {
+		may_have(target, fact)
+	}
+}
+
+# METADATA
+# title: Nobody else gets what the call carries
+stays(c) if {
+	is_array(input.permission_profile.access_kinds)
+	every kind in input.permission_profile.access_kinds {
+		data.agenttool.lib.holds(c.dataflow.own_access_kinds, kind, true)
+	}
+}
+
+targets contains fact if {
+	some fact in input.facts.provenance
+	fact.role == "target"
+}
+
+may_have(target, _) if target.trust == "user"
+
+may_have(target, fact) if {
+	some source in target.sources
+	source in fact.private
 }
 
 # METADATA
@@ -52,7 +114,8 @@ inward(c) if {
 
 # METADATA
 # title: The value is only carried, it does not steer the call
-carried(c, pointer) if {
+carried(c, pointer, fact) if {
+	fact.role == "content"
 	is_array(input.facts.paths)
 	is_array(input.facts.urls)
 	is_array(input.facts.shell)
@@ -89,7 +152,7 @@ ends_otherwise(segment, suffix) if endswith(segment, suffix) == false
 #   severity: critical
 ask contains {
 	"rule": "agenttool.rules.dataflow.untrusted_target",
-	"message": "a value from untrusted output decides whom or what the call reaches",
+	"message": "a value that decides whom or what the call reaches stands only in untrusted output",
 	"type": "safety_check",
 } if {
 	c := data.agenttool.config.effective
@@ -97,7 +160,43 @@ ask contains {
 	some pointer, fact in input.facts.provenance
 	not harmless(c, pointer, fact)
 	not unsure(fact)
+	not leaves(c, pointer, fact)
 }
+
+# METADATA
+# title: Something leaves with a value that should not
+# description: |
+#   A link from untrusted output in what is sent to others, a query that such a link did not have, confidential data
+#   for somebody whom neither the user nor its source named.
+# custom:
+#   severity: high
+ask contains {
+	"rule": "agenttool.rules.dataflow.outward",
+	"message": "an untrusted link, or confidential data, would go to others",
+	"type": "safety_check",
+} if {
+	c := data.agenttool.config.effective
+	is_object(input.facts.provenance)
+	some pointer, fact in input.facts.provenance
+	leaves(c, pointer, fact)
+}
+
+leaves(c, pointer, fact) if {
+	not harmless(c, pointer, fact)
+	not kept(c, fact)
+	settled(c, pointer, fact)
+}
+
+leaves(c, pointer, fact) if {
+	not harmless(c, pointer, fact)
+	input.tool.read_only == true
+	inward(c)
+	fact.extended == true
+}
+
+settled(c, _, fact) if trusted(c, fact)
+
+settled(c, pointer, fact) if carried(c, pointer, fact)
 
 # METADATA
 # title: It is not known where a value that steers such a call came from
@@ -113,9 +212,63 @@ ask contains {
 	some pointer, fact in input.facts.provenance
 	not harmless(c, pointer, fact)
 	unsure(fact)
+	not leaves(c, pointer, fact)
 }
 
 unsure(fact) if fact.untrusted == false
+
+# METADATA
+# title: Nobody vouches for a value that decides whom or what the call reaches
+# custom:
+#   severity: high
+ask contains {
+	"rule": "agenttool.rules.dataflow.unvouched",
+	"message": "a value that decides whom or what the call reaches stands in nothing that the user said or a trusted source told",
+	"type": "safety_check",
+} if {
+	c := data.agenttool.config.effective
+	vouching(c)
+	is_object(input.facts.provenance)
+	some pointer, fact in input.facts.provenance
+	not data.agenttool.vouching.vouched(c, pointer, fact)
+}
+
+# METADATA
+# title: The user's words do not call for it
+# custom:
+#   severity: medium
+ask contains {
+	"rule": "agenttool.rules.dataflow.not_called_for",
+	"message": "the user's words do not call for this kind of action",
+	"type": "safety_check",
+} if {
+	c := data.agenttool.config.effective
+	vouching(c)
+	not data.agenttool.vouching.wanted(c)
+}
+
+# METADATA
+# title: What can't be undone needs a target that the user named
+# custom:
+#   severity: high
+ask contains {
+	"rule": "agenttool.rules.dataflow.not_named",
+	"message": "the call can't be undone or touches credentials, and the user did not name what it reaches",
+	"type": "safety_check",
+} if {
+	c := data.agenttool.config.effective
+	vouching(c)
+	data.agenttool.vouching.clean(c)
+	not data.agenttool.vouching.vouches(c)
+}
+
+# METADATA
+# title: The configuration has calls vouched for, and nothing else speaks against this one
+vouching(c) if {
+	c.dataflow.vouch != false
+	harmless_values(c)
+	not inward(c)
+}
 
 # METADATA
 # title: Facts of the wrong type

@@ -8,12 +8,26 @@ asked := f.rules(data.agenttool.rules.dataflow.ask)
 
 name(rule) := concat(".", ["agenttool.rules.dataflow", rule])
 
+trust := {true: "free_text", false: "user"}
+
+role("/body") := "content"
+
+role("/subject") := "content"
+
+role("/notes/0/text") := "content"
+
+role("/amount") := "bounded"
+
+default role(_) := "target"
+
 sending(pointer, untrusted) := f.changed({
 	"tool": {"id": "mail.send", "namespace": "mail", "name": "send", "read_only": false},
 	"permission_profile": {"access_kinds": ["external_send"], "write_effects": ["remote_mutation"]},
-	"facts": {"paths": [], "provenance": {
-		pointer: {"sources": ["tool:web.fetch"], "untrusted": untrusted, "certain": true},
-	}},
+	"facts": {"paths": [], "provenance": {pointer: object.union(f.value_fact, {
+		"untrusted": untrusted,
+		"trust": trust[untrusted],
+		"role": role(pointer),
+	})}},
 })
 
 test_nothing_known_is_clear if {
@@ -41,7 +55,7 @@ test_untrusted_targets_are_asked[pointer] if {
 }
 
 test_a_value_of_unknown_source_is_asked_where_it_steers if {
-	forgotten := {"sources": ["unknown"], "untrusted": false, "certain": false}
+	forgotten := {"sources": ["unknown"], "untrusted": false, "certain": false, "trust": "unknown"}
 	document := object.union(sending("/to", false), {"facts": {"provenance": {"/to": forgotten}}})
 	not no_findings with input as document
 	asked == {name("unknown_source")} with input as document
@@ -67,17 +81,13 @@ test_what_facts_name_steers_the_call[kind] if {
 
 test_a_tool_that_only_reads_may_be_steered if {
 	no_findings
-		with input as f.changed({"facts": {"provenance": {"/path": {
-			"sources": ["tool:web"],
-			"untrusted": true,
-			"certain": true,
-		}}}})
+		with input as f.changed({"facts": {"provenance": {"/path": f.value_fact}}})
 }
 
 test_a_reader_that_sends_is_asked if {
 	document := f.changed({
 		"permission_profile": {"access_kinds": ["external_send"]},
-		"facts": {"provenance": {"/to": {"sources": ["tool:web"], "untrusted": true, "certain": true}}},
+		"facts": {"provenance": {"/to": f.value_fact}},
 	})
 	asked == {name("untrusted_target")} with input as document
 }
@@ -120,3 +130,34 @@ test_other_facts_of_the_wrong_type_carry_nothing[kind] if {
 }
 
 test_extra_members_change_nothing if no_findings with input as f.extended
+
+reading(fact) := f.changed({
+	"permission_profile": {"access_kinds": ["network"]},
+	"facts": {"paths": [], "provenance": {"/url": fact}},
+})
+
+test_a_reader_may_follow_an_untrusted_link_as_it_is if {
+	no_findings with input as reading(f.value_fact)
+	asked == set() with input as reading(f.value_fact)
+}
+
+test_a_link_with_a_query_of_its_own_is_asked if {
+	document := reading(object.union(f.value_fact, {"extended": true}))
+	not no_findings with input as document
+	asked == {name("outward")} with input as document
+}
+
+test_a_link_in_what_stays_here_is_carried if {
+	document := object.union(sending("/body", true), {
+		"permission_profile": {"access_kinds": []},
+		"facts": {"provenance": {"/body": {"link": true}}},
+	})
+	no_findings with input as document
+}
+
+test_names_that_the_configuration_lists_are_targets[pointer] if {
+	some pointer in ["/query", "/Code", "/payload_ref"]
+	document := object.union(sending(pointer, true), {"facts": {"provenance": {pointer: {"role": "content"}}}})
+	asked == {name("untrusted_target")} with input as document
+		with data.agenttool.settings as {"dataflow": {"target_suffixes": ["_ref"]}}
+}

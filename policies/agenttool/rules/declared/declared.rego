@@ -114,7 +114,7 @@ ask contains {
 #   severity: medium
 ask contains {
 	"rule": "agenttool.rules.declared.writes",
-	"message": "the tool is not read-only",
+	"message": "the general rule on tools that write: preset assistant asks only where values are not the user's",
 } if {
 	not effect_known(data.agenttool.config.effective)
 	stated

@@ -45,7 +45,9 @@ class Answers:
                 digest, grant = self._check_content(tx, request, answer)
             except ApprovalError as error:
                 reason = (error.reason if isinstance(error, ApprovalConflict) else None) or Reason.EXPIRED
-                tx.log(Kind.ANSWER_REFUSED, request_id, by=_short_id(answer.answered_by), reason=reason.value)
+                who: Any = answer.answered_by
+                by = escape_surrogates(who[:200]) if isinstance(who, str) else type(who).__name__
+                tx.log(Kind.ANSWER_REFUSED, request_id, by=by, reason=reason.value)
                 raise Refused(error) from None
             status = Status.APPROVED if answer.approved else Status.REJECTED
             sealed = seal_answer(self._db.sealer, request_id, answer, digest, tx.now_us)
@@ -158,7 +160,3 @@ def _check_schema(request: ApprovalRequest, edited: dict[str, Any]) -> None:
 
 def _refuse_remote(uri: str) -> Any:
     raise ValueError("a tool's schema is complete in itself; nothing is fetched")
-
-
-def _short_id(value: Any) -> str:
-    return escape_surrogates(value[:200]) if isinstance(value, str) else type(value).__name__

@@ -92,7 +92,8 @@ class Database:
             path = Path(str(self.url.database))
             try:
                 path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+                if not os.access(path, os.R_OK | os.W_OK):  # closing it would end the locks of whoever has it open here
+                    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
             except OSError as error:
                 raise ApprovalStoreError(f"the approval store can't be opened: {error.strerror}") from None
         engine = create_engine(

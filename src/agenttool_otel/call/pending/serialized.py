@@ -44,6 +44,7 @@ def stored_context(call: Invocation) -> dict[str, Any]:
         "cwd": context.cwd,
         "labels": dict(context.labels),
         "surface": context.surface,
+        "progress": call.reported,
     }
 
 
@@ -107,6 +108,7 @@ def pack(call: Invocation) -> dict[str, Any]:
 def unpack(invocation_id: str, stored: dict[str, Any], spec: ToolSpec, context: AgentContext) -> Invocation:
     """Rebuild a call that another process permitted, for its second part."""
     call = Invocation(spec, context, stored.get("native_call_id"), invocation_id, resumed=True)
+    call.reported = int(stored.get("progress") or 0)
     try:
         _restore(call, stored["call"])
     except (KeyError, TypeError, ValueError):  # pydantic's ValidationError is a ValueError

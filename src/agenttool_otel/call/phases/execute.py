@@ -19,20 +19,23 @@ from agenttool_otel.call.envelope import examine
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.phases.attempts import Arguments, unchanged_arguments
 from agenttool_otel.call.phases.hooks import HookRunner
-from agenttool_otel.call.phases.provenance import StreamWords, record_exception_text
+from agenttool_otel.call.phases.provenance import StreamWords, record_exception_text, record_output
 from agenttool_otel.call.phases.refusals import Refusals
 from agenttool_otel.call.recorder import Recorder
+from agenttool_otel.call.scheduling.modifiers import ContextModifier
 from agenttool_otel.call.target import Target
 from agenttool_otel.context.sessions import Session
 from agenttool_otel.names import (
     AbortReason,
     Attr,
+    CancelOutcome,
     ErrorClass,
     Event,
     GenAI,
     InvocationStatus,
     Outcome,
     PolicyMode,
+    ProgressStatus,
     ResultStatus,
 )
 from agenttool_otel.policy.types import expired
@@ -90,6 +93,8 @@ class Body:
         call.enter(InvocationStatus.RUNNING)
         if recorder.verbose and not recorder.captures:
             recorder.emit(call, Event.INVOCATION_STARTED, {})
+        if call.handle is not None:
+            call.handle.tell(ProgressStatus.STARTED)
         started = time.perf_counter()
         attempt: Attempt = yield effect
         call.attempts = 1
@@ -115,11 +120,10 @@ class Body:
                 yield Call(partial(self._end_stream, call))
             _guarded(self._take_outcome, call, target, attempt)
             session.returned(call.spec.tool_id, call.size)
-            if _from_outside(call):
-                if attempt.exception is not None:
-                    record_exception_text(call, session, attempt.exception)
-                elif call.ran:
-                    _guarded(session.record_output, call.spec.tool_id, attempt.value, open_world=True)
+            if attempt.exception is not None and _from_outside(call):
+                record_exception_text(call, session, attempt.exception)
+            elif call.ran and call.context.session_id:
+                _guarded(record_output, call, session, attempt.value)
             if self._hooks is not None:
                 yield from self._hooks.after(call)
             if call.tap is not None and _guarded(self._delivery.streamed, call, self._recorder):
@@ -170,7 +174,7 @@ class Body:
                 break
             failure = self._errors.classify(error, redact=_silent)
             delay = policy.next_delay(call.attempts, failure)
-            if delay is None:
+            if delay is None or call.cancellation is not None:
                 break
             attributes = {
                 Attr.ATTEMPT_NUMBER: call.attempts,
@@ -190,6 +194,9 @@ class Body:
         if attempt.exception is not None or attempt.timed_out:
             self._failed(call, attempt)
             return
+        if type(attempt.value) is ContextModifier:
+            call.modifier = attempt.value
+            attempt.value = attempt.value.value
         call.value = attempt.value
         call.delivered = attempt.value if target.unwrap is None else target.unwrap(attempt.value)
         call.items = attempt.items
@@ -198,6 +205,11 @@ class Body:
         if attempt.abandoned:
             call.result_status = ResultStatus.PARTIAL_SUCCEEDED
             call.abort_reason = AbortReason.ABANDONED.value
+        elif call.cancellation is not None and call.cancellation.acknowledged_at is not None:
+            call.result_status = ResultStatus.PARTIAL_SUCCEEDED  # it was asked to stop, and gives what it has
+            call.abort_reason = call.cancellation.abort_reason
+            if call.handle is not None:
+                call.handle.settle(CancelOutcome.CANCELED)
         failure = None if type(attempt.value) in PLAIN_TYPES else native_failure(attempt.value)
         if failure is None:
             call.enter(InvocationStatus.SUCCEEDED)
@@ -228,9 +240,13 @@ class Body:
         elif control_flow(error):
             call.enter(InvocationStatus.NEEDS_INPUT)
             call.result_status = ResultStatus.PENDING
+            if call.handle is not None:
+                call.handle.tell(ProgressStatus.WAITING_FOR_INPUT)
             call.outcome = Outcome.PENDING  # the framework runs the body again, from its start
         elif cancellation(error) is not None:
             self._refusals.cancel(call, error)
+            if call.cancellation is not None and not isinstance(error, asyncio.CancelledError):
+                call.exception = None  # nobody canceled the caller
         else:
             call.error = self._errors.classify(error, redact=partial(self._refusals.redact, call=call))
             timed_out = call.error.error_class is ErrorClass.TIMEOUT

@@ -27,6 +27,7 @@ from agenttool_otel.hooks import (
     Message,
     PermissionResult,
     Progress,
+    Resources,
     Stop,
     UpdatedInput,
     UpdatedOutput,
@@ -109,6 +110,7 @@ class HookRunner:
         run, record = yield from self._run(call, hook)
         seen = _state(call).seen
         seen[hook.hook_id] = call.permission_input
+        call.resources.pop(hook.hook_id, None)  # looked up for another input
         refusal = self._refusal(call, hook, run)
         if refusal is not None:
             self._block(call, session, hook, refusal, failed=run.failed)
@@ -119,6 +121,8 @@ class HookRunner:
             if isinstance(output, PermissionResult):
                 message = self._refusals.redact(output.message, call)
                 call.hints.append({"hook_id": hook.hook_id, "behavior": str(output.behavior), "message": message})
+            elif isinstance(output, Resources):
+                call.resources[hook.hook_id] = {**call.resources.get(hook.hook_id, {}), **output.values}
             elif isinstance(output, UpdatedInput):
                 self._change(call, target, hook, output, entry)
                 seen[hook.hook_id] = call.permission_input  # its own change is no news to it
@@ -368,6 +372,10 @@ class HookRunner:
                     record.stop = {"reason": clean(output.reason)}
                     if hook.event not in BEFORE:
                         state.stop = state.stop or {"hook_id": hook.hook_id, **record.stop}
+                case Resources():
+                    entry["names"] = sorted(output.values)
+                    if hook.event is not HookEvent.PRE_TOOL_USE:
+                        entry["ignored"] = "too late for the decision"
                 case UpdatedInput():
                     entry.update(applied=False, reason=clean(output.reason))
                     if hook.event not in (HookEvent.PRE_TOOL_USE, HookEvent.PERMISSION_DECISION):

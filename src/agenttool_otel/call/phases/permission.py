@@ -17,9 +17,10 @@ from agenttool_otel.call.phases.hooks import HookRunner
 from agenttool_otel.call.phases.inputs import Inputs, differs
 from agenttool_otel.call.phases.refusals import Refusals, fail_closed
 from agenttool_otel.call.recorder import Recorder
+from agenttool_otel.call.scheduling.phase import Schedule
 from agenttool_otel.call.target import Target
 from agenttool_otel.context.context import AgentContext
-from agenttool_otel.context.sessions import Session
+from agenttool_otel.context.sessions import Happened, Session
 from agenttool_otel.errors import ApprovalConflict, ApprovalError
 from agenttool_otel.facts.types import EMPTY_FACTS, FactEnvironment
 from agenttool_otel.names import (
@@ -36,10 +37,13 @@ from agenttool_otel.names import (
     Lifecycle,
     MutationSource,
     PolicyMode,
+    ProgressStatus,
     ResultStatus,
 )
 from agenttool_otel.policy.types import PolicyInput, Verdict, expired
 from agenttool_otel.values.canonical import digest
+
+HISTORY = ("session", "history")
 
 _MAX_ROUNDS = 5
 """How often an input may be changed and decided again before the call is denied."""
@@ -53,7 +57,16 @@ Phase = Generator[Any, Any, None]
 class Permission:
     """Resolves the permission of calls."""
 
-    __slots__ = ("_environment", "_hooks", "_inputs", "_known_tools", "_questions", "_recorder", "_refusals")
+    __slots__ = (
+        "_environment",
+        "_hooks",
+        "_inputs",
+        "_known_tools",
+        "_questions",
+        "_recorder",
+        "_refusals",
+        "_schedule",
+    )
 
     def __init__(
         self,
@@ -64,7 +77,9 @@ class Permission:
         environment: Callable[[AgentContext, Session], FactEnvironment],
         hooks: HookRunner | None,
         known_tools: Callable[[], Mapping[str, Mapping[str, Any]]],
+        schedule: Schedule,
     ) -> None:
+        self._schedule = schedule
         self._refusals = refusals
         self._inputs = inputs
         self._recorder = recorder
@@ -95,13 +110,19 @@ class Permission:
                 grant.forget_if_changed(call)
             self.establish(call, session)
             # the call counts in its session from before the decision on, unless it is not let through
-            counters = session.admit(call.spec.tool_id)
-            admitted = False
+            self._begin(call, session)
+            if session.shared:
+                counters = yield Call(session.admit, None, (call.spec.tool_id,))
+            else:
+                counters = session.admit(call.spec.tool_id)
+            admitted: bool | None = False
             try:
                 document, decider = policy_input(call, session, counters), _services(call).decider
                 verdict: Verdict = yield Call(decider.decide, decider.adecide, (document,))
                 verdict = yield from self._take_verdict(call, target, session, verdict, grant)
                 admitted = yield from self._admits(call, verdict, session, grant)
+                if admitted is None:
+                    continue
             finally:
                 if not admitted:
                     session.give_back(call.spec.tool_id)
@@ -114,12 +135,23 @@ class Permission:
                     author = self._hooks.author(call, verdict)
                 self._inputs.mutate(call, target, verdict.updated_input, *author)
                 continue
+            self._schedule.unlock(call)  # whoever is asked may take a day
             if verdict.behavior is Behavior.ASK:
                 grant = grant or GrantUse(self._recorder)
                 if (yield from grant.find(call, verdict)):
                     continue
             yield from self._ask(call, target, verdict, session)
         self._deny_unsettled(call, session)
+
+    def _begin(self, call: Invocation, session: Session) -> None:
+        """Take the call into the session's history, where a rule may read that."""
+        wanted = _services(call).decider.wants(HISTORY, call.context.mode)
+        entry = Happened.of(call.spec.tool_id, call.permission_input) if wanted else None
+        if call.happened is not None and entry is not None:
+            call.happened.targets = entry.targets  # its input may have been changed since
+        elif call.spec.tool_id not in session.exempt:
+            call.happened = entry
+            session.begin(entry)
 
     def foresee(self, call: Invocation, session: Session) -> Phase:
         """Decide a call that nobody will run, as it would be with the grants that there are; none is used."""
@@ -149,33 +181,44 @@ class Permission:
 
     def _admits(
         self, call: Invocation, verdict: Verdict, session: Session, grant: GrantUse | None
-    ) -> Generator[Any, Any, bool]:
-        """Tell whether the call may run now; a denial ends it."""
+    ) -> Generator[Any, Any, bool | None]:
+        """Tell whether the call may run now; ``None`` where it has to be decided again. A denial ends it."""
         changes = verdict.updated_input is not None and self._inputs.is_new(call, verdict.updated_input)
-        if verdict.mode is PolicyMode.SHADOW:
-            return not changes  # by a hook: nothing that hooks say is only observed
-        if verdict.behavior is Behavior.DENY:
+        if verdict.mode is not PolicyMode.SHADOW and verdict.behavior is Behavior.DENY:
             self._refusals.deny(call, verdict, session)
         if changes:
+            return False  # in shadow mode by a hook: nothing that hooks say is only observed
+        shadow = verdict.mode is PolicyMode.SHADOW
+        granted = grant is not None and grant.found
+        approved = call.approval is not None and call.approval["status"] == ApprovalStatus.APPROVED
+        if not (shadow or granted or approved) and (verdict.behavior is not Behavior.ALLOW or call.resumed):
             return False
-        if grant is not None and grant.found:
+        if (yield from self._schedule.lock(call)) and self._outdated(call, verdict, session):
+            return None
+        if shadow:
+            return True
+        if grant is not None and granted:
             asking = yield from grant.use(call, verdict)
             if asking is not None:
                 call.decide(asking)
                 self._recorder.decided(call, asking)
                 return False
-        elif call.approval is not None and call.approval["status"] == ApprovalStatus.APPROVED:
+        elif approved:
             self._check_roles(call, verdict, session)
             yield from self._claim(call, verdict, session)
             if verdict.behavior is not Behavior.ALLOW:  # it is the person's answer that lets the call run
                 call.decisions.sort(key=lambda decided: decided.verdict.source is DecisionSource.USER)
-        elif verdict.behavior is not Behavior.ALLOW or call.resumed:
-            return False
         if verdict.expires_at is not None:
             yield from self._check_not_expired(call, verdict, session)
         if call.approval is not None and call.approval["status"] == ApprovalStatus.APPROVED:
             session.approve(call.spec.tool_id, call.permission_input)
         return True
+
+    def _outdated(self, call: Invocation, verdict: Verdict, session: Session) -> bool:
+        """Tell whether a decision is about a world that has changed while the call waited."""
+        decided = call.facts
+        self.establish(call, session)
+        return bool(call.facts != decided) or (verdict.expires_at is not None and expired(verdict))
 
     def _deny_unsettled(self, call: Invocation, session: Session) -> None:
         verdict = fail_closed("the input kept changing between decisions", FailClosedCause.NO_DECISION)
@@ -214,6 +257,8 @@ class Permission:
         self._recorder.emit(call, Event.PERMISSION_REQUESTED, {Attr.POLICY_ENGINE: str(verdict.engine)})
         self._recorder.emit(call, Event.APPROVAL_REQUESTED, {Attr.APPROVAL_ID: request.request_id})
         self._recorder.pending(1)
+        if call.handle is not None:
+            call.handle.tell(ProgressStatus.WAITING_FOR_PERMISSION)
         approvals, asked_at = _services(call).approvals, time.perf_counter()
         try:
             answer: ApprovalAnswer | None = yield Call(
@@ -327,12 +372,21 @@ def _services(call: Invocation) -> Services:
     return call.services
 
 
+def _reads_history(call: Invocation) -> bool:
+    return call.services is None or call.services.decider.wants(HISTORY, call.context.mode)
+
+
 def policy_input(call: Invocation, session: Session, counters: Mapping[str, int] | None = None) -> PolicyInput:
     """Build the policy input of a call."""
+    native: Any = {"external_mappings": [one.model_dump(mode="json") for one in call.mappings]} if call.mappings else {}
     spec, context = call.spec, call.context
     tool = spec.policy_tool
     if not spec.safety.static:
         tool = {**tool, **spec.safety_facts(call.permission_input, call.facts)}
+    past: tuple[list[dict[str, Any]], bool] = ([], True)
+    if call.happened is not None or (call.preflight and _reads_history(call)):
+        past = session.told(call.permission_input, but=call.happened)
+    found = {name: value for looked_up in call.resources.values() for name, value in looked_up.items()}
     if tool["lifecycle"] in _LOADED:
         tool = {**tool, "lifecycle": _LOADED[tool["lifecycle"]]}
     return {
@@ -342,6 +396,7 @@ def policy_input(call: Invocation, session: Session, counters: Mapping[str, int]
             "attempt": len(call.decisions) + 1,
             "resumed": call.resumed,
             "preflight": call.preflight,
+            **native,
         },
         "tool": tool,
         "permission_profile": spec.policy_profile,
@@ -349,7 +404,8 @@ def policy_input(call: Invocation, session: Session, counters: Mapping[str, int]
         "facts": call.facts,
         "approval": call.approval,
         "hooks": call.hints,
-        **context_input(context, counters or session.counters(spec.declaration.tool_id)),  # type: ignore[typeddict-item]
+        **context_input(context, counters or session.counters(spec.declaration.tool_id), past),  # type: ignore[typeddict-item]
+        "resources": {**context.resources, **found},
     }
 
 
@@ -366,11 +422,14 @@ def tool_input(
         "facts": EMPTY_FACTS,
         "approval": None,
         "hooks": [],
-        **context_input(context, session.counters(tool["id"])),  # type: ignore[typeddict-item]
+        **context_input(context, session.counters(tool["id"]), ([], False)),  # type: ignore[typeddict-item]
+        "resources": dict(context.resources),
     }
 
 
-def context_input(context: AgentContext, counters: Mapping[str, int]) -> dict[str, Any]:
+def context_input(
+    context: AgentContext, counters: Mapping[str, int], past: tuple[list[dict[str, Any]], bool]
+) -> dict[str, Any]:
     """Build the members of a policy input that are about who asks, and when."""
     return {
         "schema_version": SCHEMA_VERSION,
@@ -384,6 +443,8 @@ def context_input(context: AgentContext, counters: Mapping[str, int]) -> dict[st
             "roots": list(context.roots),
             "counters": counters,
             "labels": dict(context.labels),
+            "history": past[0],
+            "history_complete": past[1],
         },
         "evaluation": context.policy_evaluation,
     }

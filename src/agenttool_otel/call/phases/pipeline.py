@@ -27,6 +27,10 @@ from agenttool_otel.call.phases.inputs import Inputs
 from agenttool_otel.call.phases.permission import Permission
 from agenttool_otel.call.phases.refusals import Refusals, Refused
 from agenttool_otel.call.recorder import Recorder
+from agenttool_otel.call.running.handle import CallHandle
+from agenttool_otel.call.running.progress import Reporter
+from agenttool_otel.call.scheduling.gate import Gate
+from agenttool_otel.call.scheduling.phase import Schedule
 from agenttool_otel.call.target import Target
 from agenttool_otel.context.context import AgentContext
 from agenttool_otel.context.sessions import Session, SessionBook
@@ -36,6 +40,7 @@ from agenttool_otel.names import (
     AbortReason,
     ApprovalStatus,
     Attr,
+    CancelOutcome,
     ContextOrigin,
     ErrorClass,
     Event,
@@ -43,6 +48,7 @@ from agenttool_otel.names import (
     Lifecycle,
     Outcome,
     Ownership,
+    ProgressStatus,
     ResultStatus,
 )
 from agenttool_otel.results.errors.control_flow import control_flow
@@ -57,6 +63,12 @@ _LIFECYCLE_ERRORS = {
 }
 
 
+_LAST_STEPS = {
+    InvocationStatus.SUCCEEDED: ProgressStatus.COMPLETED,
+    InvocationStatus.CANCELED: ProgressStatus.CANCELED,
+}
+
+
 class Pipeline:
     """Walks calls through the phases."""
 
@@ -66,11 +78,16 @@ class Pipeline:
         "_permission",
         "_recorder",
         "_refusals",
+        "_reporter",
         "_require_context",
+        "_schedule",
         "_services",
         "_sessions",
+        "emit",
+        "gate",
         "paused",
         "required",
+        "running",
     )
 
     def __init__(
@@ -89,6 +106,7 @@ class Pipeline:
         approvals: Approvals | None = None,
         require_context: bool = False,
     ) -> None:
+        self.emit = recorder.emit
         self._require_context = require_context
         self._services = services
         self._recorder = recorder
@@ -96,8 +114,12 @@ class Pipeline:
         self._refusals = Refusals(recorder, clean)
         self._inputs = Inputs(self._refusals, recorder)
         runner = HookRunner(hooks, recorder, self._refusals, self._inputs) if hooks is not None else None
+        self._reporter = Reporter(recorder)
+        self.running: dict[str, CallHandle] = {}  # the calls that go on, by id
+        self.gate = Gate()
+        self._schedule = Schedule(self.gate, recorder, self._refusals)
         self._permission = Permission(
-            self._refusals, self._inputs, recorder, questions, environment, runner, known_tools
+            self._refusals, self._inputs, recorder, questions, environment, runner, known_tools, self._schedule
         )
         self.paused = PausedCalls()
         self.required = RequiredActions(
@@ -121,12 +143,21 @@ class Pipeline:
         """
         call.services = services or self._services
         session = self._sessions.of(call.context)
+        if call.ticket is not None:
+            call.reported = max(call.reported, int(call.ticket.context.get("progress") or 0))
         self._recorder.begin(call, links)
+        if call.mappings:
+            given, call.mappings = call.mappings, []
+            self._reporter.mapped(call, given)
+        call.handle = self.running[call.id] = CallHandle(call, self._reporter)
         if not call.transitions:
             call.transitions.append((InvocationStatus.PLANNED, call.created_ns))
         try:
             try:
                 self._prepare(call, target, session)
+                if call.place is not None:
+                    self._permission.establish(call, session)
+                    yield from self._schedule.queue(call)
                 yield from self._permission.resolve(call, target, session)
                 admitted = True
             except Refused:
@@ -146,8 +177,23 @@ class Pipeline:
         except BaseException as signal:
             self._refusals.stopped(call, signal)
         finally:
-            self._recorder.end(call)
+            self._schedule.leave(call)
+            self._close(call)
         return call
+
+    def _close(self, call: Invocation) -> None:
+        """End the call: nobody can stop it any more, and whatever it held back is told."""
+        handle, call.handle = call.handle, None
+        if handle is not None:
+            self.running.pop(call.id, None)
+            if handle.cancellation is not None:
+                handle.settle(CancelOutcome.CANCEL_FAILED)
+            handle.flush()
+            if call.outcome is not Outcome.PENDING:
+                handle.tell(_LAST_STEPS.get(call.status, ProgressStatus.FAILED))
+        if call.happened is not None:
+            call.happened.outcome = call.result_status.value
+        self._recorder.end(call)
 
     def _prepare(self, call: Invocation, target: Target, session: Session) -> None:
         """Walk the phases before the decision; whatever goes wrong in them is a denial."""
@@ -171,6 +217,8 @@ class Pipeline:
         call.outcome = Outcome.PENDING
         call.result_status = ResultStatus.PENDING
         self._recorder.arguments(call)
+        if call.handle is not None:
+            call.handle.tell(ProgressStatus.WAITING_FOR_INPUT)
         required = self.required
         try:
             kept: bool = yield Call(required.keep, required.akeep, (call,))
@@ -204,7 +252,7 @@ class Pipeline:
         except BaseException as signal:
             self._refusals.stopped(call, signal)
         finally:
-            self._recorder.end(call)
+            self._close(call)
         return call
 
     def interrupt(self, call: Invocation, reason: str, links: tuple[Link, ...] = ()) -> Steps:
@@ -227,7 +275,7 @@ class Pipeline:
             call.fail(ErrorClass.CANCELED, f"interrupted: {reason}", InvocationStatus.CANCELED, ResultStatus.CANCELED)
             yield from finish(call, ResultStatus.CANCELED)
         finally:
-            recorder.end(call)
+            self._close(call)
         return call
 
     def preflight(self, call: Invocation, target: Target) -> Steps:

@@ -14,6 +14,7 @@ from agenttool_otel.context.sessions import Session
 _TAIL_CHARS: Final = 256
 """Characters of a stream that are read again with its next piece: a word may be cut in two."""
 
+_LABEL_CHARS: Final = 80
 _MAX_ITEMS: Final = 20_000
 _MAX_TEXT_CHARS: Final = 200_000
 _UNREADABLE: Final = object()
@@ -41,6 +42,17 @@ class StreamWords:
             self._tail = (self._tail + item)[-_TAIL_CHARS:] if len(item) < _TAIL_CHARS else item[-_TAIL_CHARS:]
             item = [item, whole]
         _tell(self._session, self._tool_id, item if self._left else _UNREADABLE)
+
+
+def record_output(call: Invocation, session: Session, value: Any) -> None:
+    """Tell a session's ledger what a call gave, and what it was given."""
+    trust = call.spec.output_trust
+    if trust.is_trusted and (session.ledger is None or not session.ledger.speaks):
+        return  # nothing is known yet that it could be told from
+    arguments = call.permission_input
+    named = [text for text in arguments.values() if isinstance(text, str) and 0 < len(text) <= _LABEL_CHARS]
+    label = named[0] if len(named) == 1 else ""
+    session.open_ledger().record_output(call.spec.tool_id, value, trust, given=arguments, label=label)
 
 
 def record_exception_text(call: Invocation, session: Session, error: BaseException) -> None:

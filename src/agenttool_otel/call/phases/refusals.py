@@ -13,6 +13,7 @@ from agenttool_otel.names import (
     AbortReason,
     ApprovalStatus,
     Behavior,
+    CancelOutcome,
     DecisionSource,
     ErrorClass,
     FailClosedCause,
@@ -26,6 +27,12 @@ from agenttool_otel.results.errors.control_flow import cancellation
 
 HOOK_FAILED: Final = "hook_failed"
 """Set in the extra of a hook's verdict where the hook did not object but failed."""
+
+_ABORTED: Final[dict[str, tuple[ErrorClass, ResultStatus]]] = {
+    AbortReason.SIBLING_ERROR: (ErrorClass.SIBLING_CANCELED, ResultStatus.SYNTHETIC_ERROR),
+    AbortReason.FALLBACK: (ErrorClass.STREAMING_FALLBACK_DISCARDED, ResultStatus.DISCARDED),
+}
+"""How a call ends for reasons that have words of their own."""
 
 
 class Refused(Exception):
@@ -161,16 +168,21 @@ class Refusals:
             raise signal
         call.exception = signal
 
-    def cancel(self, call: Invocation, signal: BaseException) -> None:
-        """Record that the call was stopped from outside; who knows by whom has said so already."""
-        call.abort_reason = call.abort_reason or (cancellation(signal) or AbortReason.UNKNOWN).value
-        call.fail(
-            ErrorClass.CANCELED,
-            "canceled",
-            InvocationStatus.CANCELED,
-            ResultStatus.CANCELED,
-            native_error_ref=type(signal).__name__,
-        )
+    def cancel(
+        self, call: Invocation, signal: BaseException | None, result: ResultStatus = ResultStatus.CANCELED
+    ) -> None:
+        """Record that the call was stopped from outside, for the reason that was given with the request."""
+        error_class, message, state = ErrorClass.CANCELED, "canceled", call.cancellation
+        if state is not None:
+            call.abort_reason = state.abort_reason
+            message = state.reason or message
+            error_class, result = _ABORTED.get(state.abort_reason, (error_class, result))
+            if call.handle is not None:
+                call.handle.settle(CancelOutcome.CANCELED)
+        elif signal is not None:  # who knows by whom has said so already
+            call.abort_reason = call.abort_reason or (cancellation(signal) or AbortReason.UNKNOWN).value
+        details = {"native_error_ref": type(signal).__name__} if signal is not None else {}
+        call.fail(error_class, message, InvocationStatus.CANCELED, result, **details)
 
     def redact(self, text: str, call: Invocation) -> str:
         """Redact a text that somebody said about a call."""

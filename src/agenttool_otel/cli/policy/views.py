@@ -109,15 +109,12 @@ def show_explanation(out: Console, told: dict[str, Any], *, every: bool) -> None
 def _section(out: Console, title: str, rules: list[dict[str, Any]], *, every: bool) -> None:
     out.print()
     out.print(_line((title, "bold"), "" if rules else "  nothing"))
-    shown = rules if every else [rule for rule in rules if rule["own"]] + _near(rules)
+    others = [rule for rule in rules if not rule["own"]]
+    shown = rules if every else [rule for rule in rules if rule["own"]] + others[:_SHOWN]
     for rule in shown:
         _rule(out, rule)
     if len(shown) < len(rules):
         out.print(_line((f"  and {len(rules) - len(shown)} more of the stock bundle (--all)", "dim")))
-
-
-def _near(rules: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [rule for rule in rules if not rule["own"]][:_SHOWN]
 
 
 def _rule(out: Console, rule: dict[str, Any]) -> None:

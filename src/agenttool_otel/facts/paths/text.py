@@ -183,7 +183,7 @@ def _read_components(found: PathText) -> None:
     if WindowsForm.BACKSLASH in found.windows:
         pieces = [piece for part in pieces for piece in part.split("\\") if piece]
     for part in pieces:
-        if len(part) > MAX_COMPONENT_BYTES // 4 and _bytes(part) > MAX_COMPONENT_BYTES:
+        if len(part) > MAX_COMPONENT_BYTES // 4 and len(part.encode("utf-8", "surrogatepass")) > MAX_COMPONENT_BYTES:
             found.rejected = found.rejected or PathRejection.TOO_LONG
         if part[-1] in ". " and part not in (".", ".."):
             _add(found.windows, WindowsForm.TRAILING)
@@ -191,10 +191,6 @@ def _read_components(found: PathText) -> None:
             _add(found.windows, WindowsForm.RESERVED_NAME)
         if "~" in part and _SHORT_NAME.fullmatch(part):
             _add(found.windows, WindowsForm.SHORT_NAME)
-
-
-def _bytes(text: str) -> int:
-    return len(text.encode("utf-8", "surrogatepass"))
 
 
 def _add(forms: list[str], form: WindowsForm) -> None:

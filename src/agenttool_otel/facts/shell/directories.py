@@ -98,10 +98,6 @@ class Directories:
         elif name in ("pushd", "popd", "source", ".", "eval", "command", "builtin"):
             self._move(Where((), known=False))
 
-    def leave_unknown(self) -> None:
-        """Says that from here on the directory is not known."""
-        self._move(Where((), known=False))
-
     def _move(self, target: Where) -> None:
         shell = self._current
         # Whether the last command of a pipeline runs in the shell itself is not the same in all shells.

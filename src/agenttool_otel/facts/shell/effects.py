@@ -57,16 +57,12 @@ class Verdict:
     script: str | None = None  # the text that ``sh -c`` and the like run, to be read in turn
 
 
-def _copies_descriptor(operator: str, target: str) -> bool:
-    """Whether ``>&`` names a descriptor: one ASCII digit. A digit of another script is a file's name to the shell."""
-    return operator == ">&" and len(target) == 1 and target in "0123456789"
-
-
 def redirect_writes(operator: str, target: str) -> bool:
     """Whether a redirection may change a file: everything but input, descriptor copies and /dev/null does."""
     if operator in ("<", "<<", "<<<", "<&"):
         return False
-    if _copies_descriptor(operator, target):
+    # one ASCII digit is a descriptor; a digit of another script is a file's name to the shell
+    if operator == ">&" and len(target) == 1 and target in "0123456789":
         return False
     return not (operator in (">", ">>", "&>", "&>>", ">&", ">|") and target == "/dev/null")
 

@@ -22,8 +22,9 @@ from agenttool_otel.catalog import GovernOptions, ToolSource, declare
 from agenttool_otel.integrations.facts import Trusts, facts_in_metadata, options_for
 from agenttool_otel.integrations.langchain.arguments import Reader, json_object, use_reading
 from agenttool_otel.integrations.langchain.calls import LangChainAdapter
-from agenttool_otel.integrations.langchain.govern import declare_langchain, is_governed
+from agenttool_otel.integrations.langchain.govern import declare_langchain, handle_of, is_governed
 from agenttool_otel.integrations.langchain.results import content_of, deliver_answer
+from agenttool_otel.integrations.langchain.turns import in_turn
 from agenttool_otel.values.snapshot import snapshot
 
 if TYPE_CHECKING:
@@ -71,9 +72,12 @@ class ToolNodeGuard:
             request: the call.
             handler: runs it.
         """
-        if request.tool is not None and is_governed(request.tool):
-            return handler(request)
-        return cast(Answer, GuardedCall(self._known(request), request).run(handler))
+        governed = request.tool is not None and is_governed(request.tool)
+        known = None if governed else self._known(request)
+        with in_turn(request, handle_of(request.tool) if known is None else known.handle):
+            if known is None:
+                return handler(request)
+            return cast(Answer, GuardedCall(known, request).run(handler))
 
     async def acall(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Answer]]) -> Answer:
         """The asynchronous form.
@@ -82,9 +86,12 @@ class ToolNodeGuard:
             request: the call.
             handler: runs it.
         """
-        if request.tool is not None and is_governed(request.tool):
-            return await handler(request)
-        return cast(Answer, await GuardedCall(self._known(request), request).arun(handler))
+        governed = request.tool is not None and is_governed(request.tool)
+        known = None if governed else self._known(request)
+        with in_turn(request, handle_of(request.tool) if known is None else known.handle):
+            if known is None:
+                return await handler(request)
+            return cast(Answer, await GuardedCall(known, request).arun(handler))
 
     def _known(self, request: ToolCallRequest) -> _Known:
         name = request.tool_call["name"]

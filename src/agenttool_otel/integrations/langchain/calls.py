@@ -18,10 +18,12 @@ from opentelemetry import trace
 
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.phases import Target
+from agenttool_otel.call.running.progress import progress_to
 from agenttool_otel.call.tool import GovernedTool
 from agenttool_otel.integrations.adapter import Adapter
 from agenttool_otel.integrations.langchain.arguments import injected_names, json_object, use_reading
 from agenttool_otel.integrations.langchain.results import content_of, deliver
+from agenttool_otel.records import ToolProgress
 from agenttool_otel.telemetry.spans import context_of
 from agenttool_otel.values.conversion import to_json_value
 from agenttool_otel.values.snapshot import snapshot
@@ -59,7 +61,7 @@ class LangChainAdapter(Adapter):
 
     def perform(self, target: Target) -> str | None:
         """Run the call; return the text that a person gave in place of its result."""
-        with _parent_found():
+        with _parent_found(), progress_to(_write, steps=False):
             if not _in_graph():
                 return super().perform(target)
             from agenttool_otel.integrations.langgraph.interrupts import run_call
@@ -68,7 +70,7 @@ class LangChainAdapter(Adapter):
 
     async def aperform(self, target: Target) -> str | None:
         """The same without blocking the event loop."""
-        with _parent_found():
+        with _parent_found(), progress_to(_write, steps=False):
             if not _in_graph():
                 return await super().aperform(target)
             from agenttool_otel.integrations.langgraph.interrupts import arun_call
@@ -89,6 +91,15 @@ def _parent_found() -> Iterator[None]:
         return
     with trace.use_span(outer, end_on_exit=False, record_exception=False, set_status_on_exception=False):
         yield
+
+
+def _write(progress: ToolProgress) -> None:
+    """Give progress to whoever streams the graph with ``stream_mode="custom"``."""
+    if not _in_graph():
+        return
+    from langgraph.config import get_stream_writer
+
+    get_stream_writer()({"type": "tool_progress", **progress.to_json_object()})
 
 
 def _in_graph() -> bool:

@@ -58,6 +58,11 @@ def is_governed(tool: Any) -> bool:
     return isinstance(type(tool).__dict__.get("agenttool"), GovernedTool)
 
 
+def handle_of(tool: Any) -> GovernedTool:
+    """Return the handle of a governed tool object."""
+    return cast(GovernedTool, type(tool).__dict__["agenttool"])
+
+
 def govern_tool(tool: BaseTool, governor: Governor | None, options: GovernOptions) -> BaseTool:
     """Return a governed copy of a LangChain tool; the given object stays as it was."""
     if is_governed(tool):

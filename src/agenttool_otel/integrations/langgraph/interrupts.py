@@ -365,6 +365,10 @@ class _DenyingDecider:
         """Deny."""
         return fail_closed(self._message, FailClosedCause.UNAVAILABLE)
 
+    def wants(self, path: tuple[str, ...], mode: str) -> bool:
+        """Read nothing."""
+        return False
+
     async def adecide(self, document: PolicyInput) -> Verdict:
         """Deny."""
         return self.decide(document)

@@ -22,6 +22,9 @@ from agenttool_otel.policy.engines.builtins import NONDETERMINISTIC
 MODE: Final[Path] = ("session", "mode")
 """The one input path that a guard may read: hosts have few modes, so read sets can be kept for each."""
 
+_FREE: Final = frozenset({"input", "resources"})
+"""Members of the input whose shape no schema fixes."""
+
 VOLATILE: Final[tuple[Path, ...]] = (("time",), ("invocation", "id"), ("invocation", "native_call_id"))
 """Input paths that differ in every call: a policy that reads one is not cached."""
 
@@ -30,7 +33,7 @@ class ReadSet(NamedTuple):
     """Input paths that an entry point can read, none below another."""
 
     typed: tuple[Path, ...]  # paths whose shape the input's schema fixes
-    arguments: tuple[Path, ...]  # paths into ``input.input``, which holds whatever a model wrote
+    arguments: tuple[Path, ...]  # paths into what has no schema: whatever a model wrote, or an application looked up
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -47,8 +50,8 @@ def read_set(program: Program, entry: Path, holds: Callable[[Path], bool] | None
         paths.update(reference.path for reference in rule.references if reference.base == "input")
     minimal = tuple(sorted(path for path in paths if not any(path[:size] in paths for size in range(1, len(path)))))
     return ReadSet(
-        typed=tuple(path for path in minimal if path[0] != "input"),
-        arguments=tuple(path for path in minimal if path[0] == "input"),
+        typed=tuple(path for path in minimal if path[0] not in _FREE),
+        arguments=tuple(path for path in minimal if path[0] in _FREE),
     )
 
 

@@ -143,15 +143,12 @@ def parse_program(modules: Mapping[str, str]) -> Program:
     parsed = [_Reader(tree).module() for tree in trees]
     names = {module.package: set[str]() for module in parsed}
     for module in parsed:
-        names[module.package].update(rule.path[len(module.package)] for rule in module.rules if _named(rule, module))
+        size = len(module.package)
+        names[module.package].update(rule.path[size] for rule in module.rules if len(rule.path) > size)
     for module in parsed:
         for rule in module.rules:
             _Resolver(module, rule, names[module.package]).run()
     return Program(parsed)
-
-
-def _named(rule: Rule, module: Module) -> bool:
-    return len(rule.path) > len(module.package)
 
 
 def _segments(node: Any) -> tuple[str | None, list[Any], dict[str, Any]]:

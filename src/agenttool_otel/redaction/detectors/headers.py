@@ -74,7 +74,9 @@ def find_in_headers(data: bytes, lowered: bytes) -> Iterable[Span]:
             if match.group(1).lower() == b"basic":
                 if _is_basic(value):
                     yield Span(start, end, "authorization", "header:basic")
-            elif plausible_token(value, least=16) or (match.group(1)[:1] in b"Bb" and _dense(value)):
+            elif plausible_token(value, least=16) or (
+                match.group(1)[:1] in b"Bb" and len(value) >= 16 and has_digit(value) and plausible_token(value)
+            ):
                 yield Span(start, end, "authorization", "header:bearer")
     if b"curl" in lowered or b"--cookie" in lowered:
         for match in find_all(_CURL, data):
@@ -109,10 +111,6 @@ def _credible(value: bytes, scheme: bytes | None) -> bool:
         return not (is_template(value) or is_filler(value))
     # the word before may be a scheme that nobody has listed, or any word
     return plausible_token(value.replace(b":", b"").replace(b"@", b""), least=8 if scheme is None else 16)
-
-
-def _dense(value: bytes) -> bool:
-    return len(value) >= 16 and has_digit(value) and plausible_token(value)
 
 
 def _is_basic(value: bytes) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Any, Final
 
 from agenttool_otel.redaction.detectors.keywords import KeywordIndex
@@ -40,7 +40,7 @@ class TokenRule:
     digit: bool = False  # whether a match without a digit must not read like words, because names have the same shape
 
 
-@lru_cache(maxsize=1)
+@cache
 def load_rules() -> tuple[TokenRule, ...]:
     """The rules of ``rules.toml``, with its macros expanded."""
     return tuple(_rule(row) for row in load_table(__package__, "rules.toml")["rule"])
@@ -53,7 +53,7 @@ def _rule(row: dict[str, Any]) -> TokenRule:
     return row_of(TokenRule, {"kind": row["id"], **row, "pattern": pattern})
 
 
-@lru_cache(maxsize=1)
+@cache
 def _examples() -> frozenset[str]:
     rows = load_table(__package__, "examples.toml")["example"]
     return frozenset(digest for row in rows for digest in row["sha256"])
@@ -117,14 +117,15 @@ class TokenDetector:
         return found
 
 
-@lru_cache(maxsize=1)
-def _all_tokens() -> TokenDetector:
-    return TokenDetector()
+@cache
+def token_detector(*, joined_only: bool = False) -> TokenDetector:
+    """The detector of this process; it is never changed, and its index of keywords takes a while to make."""
+    return TokenDetector(joined_only=joined_only)
 
 
 def find_tokens(data: bytes, lowered: bytes) -> Iterable[Span]:
     """Spans of all known formats."""
-    return _all_tokens().find(data, lowered)
+    return token_detector().find(data, lowered)
 
 
 def _is_secret(rule: TokenRule, value: bytes) -> bool:

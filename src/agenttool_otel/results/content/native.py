@@ -217,10 +217,6 @@ def _items_data(kind: str, dtype: Any, shape: list[int], items: Any) -> JsonObje
     return {"kind": kind, "dtype": str(dtype), "shape": shape, "data": to_json_value(items)}
 
 
-def _ndarray_lines(array: Any) -> Iterator[str]:
-    return _item_lines(array if array.ndim else array.reshape(1))
-
-
 def _item_lines(values: Any) -> Iterator[str]:
     for start in range(0, len(values), _BATCH_ROWS):
         batch = values[start : start + _BATCH_ROWS]
@@ -241,6 +237,10 @@ def encode_image(image: Any) -> bytes | None:
     except (OSError, ValueError):
         return None
     return target.getvalue()
+
+
+def _ndarray_lines(array: Any) -> Iterator[str]:
+    return _item_lines(array if array.ndim else array.reshape(1))
 
 
 def _nbytes(value: Any) -> int:

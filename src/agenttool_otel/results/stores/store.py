@@ -184,8 +184,8 @@ class ResultStore:
 
     def delete(self, uri: str) -> None:
         """Remove a reference at once; the next sweep removes bytes that nothing else needs."""
-        ref = self.resolve(uri)
-        self._write_ref(uri.removeprefix(URI_PREFIX), _ended(ref, self._clock()))
+        ref, now = self.resolve(uri), self._clock()
+        self._write_ref(uri.removeprefix(URI_PREFIX), replace(ref, expires_at=min(now, ref.expires_at or now)))
 
     def sweep(self) -> SweepReport:
         """Remove expired references' bytes, old tombstones, orphans and what crashed writers left behind."""
@@ -329,7 +329,3 @@ def _parse(raw: bytes) -> PersistedRef | None:
         return PersistedRef.from_index(json.loads(raw))
     except (ValueError, RecursionError):
         return None
-
-
-def _ended(ref: PersistedRef, now: datetime) -> PersistedRef:
-    return replace(ref, expires_at=min(now, ref.expires_at or now))

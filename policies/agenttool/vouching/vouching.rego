@@ -1,0 +1,123 @@
+# METADATA
+# title: Calls that the user's words account for
+# description: |
+#   Where the configuration says so (dataflow.vouch, the preset assistant), a call that writes or sends runs without a
+#   question when the user's words call for it and everything that decides whom or what it reaches is vouched for: by
+#   the user, by a trusted source, by a record, or as a known counterparty. What can't be undone, and credentials, need
+#   a target that the user named.
+# scope: package
+# schemas:
+#   - input: schema.input
+package agenttool.vouching
+
+# METADATA
+# title: The call needs no question about its writing or sending
+vouches(c) if {
+	clean(c)
+	mild(c)
+} else if {
+	clean(c)
+	named(c)
+	input.facts.intent.called_for == true
+}
+
+# METADATA
+# title: Questions that this answers
+waived contains rule if {
+	c := data.agenttool.config.effective
+	vouches(c)
+	some rule, yes in c.dataflow.vouched_rules
+	yes == true
+}
+
+# METADATA
+# title: All values are vouched for, and the user asked for something like it
+clean(c) if {
+	c.dataflow.vouch == true
+	is_object(input.facts.provenance)
+	every pointer, fact in input.facts.provenance {
+		vouched(c, pointer, fact)
+	}
+	wanted(c)
+}
+
+# METADATA
+# title: The value is vouched for
+vouched(c, pointer, fact) if {
+	stated(c, fact)
+	data.agenttool.rules.dataflow.kept(c, fact)
+} else if {
+	data.agenttool.rules.dataflow.carried(c, pointer, fact)
+	data.agenttool.rules.dataflow.kept(c, fact)
+} else if {
+	data.agenttool.counterparties.known(c, pointer, fact)
+} else if {
+	fact.role == "bounded"
+	bounded(c, fact)
+} else if {
+	# an id that stands nowhere was not told by anybody; it can name no stranger
+	fact.made_up_id == true
+	fact.certain == true
+	input.facts.intent.called_for == true
+}
+
+# METADATA
+# title: How much or how many is as harmless as the target
+# description: A number that stands nowhere is the model's own; one from untrusted output needs a target that is known.
+bounded(c, fact) if {
+	fact.untrusted == false
+	fact.certain == true
+} else if {
+	some target in data.agenttool.rules.dataflow.targets
+	stated(c, target)
+}
+
+stated(c, fact) if {
+	data.agenttool.rules.dataflow.trusted(c, fact)
+	fact.trust in {"user", "trusted", "record", "inferred"}
+}
+
+# METADATA
+# title: The user asked for something like it
+# description: By words for what the tool does, by naming all that it reaches, or by handing over to what a source says.
+wanted(_) if input.facts.intent.called_for == true
+
+wanted(_) if input.facts.intent.delegated == true
+
+wanted(c) if {
+	input.facts.intent.called_for == false
+	named(c)
+}
+
+# METADATA
+# title: The user named whom or what the call reaches
+named(c) if {
+	count(data.agenttool.rules.dataflow.targets) > 0
+	every pointer, fact in input.facts.provenance {
+		named_or_carried(c, pointer, fact)
+	}
+}
+
+named_or_carried(c, pointer, fact) if {
+	fact.trust == "user"
+	fact.certain == true
+} else if {
+	fact.role != "target"
+	vouched(c, pointer, fact)
+} else if {
+	data.agenttool.counterparties.approved(c, pointer)
+}
+
+# METADATA
+# title: What the call does can be undone
+mild(c) if {
+	input.tool.destructive == false
+	is_array(input.permission_profile.write_effects)
+	every effect in input.permission_profile.write_effects {
+		data.agenttool.lib.holds(c.dataflow.mild, effect, true)
+	}
+	is_array(input.permission_profile.access_kinds)
+	every kind in input.permission_profile.access_kinds {
+		data.agenttool.lib.holds(c.dataflow.mild, kind, true)
+	}
+}

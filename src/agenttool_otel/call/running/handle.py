@@ -1,0 +1,214 @@
+"""The handle of a call that goes on: its body looks into it, and whoever wants the call stopped asks it.
+
+A request, what became of it and the call's own end are separate facts: a function that nobody can stop goes on, and
+then the cancellation has failed, whatever the caller was told.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import threading
+import time
+from collections.abc import Callable
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from agenttool_otel.names import AbortReason, Attr, CancelOutcome, Event, ProgressStatus
+
+if TYPE_CHECKING:  # both know calls, and a call knows its handle
+    from agenttool_otel.call.invocation import Invocation
+    from agenttool_otel.call.running.progress import Reporter
+    from agenttool_otel.records import ExternalMapping
+
+
+@dataclass(slots=True)
+class CancelState:
+    """What became of a request to cancel; it goes on telling while the call goes on.
+
+    Attributes:
+        invocation_id: the call.
+        reason: why, redacted.
+        abort_reason: the standard's word for it.
+        requested_at: seconds since the epoch.
+        acknowledged_at: when the call took the request, if it has.
+        outcome: ``canceled`` when the call ended for it, ``cancel_failed`` when it ended otherwise or goes on where
+            nobody waits for it any more; ``None`` while that is open.
+    """
+
+    invocation_id: str
+    reason: str = ""
+    abort_reason: str = AbortReason.USER_INTERRUPTION.value
+    requested_at: float = field(default_factory=time.time)
+    acknowledged_at: float | None = None
+    outcome: CancelOutcome | None = None
+
+
+class CallHandle:
+    """A call, as its own body sees it; ``current_call()`` gives it.
+
+    Attributes:
+        invocation_id: the call.
+        deadline: when its time is over, on the clock of ``time.monotonic()``; ``None`` without a limit.
+        cancellation: the request to stop, if there is one.
+    """
+
+    __slots__ = (
+        *("_call", "_mutex", "_stop", "cancellation", "deadline", "held_back", "invocation_id", "locks", "next_report"),
+        *("parent", "reporter"),
+    )
+
+    def __init__(self, call: Invocation, reporter: Reporter) -> None:
+        self._call = call
+        self.invocation_id = call.id
+        self.reporter = reporter
+        self.deadline: float | None = None
+        self.cancellation: CancelState | None = None
+        self.parent = running_body.get()
+        self.locks: frozenset[str] = frozenset()
+        self.next_report = 0.0
+        self.held_back: dict[str, Any] | None = None
+        self._stop: Callable[[], Any] | None = None
+        self._mutex = threading.Lock()
+
+    @property
+    def canceled(self) -> bool:
+        """Whether somebody wants the call to stop; to look is to take notice."""
+        if self.cancellation is None:
+            return False
+        self.acknowledge()
+        return True
+
+    def raise_if_canceled(self) -> None:
+        """Stop here if somebody wants the call to stop.
+
+        Raises:
+            concurrent.futures.CancelledError: somebody does.
+        """
+        if self.canceled:
+            raise concurrent.futures.CancelledError(f"{self.invocation_id} was canceled")
+
+    def map(self, mapping: ExternalMapping) -> None:
+        """Note a native id that is known only while the call goes on; it is redacted.
+
+        Args:
+            mapping: the ids, for example a ``CliMapping`` with the exit code.
+        """
+        self.reporter.mapped(self._call, [mapping])
+
+    # --- who wants it stopped, and what became of that ---------------------------------------------------------------
+
+    def request(self, state: CancelState) -> CancelState:
+        """Ask the call to stop; the first request stands.
+
+        Args:
+            state: the request.
+        """
+        with self._mutex:
+            if self.cancellation is not None:
+                return self.cancellation
+            self.cancellation = self._call.cancellation = state
+            stop = self._stop
+        self.reporter.emit(self._call, Event.CANCEL_REQUESTED, {Attr.ABORT_REASON: state.abort_reason})
+        if stop is not None:
+            stop()
+        return state
+
+    def acknowledge(self) -> None:
+        """Note that the call has taken the request."""
+        state = self.cancellation
+        if state is not None and state.acknowledged_at is None:
+            state.acknowledged_at = time.time()
+            self.reporter.emit(self._call, Event.CANCEL_ACKNOWLEDGED, {Attr.ABORT_REASON: state.abort_reason})
+
+    def settle(self, outcome: CancelOutcome) -> None:
+        """Note what became of the request.
+
+        Args:
+            outcome: whether the call ended for it.
+        """
+        state = self.cancellation
+        if state is None or state.outcome is not None:
+            return
+        state.outcome = outcome
+        if outcome is CancelOutcome.CANCELED:
+            self.acknowledge()
+        else:
+            self.reporter.emit(self._call, Event.CANCEL_FAILED, {Attr.ABORT_REASON: state.abort_reason})
+
+    def stop_with(self, stop: Callable[[], Any] | None) -> None:
+        """Say how the call can be stopped from now on; a request that came before does it now.
+
+        Args:
+            stop: asks for it, in the thread of whoever requests it; ``None`` where only the body can.
+        """
+        with self._mutex:
+            self._stop = stop
+            late = self.cancellation is not None
+        if late and stop is not None:
+            stop()
+
+    def leave_behind(self, body: concurrent.futures.Future[Any]) -> None:
+        """Note that nobody waits for the body any more while it goes on, and tell how it ends.
+
+        Args:
+            body: what goes on.
+        """
+        self.request(CancelState(self.invocation_id, "its time is over", AbortReason.TIMEOUT.value))
+        self.settle(CancelOutcome.CANCEL_FAILED)
+        self.tell(ProgressStatus.BACKGROUNDED)
+        body.add_done_callback(self._ended_late)
+
+    def _ended_late(self, body: concurrent.futures.Future[Any]) -> None:
+        error = None if body.cancelled() else body.exception()
+        if body.cancelled() or isinstance(error, concurrent.futures.CancelledError):
+            self.tell(ProgressStatus.CANCELED)
+        else:
+            self.tell(ProgressStatus.COMPLETED if error is None else ProgressStatus.FAILED)
+
+    # --- what it tells -----------------------------------------------------------------------------------------------
+
+    def tell(self, status: ProgressStatus) -> None:
+        """Tell a step of the call's way, where somebody listens.
+
+        Args:
+            status: the step.
+        """
+        if self.reporter.listened(self._call):
+            self.flush()
+            self.report({"status": status})
+
+    def report(self, facts: dict[str, Any], pause: float = 0.0) -> int | None:
+        """Tell a step, or hold it back where the last one is younger than the pause.
+
+        Args:
+            facts: fields of the progress record.
+            pause: seconds.
+
+        Returns:
+            Its number within the call, from 0; ``None`` where it is held back.
+        """
+        now = time.monotonic()
+        with self._mutex:
+            if pause and now < self.next_report:
+                self.held_back = facts
+                return None
+            self.held_back, self.next_report = None, now + pause
+            sequence = self._call.reported
+            self._call.reported += 1
+        self.reporter.progress(self._call, sequence, facts)
+        return sequence
+
+    def flush(self) -> None:
+        """Tell what was held back last."""
+        if self.held_back is not None:
+            self.report(self.held_back)
+
+
+running_body: ContextVar[CallHandle | None] = ContextVar("agenttool_call", default=None)
+"""The handle of the call in whose body this is; the drivers set it."""
+
+
+def current_call() -> CallHandle | None:
+    """Return the handle of the governed call in whose body this is, or ``None`` outside one."""
+    return running_body.get()

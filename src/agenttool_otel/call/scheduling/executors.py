@@ -1,0 +1,83 @@
+"""Bodies on somebody's executor: threads, processes, or a cluster behind ``concurrent.futures.Executor``.
+
+The decision stays here. What travels to another process is the tool's plain function by its name, its arguments, the
+facts of the caller's context and the trace context; what comes back is the value, or the exception.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import importlib
+import inspect
+import pickle
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from typing import Any
+
+from opentelemetry import context as otel_context
+from opentelemetry import propagate
+
+from agenttool_otel.call.effects import Execute
+from agenttool_otel.context.context import current_context, run_in_context
+from agenttool_otel.errors import ToolFailed
+
+
+def takes(executor: Executor, effect: Execute) -> bool:
+    """Tell whether a body runs there: a coroutine function needs no thread, and stays in its own loop."""
+    return not (effect.is_async and isinstance(executor, ThreadPoolExecutor))
+
+
+def submit(executor: Executor, effect: Execute) -> Future[Any]:
+    """Start a body there, with the context of the call."""
+    if isinstance(executor, ThreadPoolExecutor):
+        return executor.submit(contextvars.copy_context().run, effect.target, *effect.args, **effect.kwargs)
+    carrier: dict[str, str] = {}
+    propagate.inject(carrier)
+    return executor.submit(
+        run_in_context, current_context(), _run, _named(effect.target), effect.args, effect.kwargs, carrier
+    )
+
+
+def _named(function: Callable[..., Any]) -> Callable[..., Any] | tuple[str, str]:
+    """Return a function so that it can be pickled: under its name, there is the governed one."""
+    module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
+    if not module or not name or "<" in name or inspect.ismethod(function):
+        return function
+    return module, name
+
+
+def _run(
+    function: Callable[..., Any] | tuple[str, str],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    carrier: dict[str, str],
+) -> Any:
+    """Run a body in the other process."""
+    found: Any = function
+    if isinstance(function, tuple):
+        found = importlib.import_module(function[0])
+        for part in function[1].split("."):
+            found = getattr(found, part)
+        found = getattr(getattr(found, "tool", None), "function", found)
+    token = otel_context.attach(propagate.extract(carrier))
+    try:
+        value = found(*args, **kwargs)
+        return asyncio.run(_awaited(value)) if inspect.isawaitable(value) else value
+    except BaseException as error:
+        raise _portable(error) from None
+    finally:
+        otel_context.detach(token)
+
+
+async def _awaited(value: Any) -> Any:
+    return await value
+
+
+def _portable(error: BaseException) -> BaseException:
+    """Return an exception that arrives; one that can't be pickled is told by its type."""
+    try:
+        pickle.loads(pickle.dumps(error))  # noqa: S301 - it was made right here
+    except Exception:
+        return ToolFailed(type(error).__name__)
+    return error

@@ -1,0 +1,55 @@
+"""What a scheduler has to know of one call, for its very input."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from agenttool_otel.call.invocation import Invocation
+from agenttool_otel.names import InvocationStatus, ResultStatus
+
+_SAFETY: Final = ("concurrency_safe", "read_only", "destructive", "open_world")
+_STATES: Final = {
+    InvocationStatus.PLANNED: "queued",
+    InvocationStatus.QUEUED: "queued",
+    InvocationStatus.RUNNING: "executing",
+    InvocationStatus.PARTIAL_RESULT: "executing",
+}
+
+
+def safety_of(call: Invocation) -> dict[str, bool]:
+    """Return the safety facts of a call, for its very input."""
+    if call.spec.safety.static:
+        return {name: call.spec.policy_tool[name] for name in _SAFETY}
+    return call.spec.safety_facts(call.permission_input, call.facts)
+
+
+def exclusive(call: Invocation) -> bool:
+    """Tell whether a call has to be alone in its turn."""
+    return call.spec.exclusive or not safety_of(call)["concurrency_safe"]
+
+
+def locks_of(call: Invocation) -> frozenset[str]:
+    """Return the names of what a call holds while it runs."""
+    locks = call.spec.locks if call.place is None else call.spec.locks | call.place.locks
+    if call.spec.exclusive:
+        locks |= {f"context:{'|'.join(call.context.session_key)}"}
+    return locks
+
+
+def scheduler_facts(call: Invocation) -> dict[str, Any]:
+    """Return the ``scheduler`` object of an invocation record."""
+    interface, state = call.spec.interface, None
+    if call.place is not None:
+        state = _STATES.get(call.status, "completed")
+        if call.result_status is ResultStatus.DISCARDED:
+            state = "discarded"
+        elif call.transitions and call.transitions[-1][0] is InvocationStatus.YIELDED:
+            state = "yielded"
+    return {
+        **{f"is_{name}": value for name, value in safety_of(call).items()},
+        "requires_exclusive_context": call.spec.exclusive,
+        "context_modifier_policy": getattr(interface, "context_modifier_policy", None),
+        "resource_locks": sorted(locks_of(call)),
+        "interrupt_behavior": str(interface.interrupt_behavior),
+        "state": state,
+    }

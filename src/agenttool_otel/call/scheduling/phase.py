@@ -1,0 +1,87 @@
+"""The schedule phase: a call waits for its turn before it is decided, and for its locks before it runs.
+
+A decision is about the world as it is when the call may run: where a call had to wait after its decision and the facts
+have changed meanwhile, it is decided again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+from agenttool_otel.call.effects import Call
+from agenttool_otel.call.invocation import Invocation
+from agenttool_otel.call.phases.refusals import Refusals, Refused
+from agenttool_otel.call.recorder import Recorder
+from agenttool_otel.call.scheduling.facts import exclusive, locks_of
+from agenttool_otel.call.scheduling.gate import Gate
+from agenttool_otel.call.scheduling.modifiers import settle_modifier
+from agenttool_otel.names import ContextModifierPolicy, Event, InvocationStatus, ProgressStatus, ResultStatus
+
+
+class Schedule:
+    """Lets calls wait."""
+
+    __slots__ = ("_recorder", "_refusals", "gate")
+
+    def __init__(self, gate: Gate, recorder: Recorder, refusals: Refusals) -> None:
+        self.gate = gate
+        self._recorder = recorder
+        self._refusals = refusals
+
+    def queue(self, call: Invocation) -> Generator[Any, Any, None]:
+        """Wait for the call's turn, with its facts established."""
+        place, handle = call.place, call.handle
+        if place is not None and handle is not None:
+            self._queued(call)
+            alone = place.turn.serial or exclusive(call)
+            yield Call(self.gate.enter, self.gate.aenter, (handle, place, alone, frozenset()))
+            stopped = place.owner.stopped(place, call) if place.owner is not None else None
+            if stopped is not None:
+                handle.request(stopped)
+        self.check(call)
+
+    def lock(self, call: Invocation) -> Generator[Any, Any, bool]:
+        """Wait for the call's locks, and to be alone if it turned out to need that; tell whether it had to wait."""
+        self.check(call)
+        handle, place = call.handle, call.place
+        if handle is None or not (place is not None or call.spec.locks):
+            return False
+        upgraded = place if place is not None and not place.turn.open.get(place.index) and exclusive(call) else None
+        locks = locks_of(call)
+        if upgraded is None and locks <= handle.locks:
+            return False
+        waited: bool = yield Call(self.gate.enter, self.gate.aenter, (handle, upgraded, True, locks))
+        self.check(call)
+        if waited and place is None:
+            self._queued(call)
+        return waited
+
+    def unlock(self, call: Invocation) -> None:
+        """Give back the call's locks, and keep its place."""
+        if call.handle is not None and call.handle.locks:
+            self.gate.leave(call.handle, None)
+
+    def check(self, call: Invocation) -> None:
+        """End a call that is not to run any more."""
+        if call.cancellation is not None:
+            self._refusals.cancel(call, None, ResultStatus.SYNTHETIC_ERROR)
+            raise Refused
+
+    def leave(self, call: Invocation) -> None:
+        """Give back what the call holds."""
+        place = call.place
+        if call.modifier is not None and (place is None or place.owner is None):
+            alone = place is None or exclusive(call)
+            call.modified = settle_modifier(call.modifier, ContextModifierPolicy.ALLOW_SERIAL_ONLY, alone=alone)
+        if place is not None and place.owner is not None:
+            place.owner.ended(place, call)
+        if call.handle is not None and (call.place is not None or call.handle.locks):
+            self.gate.leave(call.handle, call.place)
+
+    def _queued(self, call: Invocation) -> None:
+        call.enter(InvocationStatus.QUEUED)
+        if self._recorder.telemetry.events.wanted(call.span):
+            self._recorder.emit(call, Event.INVOCATION_QUEUED, {})
+        if call.handle is not None:
+            call.handle.tell(ProgressStatus.QUEUED)

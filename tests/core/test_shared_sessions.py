@@ -1,0 +1,179 @@
+"""One session in several processes: its budget holds over all of them, and what one did not see it doubts."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agenttool_otel import ConfigurationError, Governor, ToolDenied, agent_context
+from agenttool_otel.context.context import AgentContext
+from agenttool_otel.context.session_counts import open_counts
+from agenttool_otel.context.sessions import SessionBook
+
+WORKER = Path(__file__).with_name("shared_session_worker.py")
+READS: dict[str, Any] = {"read_only": True, "access_kinds": ["file_read"]}
+
+
+def ran(url: str, calls: int, budget: int) -> int:
+    command = [sys.executable, str(WORKER), url, str(calls), str(budget)]
+    workers = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    for worker in workers:
+        assert worker.stdout is not None
+        assert worker.stdout.readline() == "ready\n"
+    for worker in workers:
+        assert worker.stdin is not None
+        worker.stdin.write("go\n")
+        worker.stdin.flush()
+    return sum(int(worker.communicate(timeout=1_100)[0]) for worker in workers)
+
+
+@pytest.fixture
+def redis_url(tmp_path: Path) -> Iterator[str]:
+    program = shutil.which("redis-server")
+    if program is None:
+        pytest.skip("needs Redis: apt-get install redis-server")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    server = subprocess.Popen(
+        [program, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(tmp_path)],
+        stdout=subprocess.DEVNULL,
+    )
+    try:
+        for _ in range(100):
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            time.sleep(0.1)
+        yield f"redis://127.0.0.1:{port}/0"
+    finally:
+        server.terminate()
+        server.wait(20)
+
+
+@pytest.fixture
+def postgres_url() -> Iterator[str]:
+    sys.path.insert(0, str(Path(__file__).parents[1] / "approvals"))
+    from approval_helpers import postgres_binaries, running_postgres
+
+    if postgres_binaries() is None:
+        pytest.skip("needs PostgreSQL: apt-get install postgresql")
+    with running_postgres() as url:
+        yield f"{url}/postgres"
+
+
+def test_two_processes_spend_no_more_than_one_budget(tmp_path: Path) -> None:
+    assert ran(f"sqlite:///{tmp_path}/s.db", 100, 90) == 90
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1_200)
+@pytest.mark.parametrize("kind", ["sqlite", "redis", pytest.param("postgres", marks=pytest.mark.postgres)])
+def test_of_ten_thousand_calls_exactly_the_budget_runs(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    url = f"sqlite:///{tmp_path}/s.db" if kind == "sqlite" else request.getfixturevalue(f"{kind}_url")
+    assert ran(url, 5_000, 5_000) == 5_000
+
+
+def test_a_store_that_fails_denies_and_a_tool_still_returns(tmp_path: Path) -> None:
+    governor = Governor(sessions_url=str(tmp_path / "s.db"))
+    counts: Any = governor.sessions._counts
+    failing = False
+
+    def add(session: str, changes: Any, inner: Any = counts.add) -> Any:
+        if failing:
+            raise OSError
+        return inner(session, changes)
+
+    counts.add = add
+
+    @governor.govern(**READS)
+    def look() -> str:
+        nonlocal failing
+        failing = True
+        return "x"
+
+    with agent_context(actor="agent:a", session_id="s") as context:
+        assert look() == "x"
+        with pytest.raises(ToolDenied):
+            look()
+        failing = False
+        assert look() == "x"
+        failing = False
+        # what could not be counted when it happened is counted with the next call
+        assert governor.sessions.of(context).admit("t")["result_bytes"] == 2
+        assert governor.sessions.of(context).admit("t")["calls"] == 3
+    governor.close()
+
+
+def test_what_another_process_counted_makes_this_one_doubt(tmp_path: Path) -> None:
+    url = str(tmp_path / "s.db")
+    one, other = (SessionBook(counts=open_counts(url)) for _ in range(2))
+    context = AgentContext(actor="agent:a", session_id="s")
+    one.of(context).admit("t")
+    one.of(context).admit("t")
+    assert one.of(context).ledger is None
+    assert other.of(context).admit("t")["calls"] == 2
+    ledger = other.of(context).ledger
+    assert ledger is not None
+    assert not ledger.lookup("eve@evil.test")["certain"]
+    one.close()
+    other.close()
+
+
+def test_a_counted_session_is_no_text_in_the_database(tmp_path: Path) -> None:
+    book = SessionBook(counts=open_counts(str(tmp_path / "s.db")))
+    book.of(AgentContext(actor="agent:hidden", session_id="hidden")).admit("hidden.tool")
+    book.close()
+    assert all(b"hidden" not in file.read_bytes() for file in tmp_path.iterdir())
+
+
+def test_an_url_that_is_no_store_is_refused() -> None:
+    for url in ("mysql://x/y", "approvals"):
+        with pytest.raises((ConfigurationError, ModuleNotFoundError)):
+            Governor(sessions_url=url)
+
+
+def test_the_longest_unused_session_forgets_first() -> None:
+    book = SessionBook(max_bytes=2**20)
+    contexts = [AgentContext(actor="agent:a", session_id=str(number)) for number in range(30)]
+    for number, context in enumerate(contexts):
+        session = book.of(context)
+        session.record_user_text((f"write to user{number}@example.org",))
+        words = " ".join(f"word{number}x{index}" for index in range(700))
+        session.record_output("web.fetch", words, open_world=True)
+        book.of(context)
+    assert sum(book.of(context).memory for context in contexts[-3:]) <= 2**20
+    first, last = (book.of(contexts[at]).ledger for at in (0, -1))
+    assert first is not None
+    assert last is not None
+    assert not first.lookup("user0@example.org")["certain"]
+    assert last.lookup("user29@example.org")["sources"] == ["user"]
+
+
+@pytest.mark.slow
+def test_ten_thousand_sessions_stay_within_the_bound() -> None:
+    program = (
+        "import resource, random\n"
+        "from agenttool_otel.context.context import AgentContext\n"
+        "from agenttool_otel.context.sessions import SessionBook\n"
+        "used = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024\n"
+        "book, before = SessionBook(max_bytes=256 * 2**20), used()\n"
+        "for number in range(10_000):\n"
+        "    context = AgentContext(actor='agent:a', session_id=str(number))\n"
+        "    for _ in range(10):\n"
+        "        text = ' '.join('%x' % random.getrandbits(32) for _ in range(560))\n"
+        "        book.of(context).record_output('web.fetch', text, open_world=True)\n"
+        "print(used() - before)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert int(done.stdout) <= 256 + 32
