@@ -7,6 +7,7 @@ measured, with made-up declarations.
 
 from __future__ import annotations
 
+import gc
 import itertools
 import json
 import random
@@ -18,6 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from agenttool_otel import Governor, agent_context
 from agenttool_otel.catalog.search import Backend, Fts5Backend, TantivyBackend, ToolIndex, text_of, words_of
 
 FILES = ("simple_python", "live_simple", "multiple", "live_multiple")
@@ -138,8 +140,47 @@ def speed(name: str) -> None:
         print(f"{name:8} {count} words: median {statistics.median(times):.2f} ms, p95 {sorted(times)[285]:.2f} ms")
 
 
+def whole(count: int = MANY) -> None:
+    """Print what a catalog of a Governor takes, and a search that puts what it finds before the policy."""
+    governor, before, names = Governor(), _memory(), []
+    taken = 0.0
+    for first in range(0, count, 1000):
+        tools = list(made_up(1000, seed=first))
+        for number, tool in enumerate(tools):
+            tool["name"] = f"{tool['name']}_{first + number}"
+            tool["tool_id"] = f"made.{tool['name']}"
+        names += [(tool["name"], tool["description"].split()) for tool in tools[:10]]
+        started = time.process_time()
+        governor.catalog.add_json({"tools": tools})
+        taken += time.process_time() - started
+    started = time.process_time()
+    governor.catalog.rank("anything", 1)
+    indexed = time.process_time() - started
+    print(f"catalog  {count} tools: {taken:.1f} s and {indexed:.1f} s of CPU, {_memory() - before:.0f} MB with index")
+    chance = random.Random(3)
+    queries = {
+        "3 words": [" ".join(chance.sample(said, 3)) for _, said in names[:300]],
+        "12 words": [" ".join(chance.sample(said, 12)) for _, said in names[:300]],
+        "exact": [f"select:{name}" for name, _ in names[:300]],
+    }
+    with agent_context(actor="agent:bench", session_id="bench"):
+        governor.surface()
+        for label, asked in queries.items():
+            times = []
+            for query in asked:
+                started = time.perf_counter()
+                governor.search(query)
+                times.append((time.perf_counter() - started) * 1000)
+            times.sort()
+            print(
+                f"catalog  {label}: median {statistics.median(times):.2f} ms, p95 {times[len(times) * 19 // 20]:.2f} ms"
+            )
+
+
 def _memory() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    """The process's resident megabytes (Linux)."""
+    gc.collect()
+    return int(Path("/proc/self/statm").read_text("utf-8").split()[1]) * resource.getpagesize() / 2**20
 
 
 def main(arguments: list[str]) -> None:
@@ -148,6 +189,7 @@ def main(arguments: list[str]) -> None:
         if arguments:
             recall(name, Path(arguments[0]))
         speed(name)
+    whole()
 
 
 if __name__ == "__main__":

@@ -25,6 +25,13 @@ _SHOWN = {
         "'wc -l notes.txt'}: success: 1 notes.txt",
         "'mkfs.ext4 /dev/example'}: error: run_shell: permission_denied",
     ],
+    "tool_search.py": [
+        "200 tools",
+        "the model sees tool_search\nthe model sees tool_search\nthe model sees tool_search, weather_old_tower",
+        "weather_old_tower: error: weather_old_tower: schema_not_loaded",
+        "weather_old_tower: success: weather of the old tower tomorrow: fine",
+        "delete_everything: error: delete_everything: unknown_tool",
+    ],
     "langgraph_ask.py": ["asked: write_file", "written: as a person wants it"],
     "custom_policy/run.py": [
         "20 ask agenttool.rules",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agenttool_otel import Governor, TelemetrySettings, agent_context, current_context
+from agenttool_otel import ApprovalAnswer, Governor, TelemetrySettings, agent_context, current_context
 from agenttool_otel.names import BlockReason, SurfaceScope
 from agenttool_otel.preflight.surfaces import Surface
 from agenttool_otel.records import ToolEvent
@@ -33,8 +34,8 @@ def hidden(surface: Surface) -> dict[str, str]:
     return {found.tool_id: found.reason.value for found in (*surface.blocked, *surface.excluded)}
 
 
-def hides(**settings: Any) -> Governor:
-    return Governor(policy_data={"agenttool": {"settings": settings}})
+def hides(approvals: str | None = None, **settings: Any) -> Governor:
+    return Governor(policy_data={"agenttool": {"settings": settings}}, approvals=approvals)
 
 
 @pytest.mark.parametrize(
@@ -304,3 +305,52 @@ def test_nothing_hidden_is_shown_found_or_run(facts: list[Any], forbidden: set[i
 
 def test_every_reason_of_the_standard_has_its_word() -> None:
     assert len(BlockReason) == 8
+
+
+@pytest.mark.parametrize("hides_by_now", [False, True])
+def test_a_resumed_call_without_its_surface_is_looked_at_again(hides_by_now: bool, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'approvals.db'}"
+    ran: list[str] = []
+
+    def pay(amount: int) -> str:
+        ran.append("pay")
+        return f"paid {amount}"
+
+    facts: Any = {"namespace": "t", "access_kinds": ["payment"], "lifecycle": "deferred"}
+    first = Governor(approvals=url)
+    asked = first.govern(pay, **facts)
+    with agent_context(actor="agent:a", session_id="s"):
+        first.load(["t.pay"])
+        with agent_context(surface=first.surface()):
+            pending = asked.tool.invoke(amount=20)
+    request_id = first.approvals.store.list()[0].request_id
+    first.approvals.store.answer(request_id, ApprovalAnswer(True, answered_by="user:b"))
+    first.close()
+    second = hides(surface={"hidden_tools": ["t.pay"]} if hides_by_now else {}, approvals=url)
+    held = second.govern(pay, **facts)
+    result = second.resume(pending.invocation_id)
+    if hides_by_now:
+        assert result.error is not None
+        assert result.error.error_class == "blocked_tool"
+        assert ran == []
+    else:
+        assert result.value == "paid 20"
+    del held
+
+
+@pytest.mark.speed
+def test_a_surface_of_a_thousand_tools_is_built_in_time() -> None:
+    governor = Governor()
+    held = [tool(governor, f"tool_{n}") for n in range(1_000)]
+    governor.surface()
+    with agent_context(session_id="s"):
+        started = time.process_time()
+        surface = governor.surface()
+        built = time.process_time() - started
+        started = time.process_time()
+        for _ in range(100):
+            assert surface.refresh() is surface
+        refreshed = (time.process_time() - started) / 100
+    assert len(surface.loaded) == len(held)
+    assert built <= 1.0  # 0.1 s on a quiet machine
+    assert refreshed <= 0.001

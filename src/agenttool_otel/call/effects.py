@@ -26,6 +26,9 @@ class Decides(Protocol):
     async def adecide(self, document: PolicyInput) -> Verdict:
         """Decide without blocking the event loop."""
 
+    def visible(self, document: PolicyInput) -> bool:
+        """Tell whether a tool may be shown."""
+
     def wants(self, path: tuple[str, ...], mode: str) -> bool:
         """Tell whether a decision may depend on a part of the input."""
 

@@ -128,6 +128,7 @@ def asking_context(stored: dict[str, Any]) -> AgentContext:
         cwd=stored.get("cwd"),
         user_text=now.user_text,
         surface=stored.get("surface") if now.surface is None else now.surface,
+        surface_in_force=now.surface_in_force,
         labels=dict(stored.get("labels") or {}),
         evaluation=now.evaluation,
         resources=now.resources,

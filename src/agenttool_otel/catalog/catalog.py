@@ -51,8 +51,10 @@ class Catalog:
         self._seen: tuple[tuple[int, int], ...] = ()
         self._index: ToolIndex | None = None
         self._indexed: set[str] = set()
+        self._indexed_at = -1
         self._lock = threading.RLock()
         self._version = 0
+        self.has_foreign = False  # whether somebody else wrote some of the declarations
 
     # --- adding ------------------------------------------------------------------------------------------------------
 
@@ -219,10 +221,12 @@ class Catalog:
         with self._lock:
             if self._index is None:
                 self._index = ToolIndex()
-            new = [entry for entry in self if entry.tool_id not in self._indexed]
-            if new:
-                self._index.add((entry.tool_id, text_of(entry.document())) for entry in new)
-                self._indexed.update(entry.tool_id for entry in new)
+            if self._indexed_at != self.version:
+                new = [entry for entry in self if entry.tool_id not in self._indexed]
+                if new:
+                    self._index.add((entry.tool_id, text_of(entry.document())) for entry in new)
+                    self._indexed.update(entry.tool_id for entry in new)
+                self._indexed_at = self.version
             found = self._index.search(query, limit)
         return [(entry, score) for tool_id, score in found if (entry := self._get(tool_id)) is not None]
 
@@ -273,6 +277,7 @@ class Catalog:
             for holder in (self._own,) if is_kept else (self._own, self._live):
                 holder.refuse_collisions(entry, aliases)
             self._own.put(entry, aliases)
+            self.has_foreign = self.has_foreign or bool(entry.raw)
             self._seen = ()  # what is kept now is no more among what others hold
             self._version += 1
         if self._declared is not None and not is_kept:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import weakref
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -155,12 +156,12 @@ class Names:
 def declared_entry(document: Mapping[str, Any], origin: Origin) -> Entry:
     try:
         tool_id, name = document["tool_id"], document["name"]
-        raw = orjson.dumps(document)
+        raw = bytes(memoryview(orjson.dumps(document)))  # a copy: the original keeps far more than it holds
     except (TypeError, KeyError, ValueError) as error:
         raise ConfigurationError(f"a declaration is a JSON object with tool_id and name: {error}") from None
     if not isinstance(tool_id, str) or not isinstance(name, str):
         raise ConfigurationError("tool_id and name of a declaration are texts")
-    namespace = document.get("namespace") or origin.provider or "catalog"
+    namespace = sys.intern(str(document.get("namespace") or origin.provider or "catalog"))
     facts = dict(origin.facts)
     # only the host may put a tool that is merely declared before every model
     waits = facts.get("defer", not facts.get("always_load", False))

@@ -57,7 +57,7 @@ class AgentContext:
         user_text: what the user said in this context; provenance knows its tokens as the user's own.
         surface: id of the tool surface that the call is selected from.
         surface_in_force: that surface, where it refuses calls of other tools.
-        agents: the agents that this context is inside of, its own last.
+        within: the agents that this context's own is inside of, the outermost first.
         labels: short, low-cardinality facts for policies.
         evaluation: verdict of an evaluator (``status``, ``trend``, ``next_step``).
         resources: the application's state that calls are about, by name, as JSON data (``input.resources``).
@@ -83,13 +83,18 @@ class AgentContext:
     host: Mapping[str, Any] | None = None
     origin: ContextOrigin = ContextOrigin.STATED
     surface_in_force: SurfaceInForce | None = None
-    agents: tuple[str, ...] = ()
+    within: tuple[str, ...] = ()
+
+    @cached_property
+    def agents(self) -> tuple[str, ...]:
+        """The agents that run now, one inside the other, this context's own last."""
+        return self.within if not self.agent or self.agent in self.within else (*self.within, self.agent)
 
     @cached_property
     def identity(self) -> tuple[Any, ...]:
         """All that a policy may tell two contexts by before a call is made."""
         who = (self.actor, self.tenant, self.roles, self.session_key, self.agents)
-        stated = (tuple(sorted(self.labels.items())), repr(self.evaluation))
+        stated = (tuple(sorted(self.labels.items())), repr(self.evaluation), repr(self.resources))
         return (*who, self.origin, self.mode, self.interactive, self.roots, *stated)
 
     @cached_property
@@ -179,16 +184,11 @@ def agent_context(
     """Set the facts of the calls made inside the ``with`` block; what is not given is inherited from outside.
 
     Args:
-        actor, tenant, session_id, agent_name, mode: texts; see AgentContext, as all arguments.
-        roles: list of role names.
-        interactive: whether an ask can be answered now.
+        actor, tenant, session_id, agent_name, mode, roles, interactive, cwd, evaluation: see AgentContext.
         roots: list of directories; relative ones are taken from the process's own directory as it is now.
-        cwd: where relative paths start.
         user_text: the user's words; added to those of the outer context.
-        surface: from ``Governor.surface``: calls of tools that are not on it are refused. A text is a label alone and
-            leaves the outer surface in force; an empty one lifts it.
+        surface: from ``Governor.surface``: other tools are refused. A text is a label alone; an empty one lifts it.
         labels: merged over the outer ones.
-        evaluation: evaluator's verdict.
         resources: merged over the outer ones, name by name; copied as JSON data now.
         host: what the host says of its shell and its context.
 
@@ -196,16 +196,14 @@ def agent_context(
         The context in force.
 
     Raises:
-        ConfigurationError: an argument is of another type; a text for ``roots`` or ``roles`` would be read letter by
-            letter, and ``/`` be a root.
+        ConfigurationError: an argument is of another type, for example a text for ``roots`` or ``roles``.
     """
     global _stated
     outer = _current.get()
-    label = surface if surface is None or isinstance(surface, str) else surface.surface_id
+    label: Any = getattr(surface, "surface_id", surface)
     _check_texts(actor=actor, tenant=tenant, session_id=session_id, agent_name=agent_name, mode=mode, surface=label)
     truth("interactive", interactive)
     _check_mappings(labels=labels, evaluation=evaluation, host=host, resources=resources)
-    said = () if user_text is None else (user_text,) if isinstance(user_text, str) else texts("user_text", user_text)
     inner = AgentContext(
         actor=outer.actor if actor is None else actor,
         tenant=outer.tenant if tenant is None else tenant,
@@ -216,23 +214,27 @@ def agent_context(
         interactive=outer.interactive if interactive is None else interactive,
         roots=outer.roots if roots is None else _roots(roots),
         cwd=outer.cwd if cwd is None else _place("cwd", cwd),
-        user_text=outer.user_text + said,
+        user_text=outer.user_text + _said(user_text),
         surface=outer.surface if label is None else label,
         labels={**outer.labels, **labels} if labels else outer.labels,
         evaluation=outer.evaluation if evaluation is None else evaluation,
         resources={**outer.resources, **whole_object("resources", resources)} if resources else outer.resources,
         host=outer.host if host is None else host,
         surface_in_force=_in_force(outer, surface),
-        agents=outer.agents,
+        within=outer.agents,
     )
-    if inner.agent and inner.agent not in inner.agents:
-        inner = replace(inner, agents=(*inner.agents, inner.agent))
     _stated = True
     token = _current.set(inner)
     try:
         yield inner
     finally:
         _current.reset(token)
+
+
+def _said(user_text: Any) -> tuple[str, ...]:
+    if user_text is None or isinstance(user_text, str):
+        return () if user_text is None else (user_text,)
+    return texts("user_text", user_text)
 
 
 def _in_force(outer: AgentContext, surface: str | SurfaceInForce | None) -> SurfaceInForce | None:

@@ -28,20 +28,23 @@ READ_RESULT_ID: Final = "agenttool.results.read_result"
 TOOL_SEARCH_ID: Final = "agenttool.catalog.tool_search"
 """Tool id of the tool that finds and loads other tools."""
 
-TOOL_SEARCH_FACTS: Final[GovernOptions] = {
-    "tool_id": TOOL_SEARCH_ID,
-    "namespace": "agenttool.catalog",
-    "name": "tool_search",
-    "search_hint": "find and load other tools",
-    "read_only": True,
-    "destructive": False,
-    "open_world": False,
-    "concurrency_safe": True,
-    "risk_level": "low",
-    "access_kinds": [],
-    "write_effects": [],
-    "always_load": True,
-}
+
+def tool_search_facts(surfaces: Surfaces) -> GovernOptions:
+    """Return the facts of the tool ``tool_search``; what it shows of tools from elsewhere was written there."""
+    return {
+        "tool_id": TOOL_SEARCH_ID,
+        "namespace": "agenttool.catalog",
+        "name": "tool_search",
+        "search_hint": "find and load other tools",
+        "read_only": True,
+        "destructive": False,
+        "open_world": lambda arguments: surfaces.catalog.has_foreign,
+        "concurrency_safe": True,
+        "risk_level": "low",
+        "access_kinds": [],
+        "write_effects": [],
+        "always_load": True,
+    }
 
 
 def tool_search_of(governor: Governor, surfaces: Surfaces, limit: int) -> OwnTool:
@@ -63,7 +66,7 @@ def tool_search_of(governor: Governor, surfaces: Surfaces, limit: int) -> OwnToo
         """
         return search_and_load(surfaces, surfaces.in_force(), query, limit)[0]
 
-    governed: OwnTool = governor.govern(tool_search, **TOOL_SEARCH_FACTS)
+    governed: OwnTool = governor.govern(tool_search, **tool_search_facts(surfaces))
     governor.sessions.exempt.add(TOOL_SEARCH_ID)
     return governed
 

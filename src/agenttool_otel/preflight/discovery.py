@@ -43,7 +43,7 @@ def search(shelf: Surfaces, surface: Surface, query: str, limit: int = DEFAULT_L
     if asked.startswith(_SELECT):
         kind, found = QueryType.SELECT, []
         for name in _selected(asked):
-            entry = _visible(shelf, surface, name)
+            entry = surface.find(name)
             missing += [name] if entry is None else []
             found += [] if entry is None else [(entry, 1.0, "its name")]
     else:
@@ -64,33 +64,37 @@ def search(shelf: Surfaces, surface: Surface, query: str, limit: int = DEFAULT_L
     return result
 
 
-def load(shelf: Surfaces, surface: Surface, names: Iterable[str]) -> list[Entry]:
+def load(shelf: Surfaces, surface: Surface, names: Iterable[str], *, in_session: bool = True) -> list[Entry]:
     """Load tools in the session of a surface, as far as they may be seen; return those that are loaded now.
 
     Args:
         shelf: the Governor's surfaces.
         surface: what may be seen.
         names: ids, names or aliases.
+        in_session: let the session remember; a framework that keeps state does so itself.
 
     Raises:
         ConfigurationError: a tool's loader made another tool.
     """
     loaded = []
     for name in names:
-        entry = _visible(shelf, surface, name)
+        entry = surface.find(name)
         if entry is None or not surface.can_load(entry):
             continue
         shelf.catalog.load(entry.tool_id)
         if surface.visibility.hidden(entry) is None:  # what was only declared is known better now
             loaded.append(entry)
     new = [entry for entry in loaded if not surface.holds(entry.tool_id)]
-    shelf.runtime.sessions.of(surface.context).load(entry.tool_id for entry in new)
+    if in_session:
+        shelf.runtime.sessions.of(surface.context).load(entry.tool_id for entry in new)
     for entry in new:
         _tell(shelf, surface, Event.DEFERRED_LOADED, entry)
     return loaded
 
 
-def search_and_load(shelf: Surfaces, surface: Surface, query: str, limit: int) -> tuple[JsonObject, list[str]]:
+def search_and_load(
+    shelf: Surfaces, surface: Surface, query: str, limit: int, *, in_session: bool = True
+) -> tuple[JsonObject, list[str]]:
     """Search and load what is found; return the tool_search_result for a model, and the ids of what is loaded.
 
     Args:
@@ -98,9 +102,11 @@ def search_and_load(shelf: Surfaces, surface: Surface, query: str, limit: int) -
         surface: what may be seen.
         query: as for ``search``.
         limit: most matches.
+        in_session: as for ``load``.
     """
     result = search(shelf, surface, query, limit)
-    entries = {entry.tool_id: entry for entry in load(shelf, surface, [m["tool_id"] for m in result.matches])}
+    found = [match["tool_id"] for match in result.matches]
+    entries = {entry.tool_id: entry for entry in load(shelf, surface, found, in_session=in_session)}
     for match in result.matches:
         entry = entries.get(match["tool_id"])
         if entry is not None:
@@ -116,13 +122,6 @@ def _selected(asked: str) -> Sequence[str]:
     return list(dict.fromkeys(name for name in names if name))[:_MAX_SELECTED]
 
 
-def _visible(shelf: Surfaces, surface: Surface, name: str) -> Entry | None:
-    entry = shelf.catalog.resolve(name)
-    if entry is None or entry.tool_id not in surface.entries or surface.visibility.hidden(entry) is not None:
-        return None
-    return entry
-
-
 def _ranked(shelf: Surfaces, surface: Surface, query: str, limit: int) -> list[tuple[Entry, float, str]]:
     """Return the best tools that may be seen, deprecated ones last."""
     size = limit * 4
@@ -131,7 +130,7 @@ def _ranked(shelf: Surfaces, surface: Surface, query: str, limit: int) -> list[t
         seen: list[tuple[Entry, float]] = []
         for entry, score in ranked:
             is_shown = entry.interface().get("always_load")  # on every surface, so nobody has to find it
-            if len(seen) < limit and not is_shown and _visible(shelf, surface, entry.tool_id) is entry:
+            if len(seen) < limit and not is_shown and surface.find(entry.tool_id) is entry:
                 seen.append((entry, score))
         if len(seen) >= limit or len(ranked) < size or size >= _MAX_LOOKED_AT:
             break

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
@@ -96,18 +96,18 @@ class Surface:
 
     Attributes:
         surface_id: id, the same while the surface is.
+        shelf: what made it.
         request: what was asked.
         context: whose surface it is.
         visibility: what may be seen.
     """
 
     def __init__(self, shelf: Surfaces, request: Request, context: AgentContext, visibility: Visibility) -> None:
-        self._shelf = shelf
+        self.shelf = shelf
         self.request, self.context, self.visibility = request, context, visibility
         self.created_at = utc_now()
         self.loaded_ids = shelf.runtime.sessions.of(context).loaded | request.loaded
-        entries = [entry for entry in shelf.catalog if request.tools is None or entry.tool_id in request.tools]
-        self.entries = {entry.tool_id: entry for entry in entries}
+        entries = [entry for entry in shelf.catalog if self._is_among(entry)]
         asked = [entry for entry in entries if not entry.is_deferred or entry.tool_id in self.loaded_ids]
         hidden = [(entry, visibility.hidden(entry)) for entry in asked]
         self._hidden = [found for _, found in hidden if found is not None]
@@ -117,8 +117,7 @@ class Surface:
         rest = [entry for entry in shown if entry.tool_id not in first]
         room = None if request.limit is None else max(0, request.limit - len(kept))
         self._loaded = {entry.tool_id: entry for entry in (*kept, *rest[:room])}
-        out = {found.tool_id for found in self._hidden}
-        self.waiting = [e for e in entries if e.tool_id not in self._loaded and e.tool_id not in out]
+        self.waiting_count = len(entries) - len(self._loaded) - len(self._hidden)
         self.surface_id = f"surface_{digest(self._inputs())[-32:]}"
 
     # --- what is on it -----------------------------------------------------------------------------------------------
@@ -131,7 +130,7 @@ class Surface:
     @cached_property
     def deferred(self) -> tuple[DeferredToolRef, ...]:
         """The tools that can be found and loaded; each is put before the policy."""
-        return tuple(self.ref(entry) for entry in self.waiting if self.visibility.hidden(entry) is None)
+        return tuple(self.ref(entry) for entry in self._visible)
 
     @cached_property
     def blocked(self) -> tuple[Hidden, ...]:
@@ -145,15 +144,17 @@ class Surface:
 
     @cached_property
     def _all_hidden(self) -> list[Hidden]:
-        waiting = (self.visibility.hidden(entry) for entry in self.waiting)
+        waiting = (self.visibility.hidden(entry) for entry in self._waiting())
         return [*self._hidden, *(found for found in waiting if found is not None)]
+
+    @cached_property
+    def _visible(self) -> list[Entry]:
+        return [entry for entry in self._waiting() if self.visibility.hidden(entry) is None]
 
     @cached_property
     def findable(self) -> int | None:
         """How many tools can be found and loaded; ``None`` where asking the policy of each would take too long."""
-        if len(self.waiting) > COUNTED:
-            return None
-        return sum(self.visibility.hidden(entry) is None for entry in self.waiting)
+        return None if self.waiting_count > COUNTED else len(self._visible)
 
     @property
     def names(self) -> frozenset[str]:
@@ -166,10 +167,21 @@ class Surface:
         Args:
             entry: the tool.
         """
-        state, reason = self._shelf.catalog.provider_state(entry)
+        state, reason = self.shelf.catalog.provider_state(entry)
         if entry.tool_id in self._loaded:
             return entry.ref(LoadingState.LOADED)
         return entry.ref(state or LoadingState.DISCOVERABLE, reason or BlockReason.DEFERRED_UNTIL_DISCOVERED.value)
+
+    def find(self, name: str) -> Entry | None:
+        """Return the tool of an id, name or alias, if it may be seen.
+
+        Args:
+            name: what it is called.
+        """
+        entry = self.shelf.catalog.resolve(name)
+        if entry is None or not self._is_among(entry) or self.visibility.hidden(entry) is not None:
+            return None
+        return entry
 
     def holds(self, tool_id: str) -> bool:
         """Tell whether a tool's schema is given to a model.
@@ -187,8 +199,8 @@ class Surface:
             context: who calls.
         """
         now = self.refresh(context)
-        entry = now.entries.get(tool_id)
-        if entry is None:
+        entry = self.shelf.catalog.resolve(tool_id)
+        if entry is None or entry.tool_id != tool_id or not now._is_among(entry):
             return ErrorClass.UNKNOWN_TOOL, "no tool of that name is on the surface"
         hidden = now.visibility.hidden(entry)
         if hidden is not None:
@@ -204,7 +216,7 @@ class Surface:
         Args:
             context: whose; the one in force where not given.
         """
-        return self._shelf.get(self.request, context, replaces=self)
+        return self.shelf.get(self.request, context, replaces=self)
 
     def with_loaded(self, tool_ids: Iterable[str]) -> Surface:
         """Return the surface on which further tools are loaded, where they may be.
@@ -213,13 +225,13 @@ class Surface:
             tool_ids: the tools.
         """
         loaded = self.request.loaded.union(tool_ids)
-        return self if loaded == self.request.loaded else self._shelf.get(replace(self.request, loaded=loaded), None)
+        return self if loaded == self.request.loaded else self.shelf.get(replace(self.request, loaded=loaded), None)
 
     # --- as others want it -------------------------------------------------------------------------------------------
 
     def record(self) -> ToolSurface:
         """Return the tool_surface record; of very many waiting tools, how many they are alone."""
-        few = len(self.waiting) <= COUNTED
+        few = self.waiting_count <= COUNTED
         hidden = self._all_hidden if few else self._hidden
         context = self.context
         return ToolSurface(
@@ -238,7 +250,7 @@ class Surface:
             model_capabilities=dict(self.request.conditions.model or {}) or None,
             role_constraints={"roles": list(context.roles), "agents": list(context.agents)},
             surface_reason=f"the tools that {context.actor or 'this context'} may see in mode {context.mode}",
-            policy_refs=[f"policy:{engine.name}@{engine.revision}" for engine in self._shelf.runtime.decider.engines],
+            policy_refs=[f"policy:{engine.name}@{engine.revision}" for engine in self.shelf.runtime.decider.engines],
             runtime_refs=[f"session:{context.session_id}"] if context.session_id else [],
         )
 
@@ -264,8 +276,8 @@ class Surface:
         return mcp_tools(self.loaded)
 
     def _handed_over(self) -> list[ToolDeclaration]:
-        handed = [entry for entry in self.waiting if self.visibility.hidden(entry) is None and self.can_load(entry)]
-        self._shelf.runtime.sessions.of(self.context).load(entry.tool_id for entry in handed)
+        handed = [entry for entry in self._visible if self.can_load(entry)]
+        self.shelf.runtime.sessions.of(self.context).load(entry.tool_id for entry in handed)
         return [entry.declaration() for entry in handed]
 
     def can_load(self, entry: Entry) -> bool:
@@ -274,17 +286,25 @@ class Surface:
         Args:
             entry: the tool.
         """
-        return self._shelf.catalog.provider_state(entry)[0] is None
+        return self.shelf.catalog.provider_state(entry)[0] is None
 
     # --- inside ------------------------------------------------------------------------------------------------------
+
+    def _is_among(self, entry: Entry) -> bool:
+        return self.request.tools is None or entry.tool_id in self.request.tools
+
+    def _waiting(self) -> Iterator[Entry]:
+        """The tools that are deferred, or beyond the limit; those that are hidden may be among them."""
+        out = {found.tool_id for found in self._hidden}.union(self._loaded)
+        return (entry for entry in self.shelf.catalog if self._is_among(entry) and entry.tool_id not in out)
 
     def _inputs(self) -> list[Any]:
         request, context = self.request, self.context
         loaded = [(entry.tool_id, _digest(entry)) for entry in self._loaded.values()]
         asked = [request.scope, request.tool_choice, list(request.conditions.requires), request.conditions.model]
         who = [str(part) for part in context.identity]
-        revisions = [engine.revision for engine in self._shelf.runtime.decider.engines]
-        among = [self._shelf.digest_of_catalog(), sorted(request.tools) if request.tools is not None else None]
+        revisions = [engine.revision for engine in self.shelf.runtime.decider.engines]
+        among = [self.shelf.digest_of_catalog(), sorted(request.tools) if request.tools is not None else None]
         return [asked, who, revisions, loaded, [list(found) for found in self._hidden], among]
 
 
@@ -325,9 +345,10 @@ class Surfaces:
             if known is not None:
                 return known
             visibility = _kept(self._visibilities, sees, lambda: Visibility(runtime, conditions, context))
-            made = Surface(self, request, context, visibility)
-            # what was asked about meanwhile belongs to what the surface is made of
-            sees = (*sees[:3], conditions.answers())
+        made = Surface(self, request, context, visibility)
+        # what was asked about meanwhile belongs to what the surface is made of
+        sees = (*sees[:3], conditions.answers())
+        with self._lock:
             _kept(self._visibilities, sees, lambda: visibility)
             _kept(self._surfaces, (asked, self.catalog.version, sees), lambda: made)
         self._tell(made, replaces)
@@ -353,7 +374,7 @@ class Surfaces:
     def in_force(self) -> Surface:
         """Return the surface of the context in force, as it is now; one of the whole catalog where there is none."""
         surface = current_context().surface_in_force
-        mine = isinstance(surface, Surface) and surface._shelf is self
+        mine = isinstance(surface, Surface) and surface.shelf is self
         return self.get(surface.request if mine else self.default, None)  # type: ignore[union-attr]
 
     def of(self, names: Iterable[Any] | None) -> frozenset[str] | None:
@@ -386,7 +407,7 @@ class Surfaces:
             Attr.SURFACE_ID: made.surface_id,
             Attr.SURFACE_SCOPE: str(made.request.scope),
             Attr.SURFACE_LOADED: len(made.names),
-            Attr.SURFACE_DEFERRED: len(made.waiting),
+            Attr.SURFACE_DEFERRED: made.waiting_count,
         }
         self.runtime.telemetry.events.emit(trace.get_current_span(), name, attributes)
 

@@ -44,6 +44,7 @@ def stored_context(call: Invocation) -> dict[str, Any]:
         "cwd": context.cwd,
         "labels": dict(context.labels),
         "surface": context.surface,
+        "surface_in_force": context.surface_in_force is not None,
         "progress": call.reported,
     }
 

@@ -24,7 +24,7 @@ from agenttool_otel.call.pending.required import RequiredActions
 from agenttool_otel.call.phases.execute import Body, finish
 from agenttool_otel.call.phases.hooks import HookRunner
 from agenttool_otel.call.phases.inputs import Inputs
-from agenttool_otel.call.phases.permission import Permission
+from agenttool_otel.call.phases.permission import Permission, tool_input
 from agenttool_otel.call.phases.refusals import Refusals, Refused
 from agenttool_otel.call.recorder import Recorder
 from agenttool_otel.call.running.handle import CallHandle
@@ -298,13 +298,12 @@ class Pipeline:
             message = "no tool of that name is on the surface"
             self._refusals.refuse(call, ErrorClass.UNKNOWN_TOOL, message, InvocationStatus.BLOCKED, ResultStatus.FAILED)
         call.enter(InvocationStatus.SELECTED)
-        context, tool_id = call.context, call.spec.tool_id
-        surface = context.surface_in_force
-        if surface is not None and (refusal := surface.refusal(tool_id, context)) is not None:
-            self._refusals.refuse(call, *refusal, InvocationStatus.BLOCKED, ResultStatus.FAILED)
+        self._check_surface(call)
         lifecycle = call.spec.declaration.lifecycle
         error_class = _LIFECYCLE_ERRORS.get(lifecycle)
-        is_loaded = surface is not None or tool_id in self._sessions.of(context).loaded
+        # a surface in force has looked, and a call that was asked about was loaded then
+        is_loaded = call.context.surface_in_force is not None or call.ticket is not None
+        is_loaded = is_loaded or call.spec.tool_id in self._sessions.of(call.context).loaded
         if error_class is not None and not (lifecycle is Lifecycle.DEFERRED and is_loaded):
             message = f"the tool is {lifecycle.value}"
             self._refusals.refuse(call, error_class, message, InvocationStatus.BLOCKED, ResultStatus.FAILED)
@@ -313,3 +312,17 @@ class Pipeline:
                 call,
                 "no context is stated here: call inside agent_context, or wrap a thread's function in carry_context",
             )
+
+    def _check_surface(self, call: Invocation) -> None:
+        """Refuse a call that the surface in force does not have; where it is not here, ask the policy again."""
+        context, tool_id = call.context, call.spec.tool_id
+        refusal: tuple[ErrorClass, str] | None = None
+        if context.surface_in_force is not None:
+            refusal = context.surface_in_force.refusal(tool_id, context)
+        elif call.ticket is not None and call.ticket.context.get("surface_in_force"):
+            spec, session = call.spec, self._sessions.of(context)
+            document = tool_input(context, session, spec.policy_tool, spec.policy_profile)
+            if not self._services.decider.visible(document):
+                refusal = ErrorClass.BLOCKED_TOOL, "the tool is hidden by now, and its surface is not here"
+        if refusal is not None:
+            self._refusals.refuse(call, *refusal, InvocationStatus.BLOCKED, ResultStatus.FAILED)

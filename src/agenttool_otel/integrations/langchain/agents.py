@@ -7,10 +7,12 @@ passed through: one call, one decision, one span.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from asyncio import to_thread
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from langchain.agents.middleware import AgentMiddleware
+from langchain.agents.middleware import AgentMiddleware, ModelRequest
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool
 from langgraph.prebuilt.tool_node import ToolCallRequest
@@ -24,7 +26,9 @@ from agenttool_otel.integrations.langchain.arguments import Reader, json_object,
 from agenttool_otel.integrations.langchain.calls import LangChainAdapter
 from agenttool_otel.integrations.langchain.govern import declare_langchain, handle_of, is_governed
 from agenttool_otel.integrations.langchain.results import content_of, deliver_answer
+from agenttool_otel.integrations.langchain.surfaces import AgentSurface, SurfaceState
 from agenttool_otel.integrations.langchain.turns import in_turn
+from agenttool_otel.preflight.surfaces import Surface
 from agenttool_otel.values.snapshot import snapshot
 
 if TYPE_CHECKING:
@@ -51,6 +55,7 @@ class ToolNodeGuard:
         facts: facts of tools by name or glob, as the keywords of ``govern``.
         trust_metadata: tells of a tool whether what its metadata states counts where ``facts`` say nothing; no tool's
             does where not given. A remote tool's metadata is its server's word.
+        surface: from ``Governor.surface``; calls of tools that are not on it, or not loaded, are refused.
     """
 
     def __init__(
@@ -59,11 +64,15 @@ class ToolNodeGuard:
         facts: Mapping[str, GovernOptions] | None = None,
         *,
         trust_metadata: Trusts | None = None,
+        surface: Surface | None = None,
     ) -> None:
+        if surface is not None and governor is None:
+            governor = cast("Governor", surface.shelf.runtime)
         self._governor = governor
         self._facts = dict(facts or {})
         self._trusts = trust_metadata
         self._handles: dict[str, _Known] = {}
+        self.surface = AgentSurface(governor, surface, self._handle) if governor and surface else None
 
     def __call__(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Answer]) -> Answer:
         """Decide one call and run it if it may run.
@@ -72,12 +81,13 @@ class ToolNodeGuard:
             request: the call.
             handler: runs it.
         """
-        governed = request.tool is not None and is_governed(request.tool)
-        known = None if governed else self._known(request)
-        with in_turn(request, handle_of(request.tool) if known is None else known.handle):
-            if known is None:
-                return handler(request)
-            return cast(Answer, GuardedCall(known, request).run(handler))
+        with self._in_force(request) as request:
+            governed = request.tool is not None and is_governed(request.tool)
+            known = None if governed else self._known(request)
+            with in_turn(request, handle_of(request.tool) if known is None else known.handle):
+                if known is None:
+                    return handler(request)
+                return cast(Answer, GuardedCall(known, request).run(handler))
 
     async def acall(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Answer]]) -> Answer:
         """The asynchronous form.
@@ -86,26 +96,46 @@ class ToolNodeGuard:
             request: the call.
             handler: runs it.
         """
-        governed = request.tool is not None and is_governed(request.tool)
-        known = None if governed else self._known(request)
-        with in_turn(request, handle_of(request.tool) if known is None else known.handle):
-            if known is None:
-                return await handler(request)
-            return cast(Answer, await GuardedCall(known, request).arun(handler))
+        with self._in_force(request) as request:
+            governed = request.tool is not None and is_governed(request.tool)
+            known = None if governed else self._known(request)
+            with in_turn(request, handle_of(request.tool) if known is None else known.handle):
+                if known is None:
+                    return await handler(request)
+                return cast(Answer, await GuardedCall(known, request).arun(handler))
+
+    @contextmanager
+    def _in_force(self, request: ToolCallRequest) -> Iterator[ToolCallRequest]:
+        """Put the surface in force for a call, of a tool that it loaded, too."""
+        if self.surface is None:
+            yield request
+            return
+        name = request.tool_call["name"]
+        if request.tool is None and (loaded := self.surface.loaded_tool(name)) is not None:
+            request = request.override(tool=loaded)
+        elif request.tool is not None:
+            self.surface.know(request.tool)
+        with self.surface.in_force(request.state):
+            yield request
+
+    def _handle(self, tool: BaseTool) -> GovernedTool:
+        return self._known_tool(tool.name, tool).handle
 
     def _known(self, request: ToolCallRequest) -> _Known:
-        name = request.tool_call["name"]
-        schema = request.tool.args_schema if isinstance(request.tool, BaseTool) else None
+        return self._known_tool(request.tool_call["name"], request.tool)
+
+    def _known_tool(self, name: str, tool: Any) -> _Known:
+        schema = tool.args_schema if isinstance(tool, BaseTool) else None
         known = self._handles.get(name)
-        if known is not None and known.tool is request.tool and known.schema is schema:
+        if known is not None and known.tool is tool and known.schema is schema:
             return known
         reader = None
         options = options_for(self._facts, name)
-        if isinstance(request.tool, BaseTool):
-            if self._trusts is not None and self._trusts(request.tool):
-                options = cast(GovernOptions, {**facts_in_metadata(request.tool), **options})
-            spec = declare_langchain(request.tool, options)
-            reader = Reader(request.tool)
+        if isinstance(tool, BaseTool):
+            if self._trusts is not None and self._trusts(tool):
+                options = cast(GovernOptions, {**facts_in_metadata(tool), **options})
+            spec = declare_langchain(tool, options)
+            reader = Reader(tool)
         else:
             source = ToolSource(
                 name=name, namespace="langchain", description=f"unknown tool {name}", schema={"type": "object"}
@@ -113,7 +143,7 @@ class ToolNodeGuard:
             spec = declare(options, source)
             spec.unknown = True  # refused here, whatever the handler would say to it
         handle = GovernedTool(spec, _unreachable, governor=self._governor, is_async=False, streams=False)
-        known = self._handles[name] = _Known(request.tool, schema, handle, reader)
+        known = self._handles[name] = _Known(tool, schema, handle, reader)
         return known
 
 
@@ -158,7 +188,7 @@ class GuardedCall(LangChainAdapter):
         return shown
 
 
-class AgentToolMiddleware(AgentMiddleware):
+class AgentToolMiddleware(AgentMiddleware[Any, Any, Any]):
     """Governs every tool call of a ``create_agent`` agent: ``create_agent(..., middleware=[AgentToolMiddleware()])``.
 
     Put it last: a middleware after it gets the request when it is decided, and can run something else. (A tool that is
@@ -169,6 +199,8 @@ class AgentToolMiddleware(AgentMiddleware):
         facts: facts of tools by name or glob, as the keywords of ``govern``.
         trust_metadata: tells of a tool whether what its metadata states counts where ``facts`` say nothing; no tool's
             does where not given. A remote tool's metadata is its server's word.
+        surface: from ``Governor.surface``: the model is shown its loaded tools alone and may call no others. Deferred
+            ones it finds with the tool ``tool_search``, which comes along; what it loaded stays in its thread.
     """
 
     def __init__(
@@ -177,9 +209,39 @@ class AgentToolMiddleware(AgentMiddleware):
         facts: Mapping[str, GovernOptions] | None = None,
         *,
         trust_metadata: Trusts | None = None,
+        surface: Surface | None = None,
     ) -> None:
         super().__init__()
-        self._guard = ToolNodeGuard(governor, facts, trust_metadata=trust_metadata)
+        self._guard = ToolNodeGuard(governor, facts, trust_metadata=trust_metadata, surface=surface)
+        if self._guard.surface is not None:
+            self.state_schema = SurfaceState
+            self.tools = [self._guard.surface.search_tool()]
+
+    def wrap_model_call(self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Any]) -> Any:
+        """Show the model the tools of the surface.
+
+        Args:
+            request: what the model would get.
+            handler: asks it.
+        """
+        surface = self._guard.surface
+        if surface is None:
+            return handler(request)
+        return handler(request.override(tools=surface.shown(request.state, request.tools)))
+
+    async def awrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[Any]]
+    ) -> Any:
+        """The asynchronous form; the policy is asked in a thread.
+
+        Args:
+            request: what the model would get.
+            handler: asks it.
+        """
+        surface = self._guard.surface
+        if surface is None:
+            return await handler(request)
+        return await handler(request.override(tools=await to_thread(surface.shown, request.state, request.tools)))
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Answer]) -> Answer:
         """Decide one call and run it if it may run.

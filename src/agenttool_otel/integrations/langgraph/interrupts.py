@@ -373,6 +373,10 @@ class _DenyingDecider:
         """Deny."""
         return self.decide(document)
 
+    def visible(self, document: PolicyInput) -> bool:
+        """Hide."""
+        return False
+
 
 def _task_digest(task: GraphTask) -> str:
     return digest([task.thread_id, task.namespace])
