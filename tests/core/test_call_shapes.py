@@ -194,6 +194,7 @@ def check_span(
     assert span.status.description == error
     attributes = dict(span.attributes or {})
     assert type(attributes.pop("agenttool.permission.duration_s")) is float
+    assert attributes.pop("gen_ai.tool.description")
     run_seconds = attributes.pop("agenttool.invocation.run_s", None)
     assert (type(run_seconds) is float) is (attributes["agenttool.permission.outcome"] == "executed")
     for name, prefix in IDS.items():

@@ -65,6 +65,8 @@ def test_no_member_may_be_missing_or_of_another_type(document: Any, data: st.Dat
     top = data.draw(st.sampled_from(["tool", "permission_profile", "actor", "session", "invocation"]))
     key = data.draw(st.sampled_from(sorted(document[top])))
     wrong = data.draw(st.sampled_from(["missing", 1.5, b"x", [[]], [None], object()]))
+    if key == "external_mappings" and wrong == "missing":
+        return  # there where a call has native ids
     if wrong == "missing":
         del document[top][key]
     else:
