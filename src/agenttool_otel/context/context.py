@@ -201,27 +201,24 @@ def agent_context(
     global _stated
     outer = _current.get()
     label: Any = getattr(surface, "surface_id", surface)
-    _check_texts(actor=actor, tenant=tenant, session_id=session_id, agent_name=agent_name, mode=mode, surface=label)
+    given: dict[str, Any] = {"actor": actor, "tenant": tenant, "session_id": session_id, "surface": label}
+    given |= {"agent_name": agent_name, "mode": mode}
+    _check_texts(**given)
     truth("interactive", interactive)
     _check_mappings(labels=labels, evaluation=evaluation, host=host, resources=resources)
-    inner = AgentContext(
-        actor=outer.actor if actor is None else actor,
-        tenant=outer.tenant if tenant is None else tenant,
-        roles=outer.roles if roles is None else texts("roles", roles),
-        session_id=outer.session_id if session_id is None else session_id,
-        agent_name=outer.agent_name if agent_name is None else agent_name,
-        mode=outer.mode if mode is None else mode,
-        interactive=outer.interactive if interactive is None else interactive,
-        roots=outer.roots if roots is None else _roots(roots),
-        cwd=outer.cwd if cwd is None else _place("cwd", cwd),
+    given |= {"interactive": interactive, "evaluation": evaluation, "host": host}
+    given["roles"] = None if roles is None else texts("roles", roles)
+    given["roots"] = None if roots is None else _roots(roots)
+    given["cwd"] = None if cwd is None else _place("cwd", cwd)
+    inner = replace(
+        outer,
         user_text=outer.user_text + _said(user_text),
-        surface=outer.surface if label is None else label,
         labels={**outer.labels, **labels} if labels else outer.labels,
-        evaluation=outer.evaluation if evaluation is None else evaluation,
         resources={**outer.resources, **whole_object("resources", resources)} if resources else outer.resources,
-        host=outer.host if host is None else host,
         surface_in_force=_in_force(outer, surface),
         within=outer.agents,
+        origin=ContextOrigin.STATED,
+        **{name: value for name, value in given.items() if value is not None},
     )
     _stated = True
     token = _current.set(inner)
