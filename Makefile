@@ -10,7 +10,7 @@ SEED ?= $(shell date +%s)
 WORKERS ?= 2
 IN_RANDOM_ORDER = -n $(WORKERS) --dist loadfile --random-order --random-order-seed=$(SEED)
 
-.PHONY: demo test test-all test-pythons fuzz lint bench docs site servers lock clean help
+.PHONY: demo test test-all test-pythons fuzz lint bench docs site release servers lock clean help
 
 help:
 	@echo "make demo      set up, and watch an agent's tool calls being decided and traced"
@@ -21,6 +21,7 @@ help:
 	@echo "make bench     measure, as ratios in one run"
 	@echo "make servers   build the real servers of the slow tests into .servers (needs Go)"
 	@echo "make site      build the documentation as a site into build/site"
+	@echo "make release   build wheel and sdist, check them, install each extra into a bare environment, write an SBOM"
 	@echo "make docs      regenerate the generated documents and dashboards"
 
 $(STAMP): requirements.lock pyproject.toml
@@ -67,6 +68,9 @@ docs: $(STAMP)
 
 site: $(STAMP)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+release: $(STAMP)
+	$(BIN)/python tools/release.py build install
 
 lock:
 	$(BIN)/python -m pip install --quiet uv

@@ -74,7 +74,7 @@ def _recorded() -> tuple[dict[str, Any], dict[str, Any], list[tuple[str, dict[st
         events = [(event.name, dict(event.attributes or {})) for event in span.events]
         metrics = [
             ("histogram", name, dict(point.attributes), point.sum)
-            for name in ("gen_ai.execute_tool.duration", "agenttool.permission.duration", "agenttool.result.size")
+            for name in ("gen_ai.execute_tool.duration", "agenttool.result.size")
             for point in captured.points(name)
         ]
         metrics += [

@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 STEPS: tuple[tuple[str, ...], ...] = (
-    ("-c", "from agenttool_otel.policy.input_schema import write_input_schema as w; w('policies/schemas/input.json')"),
+    ("tools/policy_input.py",),
     (
         "-c",
         "from agenttool_otel.policy.bundles.bundle import default_bundle_path as d; "

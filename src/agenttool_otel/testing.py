@@ -174,8 +174,8 @@ def capture(*, sampler: Sampler | None = None, **options: Any) -> Iterator[Captu
 
     Args:
         sampler: sampler of the spans; all are sampled where not given.
-        options: arguments of Governor, and the fields of TelemetrySettings ``capture``, ``events``, ``verbose`` and
-            ``span_mode``.
+        options: arguments of Governor, and the fields of TelemetrySettings ``capture``, ``detail``, ``events``,
+            ``verbose`` and ``span_mode``.
     """
     from opentelemetry.sdk.metrics import MeterProvider
     from opentelemetry.sdk.metrics.export import InMemoryMetricReader
@@ -188,7 +188,8 @@ def capture(*, sampler: Sampler | None = None, **options: Any) -> Iterator[Captu
     tracer = TracerProvider(sampler=sampler) if sampler is not None else TracerProvider()
     tracer.add_span_processor(SimpleSpanProcessor(exporter))
     meter = MeterProvider(metric_readers=[reader])
-    fields = {name: options.pop(name) for name in ("capture", "events", "verbose", "span_mode") if name in options}
+    names = ("capture", "detail", "events", "verbose", "span_mode")
+    fields = {name: options.pop(name) for name in names if name in options}
     telemetry = TelemetrySettings(tracer_provider=tracer, meter_provider=meter, subscribers=(events.append,), **fields)
     governor = Governor(telemetry=telemetry, **options)
     try:

@@ -15,7 +15,7 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from agenttool_otel import Governor
 from agenttool_otel.names import Label, Metric
 from agenttool_otel.telemetry import TelemetrySettings
-from agenttool_otel.telemetry.cache_counts import CacheTally, tally_for
+from agenttool_otel.telemetry.tallies import Tally, tally_for
 
 FACTS: Any = {
     "read_only": True,
@@ -99,7 +99,7 @@ def test_what_ended_between_collections_is_counted_in_full() -> None:
     class Owner:
         pass
 
-    tally, owner, count = CacheTally(), Owner(), [1]
+    tally, owner, count = Tally(), Owner(), [1]
     tally.add(owner, lambda: [(count[0], {"result": "hit"})])
     options: Any = None
     assert [item.value for item in tally.observe(options)] == [1]

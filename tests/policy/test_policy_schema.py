@@ -18,12 +18,39 @@ from agenttool_otel.errors import PolicyEvaluationError
 from agenttool_otel.policy.input_schema import input_schema, schema_of, validate_input, write_input_schema
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(REPOSITORY / "tools"))
+import policy_input  # noqa: E402  (a tool, no package)
 
 
 def test_the_committed_schema_is_the_generated_one(tmp_path: Path) -> None:
     write_input_schema(tmp_path / "input.json")
     committed = REPOSITORY / "policies" / "schemas" / "input.json"
     assert committed.read_text("utf-8") == (tmp_path / "input.json").read_text("utf-8")
+    assert json.loads(committed.read_text("utf-8")) == policy_input.described()
+    assert (REPOSITORY / "docs" / "policy-input.md").read_text("utf-8") == policy_input.page(), "run make docs"
+
+
+def test_every_member_is_described_and_nothing_else_is_added() -> None:
+    told: list[str] = []
+
+    def bare(node: Any, *, members: bool = False) -> Any:
+        if isinstance(node, list):
+            return [bare(item) for item in node]
+        if not isinstance(node, dict):
+            return node
+        if members:
+            told.extend(member.get("description", "") for member in node.values())
+        return {
+            key: bare(value, members=key == "properties" and not members)
+            for key, value in node.items()
+            if members or key != "description"
+        }
+
+    assert bare(policy_input.described()) == bare(input_schema())
+    told.clear()
+    bare(policy_input.described())
+    assert len(told) > 100
+    assert all(told)
 
 
 @settings(max_examples=50, deadline=None)

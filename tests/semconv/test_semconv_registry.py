@@ -101,6 +101,7 @@ def test_instruments_have_the_registered_kind_and_unit(registry: semconv.Registr
     provider = MeterProvider([reader])
     instruments = Instruments(provider.get_meter(INSTRUMENTATION_NAME), provider)
     instruments.observe_cache(reader, lambda: [(1, {})])
+    instruments.decided("tool", "allow", "executed", "policy", "enforce", "rule")
     for slot in Instruments.__slots__:
         if slot.startswith("_"):
             continue

@@ -1,4 +1,4 @@
-package agenttool.counterparties_test
+package agenttool.counterparties.counterparties_test
 
 import data.agenttool.lib.fixtures_test as f
 

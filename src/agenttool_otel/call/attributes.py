@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.facts.origins import origins_of
-from agenttool_otel.names import Attr, GenAI, Outcome
+from agenttool_otel.names import Attr, Behavior, GenAI, Outcome
 from agenttool_otel.policy.types import Verdict
 
 _PLAIN: Final = frozenset({str, bool, int, float})
@@ -102,43 +102,42 @@ def final_attributes(call: Invocation) -> dict[str, Any]:
 
 
 def decision_attributes(call: Invocation, verdict: Verdict) -> dict[str, Any]:
-    """Return what the event of a decision says, so that it can be read alone."""
+    """Return what the event of a decision says where there is no span beside it."""
     attributes = VERDICT.of(verdict)
-    del attributes[Attr.PERMISSION_DURATION]
+    del attributes[Attr.PERMISSION_DURATION], attributes[Attr.PERMISSION_RULE]
     attributes[Attr.PERMISSION_DECISION_ID] = call.decision_id
-    if not verdict.rule_ref:
-        del attributes[Attr.PERMISSION_RULE]
     if not verdict.engine:  # a person's answer
         del attributes[Attr.POLICY_ENGINE], attributes[Attr.POLICY_REVISION]
+    if verdict.shadow is not None:
+        attributes.update(_SHADOW.of(verdict.shadow))
+    return attributes | lean_decision(verdict)
+
+
+def lean_decision(verdict: Verdict) -> dict[str, Any]:
+    """Return what the event of a decision says beside a span that says the rest."""
+    attributes: dict[str, Any] = {Attr.PERMISSION_BEHAVIOR: verdict.behavior.value}
+    if verdict.rule_ref:
+        attributes[Attr.PERMISSION_RULE] = verdict.rule_ref
     if len(verdict.rule_refs) > 1:
         attributes[Attr.PERMISSION_RULES] = list(verdict.rule_refs)
     if verdict.message:
         attributes[Attr.PERMISSION_REASON_MESSAGE] = verdict.message[:_MAX_MESSAGE_CHARS]
-    if verdict.shadow is not None:
-        attributes.update(_SHADOW.of(verdict.shadow))
     return attributes
+
+
+def stands(call: Invocation, verdict: Verdict) -> bool:
+    """Tell whether a decision is the one that this call's own span will show: the first, asking for no other."""
+    lasting = verdict.updated_input is None and verdict.expires_at is None
+    return call.owned and len(call.decisions) == 1 and verdict.behavior is not Behavior.ASK and lasting
 
 
 # --- metric labels: few combinations exist, and each is built once ---------------------------------------------------
 
 
-@lru_cache(maxsize=4096)
-def decision_labels(tool: str, *words: str) -> dict[str, str]:
-    """Return the labels of a decision: behavior, outcome, source, mode and rule, in this order."""
-    names = (
-        Attr.PERMISSION_BEHAVIOR,
-        Attr.PERMISSION_OUTCOME,
-        Attr.PERMISSION_SOURCE,
-        Attr.PERMISSION_MODE,
-        Attr.PERMISSION_RULE,
-    )
-    return {GenAI.TOOL_NAME: tool, **dict(zip(names, map(str, words), strict=True))}
-
-
 @lru_cache(maxsize=64)
-def engine_labels(engine: str, cached: bool) -> dict[str, Any]:
+def engine_labels(engine: str) -> dict[str, str]:
     """Return the labels of the time that a decision took."""
-    return {Attr.POLICY_ENGINE: str(engine), Attr.POLICY_CACHED: cached}
+    return {Attr.POLICY_ENGINE: str(engine)}
 
 
 @lru_cache(maxsize=1024)

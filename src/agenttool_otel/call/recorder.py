@@ -19,10 +19,11 @@ from agenttool_otel.call.argument_secrets import cleaner_of, mask_of, plain
 from agenttool_otel.call.attributes import (
     ERROR,
     decision_attributes,
-    decision_labels,
     engine_labels,
     final_attributes,
+    lean_decision,
     result_labels,
+    stands,
 )
 from agenttool_otel.call.finished import finished_records
 from agenttool_otel.call.invocation import Invocation, RedactionEntry
@@ -108,14 +109,22 @@ class Recorder:
             attributes[GenAI.TOOL_CALL_ID] = call.native_call_id
         call.span, call.owned = self.telemetry.start(call.spec.span_name, attributes, links=links)
 
-    def emit(self, call: Invocation, name: str, attributes: dict[str, Any]) -> None:
+    def emit(
+        self, call: Invocation, name: str, attributes: dict[str, Any], *, on_span: dict[str, Any] | None = None
+    ) -> None:
         """Emit one event of a call; its attributes are primitives without content."""
-        self.telemetry.events.emit(call.span, name, attributes, invocation_id=call.id, tool_id=call.spec.tool_id)
+        self.telemetry.events.emit(
+            call.span, name, attributes, on_span=on_span, invocation_id=call.id, tool_id=call.spec.tool_id
+        )
 
     def decided(self, call: Invocation, verdict: Verdict) -> None:
         """Record a permission decision as an event; the span's attributes follow at the end."""
-        if self.telemetry.events.wanted(call.span):
-            self.emit(call, Event.PERMISSION_DECIDED, decision_attributes(call, verdict))
+        events = self.telemetry.events
+        if not events.wanted(call.span):
+            return
+        lean = lean_decision(verdict) if events.lean and stands(call, verdict) else None
+        full = decision_attributes(call, verdict) if lean is None or events.elsewhere else lean
+        self.emit(call, Event.PERMISSION_DECIDED, full, on_span=lean)
 
     def hook_started(self, call: Invocation, record: HookRecord) -> None:
         """Tell that a hook begins."""
@@ -411,10 +420,11 @@ class Recorder:
         if call.owned or not records_duration(call.span):
             telemetry.measure(instruments.duration, duration, labels)
         if verdict is not None:
-            words = (verdict.behavior, call.outcome, verdict.source, verdict.mode, verdict.rule_ref)
-            telemetry.count(instruments.decisions, 1, decision_labels(spec.name, *words))
-            taken = engine_labels(verdict.engine, verdict.cached)
-            telemetry.measure(instruments.decision_duration, verdict.duration, taken)
+            instruments.decided(
+                spec.name, verdict.behavior, call.outcome, verdict.source, verdict.mode, verdict.rule_ref
+            )
+            if not verdict.cached:
+                telemetry.measure(instruments.decision_duration, verdict.duration, engine_labels(verdict.engine))
             if verdict.fail_closed is not None or verdict.shadow is not None:
                 self._measure_unusual(call, verdict)
         if call.size is not None and call.outcome is Outcome.EXECUTED:

@@ -18,7 +18,7 @@ from typing import Any, Self
 from agenttool_otel.context.validate import texts
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.names import EngineName, Env, PolicyMode
-from agenttool_otel.telemetry.settings import CaptureMode, EventsMode, SpanMode
+from agenttool_otel.telemetry.settings import CaptureMode, Detail, EventsMode, SpanMode
 
 _logger = logging.getLogger("agenttool_otel.context.settings")
 
@@ -125,6 +125,7 @@ class Settings:
         opa_token_file: file with OPA's bearer token (``AGENTTOOL_OPA_TOKEN_FILE``).
         opa_ca_file: CA bundle for OPA (``AGENTTOOL_OPA_CA_FILE``).
         events: ``span``, ``log`` or ``both`` (``AGENTTOOL_EVENTS``).
+        detail: ``lean`` or ``full``: whether a span's events leave out what the span says (``AGENTTOOL_DETAIL``).
         verbose: also the event classes that every call has (``AGENTTOOL_EVENTS_VERBOSE``).
         span_mode: ``auto`` (another instrumentation's current span of this very tool is enriched, else it is our own),
             ``child`` (always our own) or ``enrich`` (any current tool span) (``AGENTTOOL_SPAN_MODE``).
@@ -177,6 +178,7 @@ class Settings:
     opa_token_file: str = _setting("", "OPA_TOKEN_FILE")
     opa_ca_file: str = _setting("", "OPA_CA_FILE")
     events: EventsMode = _setting("span", "EVENTS", _words("span", "log", "both"))
+    detail: Detail = _setting("lean", "DETAIL", _words("lean", "full"))
     verbose: bool = _setting(False, "EVENTS_VERBOSE", _truth)
     span_mode: SpanMode = _setting("auto", "SPAN_MODE", _words("auto", "child", "enrich"))
     sink: str = _setting("", "SINK", _sink)

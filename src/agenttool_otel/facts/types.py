@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 class PathFact(TypedDict):
     """One path argument."""
 
-    argument: str
-    raw: str
+    argument: str  # JSON pointer of the argument within input.input
+    raw: str  # the text as it was given
     access: str  # read, write or unknown
     lexical: str  # absolute and normalised, without touching the file system
     resolved: str | None  # with symlinks followed; None when that could not be done
     roots: list[str]  # the roots that the resolved path lies in
     inside: bool  # the lexical path and every reading of the path lie in a root
     escapes: bool  # the text names a place inside, and some reading of the path leads out
-    exists: bool | None
+    exists: bool | None  # whether something is there; null where that could not be seen
     symlink: bool  # some component is a symbolic link
     hard_links: int | None  # link count of a regular file, when detectable
     parent_refs: bool  # has a ".." component
@@ -43,27 +43,27 @@ class PathFact(TypedDict):
     rejected: str | None  # why this is no usable path: nul, control, empty, too_long, not_text ...
     identity: str | None  # "device:inode" that the check saw; for a file to be made, that of its nearest directory
     certain: bool  # False when the text means different files to different readers, or could not be resolved
-    inferred: bool
+    inferred: bool  # nobody declared the argument as a path
 
 
 class ResolvedAddress(TypedDict):
     """One address that a host name resolved to, pinned for the call."""
 
-    address: str
-    address_class: str
+    address: str  # the address
+    address_class: str  # as of a URL
 
 
 class UrlFact(TypedDict):
     """One URL argument."""
 
-    argument: str
-    valid: bool
+    argument: str  # JSON pointer of the argument within input.input
+    valid: bool  # it is a usable URL
     rejected: str | None  # why it is no usable URL
-    scheme: str
+    scheme: str  # in lower case
     host: str  # ASCII (IDNA) form, lower case
-    host_unicode: str
+    host_unicode: str  # the same for people
     port: int | None  # explicit or the scheme's default
-    path: str
+    path: str  # the URL's path
     credentials: bool  # has user information
     sensitive_query: bool  # has a signature, token or key among its query parameters
     address: str | None  # canonical address when the host is one, in whatever spelling
@@ -74,16 +74,16 @@ class UrlFact(TypedDict):
     disagreement: bool  # a browser and a Python client would go to different hosts
     lookalike: str | None  # the well-known or allowed host that this one imitates, or that its user information names
     allowed_host: bool  # the host, or a parent domain written as ".example.org", is among the allowed hosts
-    certain: bool
-    inferred: bool
+    certain: bool  # False when programs may read it differently
+    inferred: bool  # nobody declared the argument as a URL
 
 
 class ShellRedirect(TypedDict):
     """One redirection of a command."""
 
-    operator: str
-    target: str
-    writes: bool
+    operator: str  # such as > or 2>&1
+    target: str  # where to
+    writes: bool  # it writes to the target
 
 
 class ShellPlace(TypedDict):
@@ -98,54 +98,54 @@ class ShellPlace(TypedDict):
 class ShellCommand(TypedDict):
     """One simple command of a command line."""
 
-    name: str
-    argv: list[str]
+    name: str  # the program
+    argv: list[str]  # the words, the program first
     assignments: list[str]  # names only
-    redirects: list[ShellRedirect]
+    redirects: list[ShellRedirect]  # its redirections
     # reader, writer, deleter, tree_deleter, runner, tester, builder, installer, vcs_local, vcs_remote, vcs_config,
     # vcs_history, network, privileged, service, disk or unknown
     category: str
     directory: str | None  # where it runs, behind every cd of the line; None when that may be one of several
-    places: list[ShellPlace]
+    places: list[ShellPlace]  # the places that it touches
     complete: bool  # whether these are all places that it touches
-    read_only: bool
+    read_only: bool  # proven; never guessed
     reason: str  # why it is or is not proven read-only
 
 
 class ShellFact(TypedDict):
     """One shell command argument."""
 
-    argument: str
+    argument: str  # JSON pointer of the argument within input.input
     parsed: bool  # plain words joined by && || ; | and nothing else
     unparsed: str | None  # the construct that ended the proof
     read_only: bool  # proven; never guessed
     sensitive_read: bool  # reads keys, credentials or the environment, or could carry data out
     writes: bool  # may write; True whenever read_only is not proven
-    network: bool
+    network: bool  # may reach the network
     executes: bool  # runs another program or code that it was given
     destructive: bool  # deletes, overwrites or kills
     runs_download: bool  # runs what it fetches from the network
     complete: bool  # whether the commands' places are all that the line touches
-    commands: list[ShellCommand]
-    inferred: bool
+    commands: list[ShellCommand]  # the line's simple commands
+    inferred: bool  # nobody declared the argument as a command
 
 
 class SqlFact(TypedDict):
     """One SQL argument."""
 
-    argument: str
-    parsed: bool
-    unparsed: str | None
-    dialect: str
+    argument: str  # JSON pointer of the argument within input.input
+    parsed: bool  # it could be read as SQL
+    unparsed: str | None  # why not
+    dialect: str  # dialect that it was read in
     statements: list[str]  # select, insert, update, delete, create, drop, alter, grant ...
-    read_only: bool
-    multiple: bool
-    ddl: bool
-    tables_read: list[str]
-    tables_written: list[str]
+    read_only: bool  # proven; never guessed
+    multiple: bool  # more than one statement
+    ddl: bool  # it changes the schema
+    tables_read: list[str]  # tables that it reads
+    tables_written: list[str]  # tables that it changes
     unbounded_write: bool  # UPDATE or DELETE without WHERE
     comments: bool  # has comments, which can hide text from a person
-    inferred: bool
+    inferred: bool  # nobody declared the argument as SQL
 
 
 class ProvenanceFact(TypedDict):
@@ -183,10 +183,10 @@ class ToolWords(NamedTuple):
 class Facts(TypedDict):
     """``input.facts``."""
 
-    paths: list[PathFact]
-    urls: list[UrlFact]
-    shell: list[ShellFact]
-    sql: list[SqlFact]
+    paths: list[PathFact]  # path arguments, and places that shell commands touch
+    urls: list[UrlFact]  # URL arguments
+    shell: list[ShellFact]  # shell command arguments
+    sql: list[SqlFact]  # SQL arguments
     provenance: dict[str, ProvenanceFact]  # by JSON pointer of the argument
     intent: IntentFact | None  # None where the context gives no words of the user's
     approved: list[str]  # JSON pointers of values that a person approved as a target, earlier in this session

@@ -574,6 +574,7 @@ def telemetry_settings(settings: Settings) -> TelemetrySettings:
     return TelemetrySettings(
         capture=settings.capture,
         events=settings.events,
+        detail=settings.detail,
         verbose=settings.verbose,
         span_mode=settings.span_mode,
         sinks=open_sinks(settings.sink),

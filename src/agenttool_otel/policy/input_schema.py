@@ -4,6 +4,7 @@ The schema serves twice: ``policies/schemas/input.json`` lets ``opa check --stri
 that reads ``input``, and every document is validated before a query, because a wrongly typed field makes a deny rule
 undefined rather than true. It is generated here rather than through pydantic, which refuses
 ``typing.TypedDict`` below Python 3.12, and it is inlined, because OPA's type checker reads a subset of JSON Schema.
+``tools/policy_input.py`` adds what each member is, in the file that is shipped.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import jsonschema_rs
 
 from agenttool_otel.errors import PolicyEvaluationError
 from agenttool_otel.names import FailClosedCause
+from agenttool_otel.policy.bundles.bundle import default_bundle_path
 from agenttool_otel.policy.types import PolicyInput
 
 INPUT_SCHEMA_ID: Final = "urn:agenttool-otel:policy-input:0.2.0"
@@ -79,10 +81,10 @@ def input_schema() -> dict[str, Any]:
 
 
 def write_input_schema(path: str | Path) -> None:
-    """Write the schema to a file, as ``policies/schemas/input.json`` is made; CI fails when that file is stale."""
+    """Write the schema with what each member is, as the stock bundle ships it, to a file."""
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(_schema_text(), encoding="utf-8")
+    target.write_text((default_bundle_path() / "schemas" / "input.json").read_text("utf-8"), encoding="utf-8")
 
 
 @cache

@@ -17,14 +17,14 @@ from agenttool_otel.names import Behavior, DecisionSource, FailClosedCause, Poli
 class Mapped(TypedDict, total=False):
     """What native ids there are, of the tool or of this very call; left out where there are none."""
 
-    external_mappings: list[dict[str, Any]]
+    external_mappings: list[dict[str, Any]]  # the standard's external_mapping records
 
 
 class InvocationInput(Mapped):
     """``input.invocation``."""
 
-    id: str
-    native_call_id: str | None
+    id: str  # the invocation's id, the same before and after a pause
+    native_call_id: str | None  # id of the model's tool call
     attempt: int  # 1 for the first decision of an invocation
     resumed: bool  # continues after an ask
     preflight: bool  # nobody will run this call whatever the answer
@@ -33,62 +33,62 @@ class InvocationInput(Mapped):
 class ToolInput(Mapped):
     """``input.tool``: facts of declaration and interface, for this very input."""
 
-    id: str
-    namespace: str
-    name: str
-    aliases: list[str]
-    kind: str
-    lifecycle: str
+    id: str  # the tool's id: namespace.name, or its own
+    namespace: str  # where the name belongs
+    name: str  # the name that models call; another tool may have the same
+    aliases: list[str]  # other names
+    kind: str  # function, file_operation, shell_command and so on
+    lifecycle: str  # draft, available, disabled, requires_setup, deferred, deprecated or retired
     ownership: str  # managed, mcp, custom
-    read_only: bool
-    destructive: bool
-    open_world: bool
-    concurrency_safe: bool
-    requires_user_interaction: bool
+    read_only: bool  # it changes nothing
+    destructive: bool  # it destroys something
+    open_world: bool  # it touches what nobody here controls
+    concurrency_safe: bool  # it may run beside others
+    requires_user_interaction: bool  # a person takes part while it runs
     inferred: list[str]  # names of facts that nobody stated
-    capability_refs: list[str]
+    capability_refs: list[str]  # capability keys that it states
 
 
 class PermissionProfileInput(TypedDict):
     """``input.permission_profile``."""
 
-    risk_level: str
-    access_kinds: list[str]
-    write_effects: list[str]
-    network_scope: str | None
-    tenant_scope: str | None
-    credential_refs: list[str]
-    sandbox_profile: str | None
-    approval_required: bool
-    approval_reason: str | None
-    prompt_avoidable: bool
-    data_sensitivity: str | None
-    redaction_required: bool
+    risk_level: str  # low, medium, high or critical
+    access_kinds: list[str]  # file_read, file_write, network, credential, payment and so on
+    write_effects: list[str]  # none, local_draft, local_persistent, remote_mutation, irreversible
+    network_scope: str | None  # none, loopback, internal or internet
+    tenant_scope: str | None  # single, cross, or the tenant that it belongs to
+    credential_refs: list[str]  # names of credentials that it uses
+    sandbox_profile: str | None  # name of the sandbox that it runs in
+    approval_required: bool  # its author wants a person's agreement
+    approval_reason: str | None  # why
+    prompt_avoidable: bool  # its author thinks that a question can be avoided
+    data_sensitivity: str | None  # how sensitive its results are
+    redaction_required: bool  # its results have to be redacted
 
 
 class ActorInput(TypedDict):
     """``input.actor``."""
 
-    id: str
+    id: str  # who calls, such as agent:support
     kind: str  # agent, user, service, unknown
-    roles: list[str]
-    tenant: str | None
+    roles: list[str]  # the actor's roles
+    tenant: str | None  # the tenant that it acts for
 
 
 class SessionCounters(TypedDict):
     """``input.session.counters``: what the session has used so far, this call not included."""
 
-    calls: int
+    calls: int  # calls so far
     tool_calls: int  # of this tool
-    asks: int
-    denials: int
-    result_bytes: int
+    asks: int  # questions so far
+    denials: int  # denials so far
+    result_bytes: int  # bytes of results so far
 
 
 class HistoryEntry(TypedDict):
     """One entry of ``input.session.history``: an earlier call, without its values."""
 
-    tool: str
+    tool: str  # the tool's id
     outcome: str  # running, or the status of its result: succeeded, failed, denied, pending ...
     targets: list[str]  # digests of its arguments' values, each with the argument's name
     same: list[str]  # JSON pointers of this call's arguments whose values were among them
@@ -97,13 +97,13 @@ class HistoryEntry(TypedDict):
 class SessionInput(TypedDict):
     """``input.session``."""
 
-    id: str | None
+    id: str | None  # the session's id
     context: str  # stated, none (nobody stated one), lost (in a thread that nobody carried it into)
     mode: str  # default, plan, strict ... as the host names it
     interactive: bool  # whether anybody can answer an ask
-    roots: list[str]
-    counters: SessionCounters
-    labels: dict[str, str]
+    roots: list[str]  # directories that file tools should stay in
+    counters: SessionCounters  # what the session has used so far
+    labels: dict[str, str]  # words of the host about the session
     history: list[HistoryEntry]  # decided calls of this session, oldest first; empty where no rule reads it
     history_complete: bool  # nothing of it was forgotten
 
@@ -111,19 +111,19 @@ class SessionInput(TypedDict):
 class ApprovalInput(TypedDict):
     """``input.approval``: an answered approval request that belongs to this invocation and these arguments."""
 
-    request_id: str
+    request_id: str  # id of the request
     status: str  # approved, rejected, expired
-    answered_by: str | None
-    roles: list[str]
+    answered_by: str | None  # who answered
+    roles: list[str]  # the answerer's roles
     granted: bool  # a remembered grant rather than an answer to this very call
 
 
 class HookHint(TypedDict):
     """One entry of ``input.hooks``: a hook's permission hint. An allow lifts nothing."""
 
-    hook_id: str
-    behavior: str
-    message: str
+    hook_id: str  # which hook
+    behavior: str  # allow, ask or deny
+    message: str  # why
 
 
 class EvaluationInput(TypedDict):
@@ -131,24 +131,24 @@ class EvaluationInput(TypedDict):
 
     status: str  # pass, not_ready, fail, error
     trend: str  # first_iteration, improving, stable, regressing
-    next_step: str | None
+    next_step: str | None  # what the evaluator wants done next
 
 
 class PolicyInput(TypedDict):
     """The document that an entry point is queried with."""
 
-    schema_version: str
+    schema_version: str  # version of the standard
     time: str  # RFC 3339 in UTC: the decision's time
-    invocation: InvocationInput
-    tool: ToolInput
-    permission_profile: PermissionProfileInput
-    input: dict[str, Any]
-    facts: Facts
-    actor: ActorInput
-    session: SessionInput
-    approval: ApprovalInput | None
-    hooks: list[HookHint]
-    evaluation: EvaluationInput | None
+    invocation: InvocationInput  # the call
+    tool: ToolInput  # the tool
+    permission_profile: PermissionProfileInput  # what the tool's author says that it touches
+    input: dict[str, Any]  # the arguments that are decided, as JSON
+    facts: Facts  # what the arguments mean
+    actor: ActorInput  # who calls
+    session: SessionInput  # in which session
+    approval: ApprovalInput | None  # an answered request that belongs to this call; null where there is none
+    hooks: list[HookHint]  # what hooks say
+    evaluation: EvaluationInput | None  # an evaluator's verdict; null where there is none
     resources: dict[str, Any]  # the application's state that the call is about, by name
 
 

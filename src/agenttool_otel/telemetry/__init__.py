@@ -1,6 +1,6 @@
 """Spans, events through one seam, and metrics; nothing in here can raise into a tool."""
 
-from agenttool_otel.telemetry.settings import CaptureMode, EventsMode, SpanMode, Subscriber, TelemetrySettings
+from agenttool_otel.telemetry.settings import CaptureMode, Detail, EventsMode, SpanMode, Subscriber, TelemetrySettings
 from agenttool_otel.telemetry.sinks import CallbackSink, CloudEventsSink, JsonlSink, Sink
 from agenttool_otel.telemetry.telemetry import Telemetry
 
@@ -8,6 +8,7 @@ __all__ = [
     "CallbackSink",
     "CaptureMode",
     "CloudEventsSink",
+    "Detail",
     "EventsMode",
     "JsonlSink",
     "Sink",

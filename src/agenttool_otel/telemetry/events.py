@@ -29,7 +29,7 @@ Primitive = str | bool | int | float | list[str]
 class EventSeam:
     """Emits events."""
 
-    __slots__ = ("_as_log", "_as_span", "_logger", "_losses", "_subscribers", "sinks", "verbose")
+    __slots__ = ("_as_log", "_as_span", "_logger", "_losses", "_subscribers", "elsewhere", "lean", "sinks", "verbose")
 
     def __init__(self, settings: TelemetrySettings, losses: Losses) -> None:
         self._as_span = settings.events in ("span", "both")
@@ -40,6 +40,9 @@ class EventSeam:
             sink.watched_by(losses)
         self._losses = losses
         self.verbose = settings.verbose
+        self.lean = settings.detail == "lean"
+        # whether anybody gets events without their span, who has to be told everything
+        self.elsewhere = bool(self._as_log or self._subscribers or self.sinks)
         self._logger = None
         if self._as_log:
             try:
@@ -49,7 +52,7 @@ class EventSeam:
 
     def wanted(self, span: Span) -> bool:
         """Tell whether building an event's attributes is worth the work."""
-        if self._subscribers or self.sinks or self._as_log:
+        if self.elsewhere:
             return True
         try:
             return span.is_recording()
@@ -63,13 +66,14 @@ class EventSeam:
         name: str,
         attributes: Mapping[str, Primitive],
         *,
+        on_span: Mapping[str, Primitive] | None = None,
         invocation_id: str = "",
         tool_id: str = "",
     ) -> None:
-        """Emit one event; nothing that goes wrong here is raised."""
+        """Emit one event, on its span with other attributes if so given; nothing that goes wrong here is raised."""
         try:
             if self._as_span and span.is_recording():
-                span.add_event(name, attributes)
+                span.add_event(name, attributes if on_span is None else on_span)
             if self._logger is not None:
                 self._logger.emit(
                     timestamp=time.time_ns(),

@@ -8,7 +8,7 @@ from contextlib import suppress
 from opentelemetry.metrics import Meter, MeterProvider
 
 from agenttool_otel.names import Metric
-from agenttool_otel.telemetry.cache_counts import Counts, tally_for
+from agenttool_otel.telemetry.tallies import Counts, tally_for
 
 # the bucket boundaries that OpenTelemetry advises for gen_ai.execute_tool.duration, in seconds
 _SECONDS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
@@ -25,7 +25,6 @@ class Instruments:
         "approval_wait",
         "approvals_pending",
         "decision_duration",
-        "decisions",
         "dropped",
         "duration",
         "fail_closed",
@@ -42,11 +41,10 @@ class Instruments:
         self.duration = histogram(
             Metric.DURATION, "s", "Duration of a tool call.", explicit_bucket_boundaries_advisory=_SECONDS
         )
-        self.decisions = counter(Metric.DECISIONS, "{decision}", "Permission decisions.")
         self.decision_duration = histogram(
             Metric.DECISION_DURATION,
             "s",
-            "Time that a permission decision took.",
+            "Time that a fresh permission decision took.",
             explicit_bucket_boundaries_advisory=_DECISION_SECONDS,
         )
         self.fail_closed = counter(Metric.FAIL_CLOSED, "{decision}", "Calls denied because no decision could be had.")
@@ -75,10 +73,17 @@ class Instruments:
         self.policy_reloads = counter(Metric.POLICY_RELOADS, "{reload}", "Attempts to load a new policy bundle.")
         self.dropped = counter(Metric.TELEMETRY_DROPPED, "{item}", "Telemetry that could not be written.")
         self._tally = tally_for(provider)
-        with suppress(Exception):  # a meter that can't have it costs this one metric
-            meter.create_observable_counter(
-                Metric.CACHE_LOOKUPS, [self._tally.observe], "{lookup}", "Look-ups in the decision cache."
-            )
+        observed = (
+            (Metric.CACHE_LOOKUPS, self._tally.observe, "{lookup}", "Look-ups in the decision cache."),
+            (Metric.DECISIONS, self._tally.observe_decisions, "{decision}", "Permission decisions."),
+        )
+        for name, observe, unit, text in observed:
+            with suppress(Exception):  # a meter that can't have it costs this one metric
+                meter.create_observable_counter(name, [observe], unit, text)
+
+    def decided(self, *values: str) -> None:
+        """Count a decision: tool, behavior, outcome, source, mode and rule."""
+        self._tally.decided(*values)
 
     def observe_cache(self, owner: object, counts: Counts) -> None:
         """Report the look-ups of a decision cache when metrics are collected, so that a call pays nothing for them."""

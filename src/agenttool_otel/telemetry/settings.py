@@ -19,6 +19,9 @@ CaptureMode = Literal["NO_CONTENT", "SPAN_ONLY", "EVENT_ONLY", "SPAN_AND_EVENT"]
 EventsMode = Literal["span", "log", "both"]
 """Whether events are span events, OpenTelemetry log records, or both."""
 
+Detail = Literal["lean", "full"]
+"""Whether a span's events leave out what the span itself says, or repeat it."""
+
 SpanMode = Literal["auto", "child", "enrich"]
 """Whether a call makes a span of its own or enriches the current tool span; ``auto``: that of this very tool."""
 
@@ -39,6 +42,8 @@ class TelemetrySettings:
         logger_provider: provider of log events; the global one where not given.
         capture: whether redacted arguments and results are recorded, and where.
         events: kind of events.
+        detail: whether the events of a span leave out what the span says (``lean``), or repeat it (``full``); log
+            records, sinks and subscribers, which have no span beside them, always get all of it.
         verbose: also record the standard's event classes that every call has (planned, selected, queued ...).
         span_mode: own span, the framework's, or (``auto``) the framework's where it is current and of this very tool.
         subscribers: who gets each event as a tool_event record.
@@ -52,6 +57,7 @@ class TelemetrySettings:
     logger_provider: LoggerProvider | None = None
     capture: CaptureMode = "NO_CONTENT"
     events: EventsMode = "span"
+    detail: Detail = "lean"
     verbose: bool = False
     span_mode: SpanMode = "auto"
     subscribers: tuple[Subscriber, ...] = ()

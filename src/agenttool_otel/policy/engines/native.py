@@ -42,7 +42,10 @@ def regorus_module() -> Any:
     try:
         import regorus
     except ImportError as error:
-        raise ConfigurationError(f"the embedded policy engine needs the package gordon-to-regorus: {error}") from None
+        raise ConfigurationError(
+            f"the embedded policy engine needs the package gordon-to-regorus ({error}); an OPA server does not:"
+            " AGENTTOOL_POLICY_ENGINE=opa_server"
+        ) from None
     _without_backtraces(regorus)
     return regorus
 

@@ -1,0 +1,125 @@
+"""Write the described schema of the policy input, and docs/policy-input.md, from the contract's types and comments.
+
+What a member is stands beside it in the code: a comment behind it, or the comment lines above it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any, Final, get_args, get_type_hints, is_typeddict
+
+from agenttool_otel.policy.input_schema import input_schema
+from agenttool_otel.policy.types import PolicyInput
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+SCHEMA: Final = ROOT / "policies" / "schemas" / "input.json"
+PAGE: Final = ROOT / "docs" / "policy-input.md"
+HEAD: Final = """# What a policy is given
+
+Made by `make docs` from the types of the contract (policy/types.py, facts/types.py); the same words are in
+`policies/schemas/input.json`, which editors and `opa check --schema` read. With `--show-input`, `agenttool permissions
+check` prints the input of a call of yours, ready for `agenttool policy explain`. A rule that reads a member that is not
+here is refused when it is loaded.
+"""
+_MEMBER: Final = re.compile(r"^    (\w+): [^#\n]+?(?:  # (.+))?$")
+
+
+def comments(kind: type) -> dict[str, str]:
+    """Return what the source says of each member of a TypedDict.
+
+    Args:
+        kind: the type.
+    """
+    source = inspect.getsource(kind)
+    named = re.findall(
+        r"\w+", source.partition("(")[2].partition(")")[0]
+    )  # before Python 3.12 no class tells its bases
+    bases = (vars(sys.modules[kind.__module__]).get(name) for name in named)
+    found = {name: text for base in bases if is_typeddict(base) for name, text in comments(base).items()}
+    above: list[str] = []
+    for line in source.splitlines():
+        member = _MEMBER.match(line)
+        if member:
+            found[member[1]] = member[2] or " ".join(above)
+        above = [*above, line.strip("# ")] if line.startswith("    #") else []
+    return found
+
+
+def kinds() -> list[type]:
+    """Return the TypedDicts of the input, in the order in which they are met."""
+    waiting: list[Any] = [PolicyInput]
+    found: list[type] = []
+    while waiting:
+        kind = waiting.pop(0)
+        if is_typeddict(kind) and kind not in found:
+            found.append(kind)
+            waiting += get_type_hints(kind).values()
+        waiting += get_args(kind)
+    return found
+
+
+def described() -> dict[str, Any]:
+    """Return the schema with a description of every member."""
+    said = {kind.__name__: comments(kind) for kind in kinds()}
+    schema = input_schema()
+    waiting: list[Any] = [schema]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, dict):
+            for name, member in node.get("properties", {}).items():
+                node["properties"][name] = {**member, "description": said[node["title"]][name]}
+            waiting += node.values()
+        elif isinstance(node, list):
+            waiting += node
+    return schema
+
+
+def _type(schema: dict[str, Any]) -> str:
+    if "anyOf" in schema:
+        return " or ".join(_type(branch) for branch in schema["anyOf"])
+    if schema.get("type") == "array":
+        return f"list of {_type(schema['items'])}"
+    return str(schema.get("title") or schema.get("type") or "any")
+
+
+def page() -> str:
+    """Return the page."""
+    schema = described()
+    parts, waiting, seen = [HEAD], [("input", schema)], set[str]()
+    while waiting:
+        path, node = waiting.pop(0)
+        for branch in node.get("anyOf", (node,)):
+            inner = branch
+            while inner.get("type") == "array":
+                path, inner = f"{path}[_]", inner["items"]
+            if "properties" not in inner and isinstance(inner.get("additionalProperties"), dict):
+                path, inner = f"{path}[pointer]", inner["additionalProperties"]
+            if "properties" not in inner or inner["title"] in seen:
+                continue
+            seen.add(inner["title"])
+            rows = [
+                f"| `{name}` | {_type(member)} | {member['description'].replace('|', chr(92) + '|')} |"
+                for name, member in inner["properties"].items()
+            ]
+            parts.append(f"\n## `{path}`\n\n| member | type | what it is |\n|---|---|---|\n" + "\n".join(rows) + "\n")
+            waiting += [(f"{path}.{name}", member) for name, member in inner["properties"].items()]
+    return "".join(parts)
+
+
+def main() -> int:
+    """Write both."""
+    lacking = [f"{kind.__name__}.{name}" for kind in kinds() for name, text in comments(kind).items() if not text]
+    if lacking:
+        print("no comment says what this is:", ", ".join(lacking), file=sys.stderr)
+        return 1
+    SCHEMA.write_text(json.dumps(described(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    PAGE.write_text(page(), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,141 @@
+"""Build wheel and sdist and check them: contents, metadata, bare installs with each extra, a list of parts (SBOM).
+
+``python tools/release.py build`` makes and checks both files in ``dist`` and needs no network; ``install`` goes on with
+a bare environment for the base, one for each extra and one for all, and writes ``dist/sbom.json`` (CycloneDX).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tarfile
+import tempfile
+import tomllib
+import venv
+import zipfile
+from pathlib import Path
+from typing import Any, Final
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+PROJECT: Final = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+PACKAGE: Final = ROOT / "src" / "agenttool_otel"
+STEM: Final = f"agenttool_otel-{PROJECT['version']}"
+_LIST: Final = """
+import json, sys
+from importlib import metadata
+found = [{"type": "library", "name": d.metadata["Name"], "version": d.version,
+          "purl": f"pkg:pypi/{d.metadata['Name'].lower()}@{d.version}",
+          "licenses": [{"license": {"name": d.metadata.get("License-Expression") or d.metadata.get("License") or "?"}}]}
+         for d in metadata.distributions()]
+json.dump(sorted(found, key=lambda part: part["name"].lower()), sys.stdout)
+"""
+_TRY: Final = """
+from agenttool_otel import ToolDenied, agent_context, govern
+@govern(tool_kind="file_operation", access_kinds=["file_read"], read_only=True)
+def read(path: str) -> str:
+    "Read."
+    return "read"
+with agent_context(actor="agent:a", roots=["."]):
+    assert read("a.txt") == "read"
+    try:
+        read("/etc/shadow")
+    except ToolDenied:
+        print("decided")
+"""
+
+
+def build(folder: Path) -> tuple[Path, Path]:
+    """Build wheel and sdist.
+
+    Args:
+        folder: where to.
+
+    Returns:
+        Both files.
+    """
+    words = [sys.executable, "-m", "hatchling", "build", "-d", str(folder)]
+    subprocess.run(words, cwd=ROOT, check=True, capture_output=True)
+    return folder / f"{STEM}-py3-none-any.whl", folder / f"{STEM}.tar.gz"
+
+
+def problems(wheel: Path, sdist: Path) -> list[str]:
+    """Say what is wrong with the two files.
+
+    Args:
+        wheel: the wheel.
+        sdist: the source distribution.
+    """
+    found: list[str] = []
+    with zipfile.ZipFile(wheel) as archive:
+        inside = set(archive.namelist())
+        metadata = archive.read(f"{STEM}.dist-info/METADATA").decode("utf-8")
+    wanted = {f"agenttool_otel/{path.relative_to(PACKAGE)}" for path in _files(PACKAGE)}
+    wanted |= {f"agenttool_otel/_policies/{path.relative_to(ROOT / 'policies')}" for path in _files(ROOT / "policies")}
+    info = {f"{STEM}.dist-info/{name}" for name in ("METADATA", "WHEEL", "RECORD", "entry_points.txt")}
+    info.add(f"{STEM}.dist-info/licenses/LICENSE")
+    found += [f"the wheel lacks {name}" for name in sorted((wanted | info) - inside)]
+    found += [f"the wheel has {name}" for name in sorted(inside - wanted - info)]
+    for line in (f"Name: {PROJECT['name']}", f"Version: {PROJECT['version']}", "License-Expression: Apache-2.0"):
+        if line not in metadata.splitlines():
+            found.append(f"the metadata lack {line}")
+    extras = set(re.findall(r"^Provides-Extra: (.+)$", metadata, re.MULTILINE))
+    if extras != set(PROJECT["optional-dependencies"]):
+        found.append(f"the metadata have the extras {sorted(extras)}")
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    needed = {"LICENSE", "README.md", "pyproject.toml", "src/agenttool_otel/py.typed", "policies/.manifest"}
+    found += [f"the sdist lacks {name}" for name in sorted(needed - names)]
+    foreign = re.compile(r"(^|/)\.(venv|git|servers)(/|$)|\.db$")
+    found += [f"the sdist has {name}" for name in sorted(names) if foreign.search(name)]
+    return found
+
+
+def _files(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+
+
+def installs(wheel: Path) -> list[dict[str, Any]]:
+    """Install the wheel in bare environments and try it; return the parts of the one with all extras.
+
+    Args:
+        wheel: the wheel.
+    """
+    extras = list(PROJECT["optional-dependencies"])
+    parts: list[dict[str, Any]] = []
+    for wanted in ("", *extras, ",".join(extras)):
+        with tempfile.TemporaryDirectory() as folder:
+            venv.create(folder, with_pip=True)
+            python = str(Path(folder) / "bin" / "python")
+            target = f"{wheel}[{wanted}]" if wanted else str(wheel)
+            subprocess.run([python, "-m", "pip", "install", "-q", "--only-binary", ":all:", target], check=True)
+            subprocess.run([python, "-m", "pip", "check"], check=True, stdout=subprocess.DEVNULL)
+            subprocess.run([python, "-c", _TRY], check=True, cwd=folder)
+            command = [str(Path(folder) / "bin" / "agenttool"), "--help"]
+            status = subprocess.run(command, capture_output=True, text=True, check=False)
+            if (status.returncode == 0) is not ("cli" in wanted) or (status.returncode and "cli" not in status.stderr):
+                raise SystemExit(f"agenttool --help with {wanted or 'no extra'}: {status.stderr}")
+            told = subprocess.run([python, "-c", _LIST], check=True, capture_output=True, text=True).stdout
+            parts = json.loads(told)
+            print(f"installs and decides: {wanted or 'base'} ({len(parts)} distributions)", flush=True)
+    return parts
+
+
+def main(words: list[str]) -> int:
+    """Build and check; install where asked to."""
+    folder = ROOT / "dist"
+    wheel, sdist = build(folder)
+    found = problems(wheel, sdist)
+    print("\n".join(found) or f"{wheel.name} and {sdist.name} hold what they should")
+    if found or "install" not in words:
+        return 1 if found else 0
+    part = {"type": "application", "name": PROJECT["name"], "version": PROJECT["version"]}
+    sbom = {"bomFormat": "CycloneDX", "specVersion": "1.6", "version": 1, "metadata": {"component": part}}
+    sbom["components"] = [item for item in installs(wheel) if item["name"] != PROJECT["name"]]
+    (folder / "sbom.json").write_text(json.dumps(sbom, indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
