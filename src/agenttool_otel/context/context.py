@@ -204,12 +204,10 @@ def agent_context(
     given: dict[str, Any] = {"actor": actor, "tenant": tenant, "session_id": session_id, "surface": label}
     given |= {"agent_name": agent_name, "mode": mode}
     _check_texts(**given)
-    truth("interactive", interactive)
     _check_mappings(labels=labels, evaluation=evaluation, host=host, resources=resources)
-    given |= {"interactive": interactive, "evaluation": evaluation, "host": host}
-    given["roles"] = None if roles is None else texts("roles", roles)
-    given["roots"] = None if roots is None else _roots(roots)
-    given["cwd"] = None if cwd is None else _place("cwd", cwd)
+    given |= {"interactive": truth("interactive", interactive), "evaluation": evaluation, "host": host}
+    for name, value, read in (("roles", roles, texts), ("roots", roots, _roots), ("cwd", cwd, _place)):
+        given[name] = None if value is None else read(name, value)
     inner = replace(
         outer,
         user_text=outer.user_text + _said(user_text),
@@ -251,12 +249,12 @@ def _check_mappings(**given: Any) -> None:
             raise ConfigurationError(f"{name} has to be a dict, not {type(value).__name__}")
 
 
-def _roots(roots: Any) -> tuple[str, ...]:
+def _roots(name: str, roots: Any) -> tuple[str, ...]:
     if isinstance(roots, os.PathLike):
         raise ConfigurationError(f'roots has to be a list of directories: write roots=["{os.fspath(roots)}"]')
     if isinstance(roots, (str, bytes, Mapping)) or not isinstance(roots, Iterable):
-        texts("roots", roots)  # refuses it, and says what to write
-    return tuple(os.path.abspath(_place("roots", root)) for root in roots)
+        texts(name, roots)  # refuses it, and says what to write
+    return tuple(os.path.abspath(_place(name, root)) for root in roots)
 
 
 def _place(name: str, value: Any) -> str:
