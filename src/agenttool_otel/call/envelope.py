@@ -96,28 +96,25 @@ def to_result(call: Invocation) -> ToolResult:
             result.hook_messages = call.hook_state.messages
         if call.hook_state.stop is not None:
             result.stop = call.hook_state.stop
-    if call.status is InvocationStatus.NEEDS_INPUT and call.outcome is Outcome.PENDING:
-        result.requires_action = {
-            "type": "tool_result",
-            "invocation_id": call.id,
-            "tool_id": call.spec.tool_id,
-            "tool_name": call.spec.name,
-            "arguments": call_input(call),
-        }
-    elif call.outcome is Outcome.PENDING and call.request is not None:
-        result.requires_action = {
-            "type": "tool_confirmation",
-            "invocation_id": call.id,
-            "tool_id": call.spec.tool_id,
-            "tool_name": call.spec.name,
-            "request_id": call.request.request_id,
-        }
+    if action := _required_action(call):
+        result.requires_action = action
     if call.ran:
         return _with_value(call, result)
     text = result.summary or ""
     result.content = result.model_facing_content = [{"type": "text", "text": text}]
     result.ui_facing_summary = text
     return result
+
+
+def _required_action(call: Invocation) -> dict[str, Any] | None:
+    if call.outcome is not Outcome.PENDING:
+        return None
+    about = {"invocation_id": call.id, "tool_id": call.spec.tool_id, "tool_name": call.spec.name}
+    if call.status is InvocationStatus.NEEDS_INPUT:
+        return {"type": "tool_result", **about, "arguments": call_input(call)}
+    if call.request is not None:
+        return {"type": "tool_confirmation", **about, "request_id": call.request.request_id}
+    return None
 
 
 def _with_value(call: Invocation, result: ToolResult) -> ToolResult:

@@ -201,27 +201,22 @@ def agent_context(
     global _stated
     outer = _current.get()
     label: Any = getattr(surface, "surface_id", surface)
-    _check_texts(actor=actor, tenant=tenant, session_id=session_id, agent_name=agent_name, mode=mode, surface=label)
-    truth("interactive", interactive)
+    given: dict[str, Any] = {"actor": actor, "tenant": tenant, "session_id": session_id, "surface": label}
+    given |= {"agent_name": agent_name, "mode": mode}
+    _check_texts(**given)
     _check_mappings(labels=labels, evaluation=evaluation, host=host, resources=resources)
-    inner = AgentContext(
-        actor=outer.actor if actor is None else actor,
-        tenant=outer.tenant if tenant is None else tenant,
-        roles=outer.roles if roles is None else texts("roles", roles),
-        session_id=outer.session_id if session_id is None else session_id,
-        agent_name=outer.agent_name if agent_name is None else agent_name,
-        mode=outer.mode if mode is None else mode,
-        interactive=outer.interactive if interactive is None else interactive,
-        roots=outer.roots if roots is None else _roots(roots),
-        cwd=outer.cwd if cwd is None else _place("cwd", cwd),
+    given |= {"interactive": truth("interactive", interactive), "evaluation": evaluation, "host": host}
+    for name, value, read in (("roles", roles, texts), ("roots", roots, _roots), ("cwd", cwd, _place)):
+        given[name] = None if value is None else read(name, value)
+    inner = replace(
+        outer,
         user_text=outer.user_text + _said(user_text),
-        surface=outer.surface if label is None else label,
         labels={**outer.labels, **labels} if labels else outer.labels,
-        evaluation=outer.evaluation if evaluation is None else evaluation,
         resources={**outer.resources, **whole_object("resources", resources)} if resources else outer.resources,
-        host=outer.host if host is None else host,
         surface_in_force=_in_force(outer, surface),
         within=outer.agents,
+        origin=ContextOrigin.STATED,
+        **{name: value for name, value in given.items() if value is not None},
     )
     _stated = True
     token = _current.set(inner)
@@ -254,12 +249,12 @@ def _check_mappings(**given: Any) -> None:
             raise ConfigurationError(f"{name} has to be a dict, not {type(value).__name__}")
 
 
-def _roots(roots: Any) -> tuple[str, ...]:
+def _roots(name: str, roots: Any) -> tuple[str, ...]:
     if isinstance(roots, os.PathLike):
         raise ConfigurationError(f'roots has to be a list of directories: write roots=["{os.fspath(roots)}"]')
     if isinstance(roots, (str, bytes, Mapping)) or not isinstance(roots, Iterable):
-        texts("roots", roots)  # refuses it, and says what to write
-    return tuple(os.path.abspath(_place("roots", root)) for root in roots)
+        texts(name, roots)  # refuses it, and says what to write
+    return tuple(os.path.abspath(_place(name, root)) for root in roots)
 
 
 def _place(name: str, value: Any) -> str:
