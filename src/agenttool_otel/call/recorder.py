@@ -77,17 +77,6 @@ _INVALID: Final = {
 class Recorder:
     """Writes the telemetry of calls."""
 
-    __slots__ = (
-        "_capture_event",
-        "_capture_span",
-        "_clean_reason",
-        "_max_chars",
-        "_redactor",
-        "captures",
-        "telemetry",
-        "verbose",
-    )
-
     def __init__(self, telemetry: Telemetry, redactor: Redactor) -> None:
         self.telemetry = telemetry
         self._redactor = redactor

@@ -184,13 +184,12 @@ def agent_context(
     """Set the facts of the calls made inside the ``with`` block; what is not given is inherited from outside.
 
     Args:
-        actor, tenant, session_id, agent_name, mode, roles, interactive, cwd, evaluation: see AgentContext.
+        actor, tenant, session_id, agent_name, mode, roles, interactive, cwd, evaluation, host: see AgentContext.
         roots: list of directories; relative ones are taken from the process's own directory as it is now.
         user_text: the user's words; added to those of the outer context.
         surface: from ``Governor.surface``: other tools are refused. A text is a label alone; an empty one lifts it.
         labels: merged over the outer ones.
         resources: merged over the outer ones, name by name; copied as JSON data now.
-        host: what the host says of its shell and its context.
 
     Yields:
         The context in force.

@@ -51,23 +51,6 @@ class Happened:
 class Session:
     """One session's counters and ledger; preflight never touches them."""
 
-    __slots__ = (
-        "_approved",
-        "_forgot",
-        "_heard",
-        "_lock",
-        "_said",
-        "_tools",
-        "asks",
-        "calls",
-        "denials",
-        "exempt",
-        "history",
-        "ledger",
-        "loaded",
-        "result_bytes",
-    )
-
     def __init__(self, exempt: Container[str] = ()) -> None:
         self.exempt = exempt
         self._lock = threading.Lock()

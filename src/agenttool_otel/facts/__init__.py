@@ -28,18 +28,9 @@ _HOMES = {
 }
 
 __all__ = [
-    "EMPTY_FACTS",
-    "AddressChanged",
-    "FactEnvironment",
-    "FactPlan",
-    "Facts",
-    "PathChanged",
-    "ProvenanceLedger",
-    "Resolver",
-    "connect_pinned",
-    "open_checked",
-    "plan_facts",
-]
+    "EMPTY_FACTS", "AddressChanged", "FactEnvironment", "FactPlan", "Facts", "PathChanged", "ProvenanceLedger",
+    "Resolver", "connect_pinned", "open_checked", "plan_facts",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -16,17 +16,6 @@ from agenttool_otel.hooks.registry import Hook, Hooks
 from agenttool_otel.names import HookEvent
 
 __all__ = [
-    "AdditionalContext",
-    "Hook",
-    "HookContext",
-    "HookEvent",
-    "HookOutput",
-    "Hooks",
-    "Message",
-    "PermissionResult",
-    "Progress",
-    "Resources",
-    "Stop",
-    "UpdatedInput",
-    "UpdatedOutput",
-]
+    "AdditionalContext", "Hook", "HookContext", "HookEvent", "HookOutput", "Hooks", "Message", "PermissionResult",
+    "Progress", "Resources", "Stop", "UpdatedInput", "UpdatedOutput",
+]  # fmt: skip

@@ -5,15 +5,6 @@ from agenttool_otel.telemetry.sinks import CallbackSink, CloudEventsSink, JsonlS
 from agenttool_otel.telemetry.telemetry import Telemetry
 
 __all__ = [
-    "CallbackSink",
-    "CaptureMode",
-    "CloudEventsSink",
-    "Detail",
-    "EventsMode",
-    "JsonlSink",
-    "Sink",
-    "SpanMode",
-    "Subscriber",
-    "Telemetry",
-    "TelemetrySettings",
-]
+    "CallbackSink", "CaptureMode", "CloudEventsSink", "Detail", "EventsMode", "JsonlSink", "Sink", "SpanMode",
+    "Subscriber", "Telemetry", "TelemetrySettings",
+]  # fmt: skip

@@ -57,17 +57,6 @@ Phase = Generator[Any, Any, None]
 class Permission:
     """Resolves the permission of calls."""
 
-    __slots__ = (
-        "_environment",
-        "_hooks",
-        "_inputs",
-        "_known_tools",
-        "_questions",
-        "_recorder",
-        "_refusals",
-        "_schedule",
-    )
-
     def __init__(
         self,
         refusals: Refusals,

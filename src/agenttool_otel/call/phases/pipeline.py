@@ -72,24 +72,6 @@ _LAST_STEPS = {
 class Pipeline:
     """Walks calls through the phases."""
 
-    __slots__ = (
-        "_body",
-        "_inputs",
-        "_permission",
-        "_recorder",
-        "_refusals",
-        "_reporter",
-        "_require_context",
-        "_schedule",
-        "_services",
-        "_sessions",
-        "emit",
-        "gate",
-        "paused",
-        "required",
-        "running",
-    )
-
     def __init__(
         self,
         *,

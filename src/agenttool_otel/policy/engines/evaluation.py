@@ -52,18 +52,6 @@ class CompiledBundle:
     ``interpreted`` is the share of made-up inputs that the compiled form leaves to the interpreter.
     """
 
-    __slots__ = (
-        "__weakref__",
-        "bundle",
-        "compiled",
-        "entry_points",
-        "generation",
-        "interpreted",
-        "known_reads",
-        "modules",
-        "program",
-    )
-
     def __init__(self, bundle: Bundle, entry_points: Iterable[str], *, fast: bool = True) -> None:
         self.bundle = bundle
         self.generation = next(_generations)
