@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Final
@@ -11,6 +10,7 @@ from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.facts.origins import origins_of
 from agenttool_otel.names import Attr, Behavior, GenAI, Outcome
 from agenttool_otel.policy.types import Verdict
+from agenttool_otel.telemetry.words import WORDS
 
 _PLAIN: Final = frozenset({str, bool, int, float})
 
@@ -20,9 +20,10 @@ class AttributeTable:
 
     __slots__ = ("_names", "_read")
 
-    def __init__(self, rows: Sequence[tuple[str, str]]) -> None:
-        self._names = tuple(name for name, _ in rows)
-        self._read = attrgetter(*(field for _, field in rows))
+    def __init__(self, kind: str) -> None:
+        rows = WORDS[kind]
+        self._names = tuple(rows)
+        self._read = attrgetter(*rows.values())
 
     def of(self, source: object) -> dict[str, Any]:
         """Return the attributes of an object; words of a vocabulary as plain text."""
@@ -33,47 +34,10 @@ class AttributeTable:
         }
 
 
-CALL: Final = AttributeTable(
-    (
-        (Attr.INVOCATION_STATUS, "status"),
-        (Attr.PERMISSION_OUTCOME, "outcome"),
-        (Attr.RESULT_STATUS, "result_status"),
-        (Attr.REDACTION_STATE, "redaction_state"),
-        (Attr.RESULT_PERSISTENCE, "strategy"),
-        (Attr.INVOCATION_RUN_SECONDS, "run_seconds"),
-        (Attr.RESULT_SIZE_BYTES, "size"),
-        (Attr.RESULT_ITEMS, "items"),
-        (Attr.APPROVAL_STATUS, "approval_status"),
-        (Attr.APPROVAL_WAIT, "approval_wait"),
-        (Attr.ABORT_REASON, "abort_reason"),
-    )
-)
-VERDICT: Final = AttributeTable(
-    (
-        (Attr.PERMISSION_BEHAVIOR, "behavior"),
-        (Attr.PERMISSION_MODE, "mode"),
-        (Attr.PERMISSION_SOURCE, "source"),
-        (Attr.PERMISSION_REASON_TYPE, "reason_type"),
-        (Attr.PERMISSION_RULE, "rule_ref"),
-        (Attr.POLICY_ENGINE, "engine"),
-        (Attr.POLICY_REVISION, "revision"),
-        (Attr.POLICY_CACHED, "cached"),
-        (Attr.PERMISSION_DURATION, "duration"),
-        (Attr.PERMISSION_FAIL_CLOSED, "fail_closed"),
-        (Attr.POLICY_OPA_DECISION_ID, "opa_decision_id"),
-    )
-)
-ERROR: Final = AttributeTable(
-    (
-        (GenAI.ERROR_TYPE, "error_class"),
-        (Attr.ERROR_CODE, "error_code"),
-        (Attr.ERROR_RECOVERABILITY, "recoverability"),
-        (Attr.ERROR_NATIVE_TYPE, "native_error_ref"),
-    )
-)
-_SHADOW: Final = AttributeTable(
-    ((Attr.PERMISSION_SHADOW_BEHAVIOR, "behavior"), (Attr.PERMISSION_SHADOW_RULE, "rule_ref"))
-)
+CALL: Final = AttributeTable("call")
+VERDICT: Final = AttributeTable("verdict")
+ERROR: Final = AttributeTable("error")
+_SHADOW: Final = AttributeTable("shadow")
 _MAX_MESSAGE_CHARS: Final = 512
 
 

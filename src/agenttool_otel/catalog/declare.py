@@ -19,7 +19,7 @@ from agenttool_otel.catalog.parameters import Parameters
 from agenttool_otel.catalog.schema import SchemaCheck
 from agenttool_otel.catalog.signature import read_docstring, read_parameters
 from agenttool_otel.catalog.spec import Safety, ToolSpec
-from agenttool_otel.catalog.vocabulary import check_fields, check_options
+from agenttool_otel.catalog.vocabulary import TABLES, check_fields, check_options
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.facts.outputs import OutputTrust
 from agenttool_otel.facts.plan import FactPlan, plan_facts
@@ -57,44 +57,16 @@ _OPEN_ACCESS = {AccessKind.NETWORK, AccessKind.BROWSER, AccessKind.EXTERNAL_SEND
 _FILE_ACCESS = {AccessKind.FILE_READ, AccessKind.FILE_WRITE, AccessKind.CODE_EXECUTION}
 _FILE_KINDS = {ToolKind.FILE_OPERATION, ToolKind.SHELL_COMMAND, ToolKind.CODE_EXECUTION}
 _OUTWARD = {AccessKind.NETWORK, AccessKind.BROWSER, AccessKind.CODE_EXECUTION}  # whose records others may have shaped
-_PRIVATE = {"confidential", "restricted", "secret", "credential", "credentials"}
+_PRIVATE = frozenset(TABLES["private_sensitivities"])
 _CLOSED_KINDS = {ToolKind.FUNCTION, ToolKind.FILE_OPERATION, ToolKind.POLICY_CHECK, ToolKind.ARTIFACT_OPERATION}
-_EXECUTION_KINDS: Mapping[str, ExecutionKind] = {
-    ToolKind.SHELL_COMMAND: ExecutionKind.SHELL,
-    ToolKind.CODE_EXECUTION: ExecutionKind.LOCAL_PROCESS,
-    ToolKind.MCP_TOOL: ExecutionKind.MCP_SERVER,
-    ToolKind.OPENAPI_OPERATION: ExecutionKind.HTTP_API,
-    ToolKind.WEB_SEARCH: ExecutionKind.HTTP_API,
-    ToolKind.BROWSER_ACTION: ExecutionKind.BROWSER,
-    ToolKind.MODEL_TASK: ExecutionKind.MODEL_SERVICE,
-    ToolKind.PEER_AGENT_TOOL: ExecutionKind.PEER_AGENT,
-    ToolKind.NATIVE_TOOL: ExecutionKind.NATIVE_APP,
-}
+_EXECUTION_KINDS: Mapping[str, str] = TABLES["execution_kinds"]
 _CALLABLE = (Lifecycle.AVAILABLE, Lifecycle.DEFERRED, Lifecycle.DEPRECATED)
-_SAFETY_FACTS = (
-    "read_only",
-    "destructive",
-    "open_world",
-    "concurrency_safe",
-    "risk_level",
-    "access_kinds",
-    "write_effects",
-)
+_SAFETY_FACTS: Sequence[str] = TABLES["safety_facts"]
 # gen_ai.tool.type knows three words: datastore for retrieval, extension for what a provider runs, function for the rest
-_TOOL_TYPES: Mapping[str, str] = {
-    ToolKind.RETRIEVAL: "datastore",
-    ToolKind.WEB_SEARCH: "extension",
-    ToolKind.MCP_TOOL: "extension",
-}
-STATED_AS: Mapping[str, str] = {
-    "defer": "should_defer",
-    "requires": "requires_setup",
-    "credentials": "required_credentials",
-    "feature_gates": "feature_gate_refs",
-    "context_modifiers": "context_modifier_policy",
-}
+_TOOL_TYPES: Mapping[str, str] = TABLES["span_tool_types"]
+STATED_AS: Mapping[str, str] = TABLES["stated_as"]
 """What the interface calls an option, where the two names differ."""
-_MATCHERS = {"command_args": "shell_pattern", "path_args": "path", "url_args": "url", "sql_args": "sql"}
+_MATCHERS: Mapping[str, str] = TABLES["matchers"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ import orjson
 from agenttool_otel.catalog.declare import STATED_AS, policy_parts
 from agenttool_otel.catalog.options import GovernOptions
 from agenttool_otel.catalog.registry import HasSpec
+from agenttool_otel.catalog.vocabulary import TABLES
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.names import Lifecycle, LoadingState, SchemaVisibility
 from agenttool_otel.records import DeferredToolRef, ToolDeclaration
@@ -21,16 +22,7 @@ from agenttool_otel.records.base import JsonObject
 Loader = Callable[[str], Any]
 """Makes the tool of a tool id: a governed tool, or one that can be governed."""
 
-_RESTRICTING: Final = (
-    "always_load",
-    "should_defer",
-    "requires_setup",
-    "required_credentials",
-    "model_requirements",
-    "feature_gate_refs",
-    "starts_agent",
-    "requires_user_interaction",
-)
+_RESTRICTING: Final[list[str]] = TABLES["restricting"]
 """What a declaration may say of when the tool is shown; none of it makes a tool harmless."""
 
 

@@ -11,27 +11,13 @@ from pydantic import ConfigDict, Field, PydanticSchemaGenerationError, PydanticU
 from pydantic.errors import PydanticInvalidForJsonSchema
 
 from agenttool_otel.catalog.parameters import EMPTY, Argument, Parameters
+from agenttool_otel.values.tables import load_table
 
 # ``*_`` and ``**_`` take whatever a caller adds: nobody injects through them, so they are shown like any argument.
 _VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 # Types that a framework injects and no model may produce, by qualified name so that nothing is imported.
-_INJECTED = frozenset(
-    {
-        "InjectedToolArg",
-        "InjectedToolCallId",
-        "InjectedState",
-        "InjectedStore",
-        "ToolRuntime",
-        "RunnableConfig",
-        "CallbackManagerForToolRun",
-        "AsyncCallbackManagerForToolRun",
-        "RunContextWrapper",
-        "ToolContext",
-        "RunContext",
-        "CancellationToken",
-    }
-)
+_INJECTED = frozenset(load_table(__package__, "tables.json")["injected_types"])
 
 
 def read_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:

@@ -17,9 +17,11 @@ from agenttool_otel.catalog.options import GovernOptions, RetryOptions
 from agenttool_otel.context.validate import did_you_mean, maybe_text, one_of, texts, truth
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.names import AccessKind, ContentType, ErrorClass, ExecutionKind, ToolKind, WriteEffect
+from agenttool_otel.values.tables import load_table
 
 _logger = logging.getLogger("agenttool_otel.catalog")
 
+TABLES: Final = load_table(__package__, "tables.json")
 _OPEN: Final[Mapping[str, Iterable[str]]] = {
     "tool_kind": ToolKind,
     "execution_kind": ExecutionKind,
@@ -28,17 +30,7 @@ _OPEN: Final[Mapping[str, Iterable[str]]] = {
     "content_types": ContentType,
     "network_scope": ("none", "loopback", "internal", "internet"),
 }
-_SENSITIVITIES: Final = (
-    "none",
-    "public",
-    "low",
-    "internal",
-    "confidential",
-    "secret",
-    "credential",
-    "credentials",
-    "restricted",
-)
+_SENSITIVITIES: Final[list[str]] = TABLES["sensitivities"]
 _CLASSIFIERS: Final = ("classifier:command_read_only", "classifier:command_destructive", "same_as:is_read_only")
 _SAFETY: Final = ("read_only", "destructive", "open_world", "concurrency_safe")
 

@@ -12,22 +12,10 @@ from typing import Any, Final
 from agenttool_otel.conformance.subject import Subject
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.records.base import JsonObject
+from agenttool_otel.values.tables import load_table
 
 _SCHEMAS: Final = Path(__file__).parent / "schemas"
-_FILES: Final = {
-    "tool_declaration": "tool-declaration",
-    "tool_surface": "tool-surface",
-    "deferred_tool_ref": "deferred-tool",
-    "tool_invocation": "invocation",
-    "tool_permission_decision": "permission-decision",
-    "input_mutation": "input-mutation",
-    "tool_hook": "hook",
-    "tool_event": "event",
-    "tool_progress": "progress",
-    "tool_result": "result",
-    "tool_result_persistence": "result-persistence",
-    "tool_scheduler_policy": "scheduler-policy",
-}
+_FILES: Final[dict[str, str]] = load_table(__package__, "objects.json")
 """The schema of each object; the standard has none for a tool_search_result."""
 
 _MAX_PROBLEMS: Final = 5

@@ -33,21 +33,10 @@ _BEHAVIORS: Final = {str(item): item for item in Behavior}
 _REASONS: Final = {str(item): item for item in ReasonType}
 _PERSISTENCE: Final = frozenset(str(item) for item in PersistenceStrategy)
 
-DECISION_KEYS: Final = frozenset(
-    {
-        "behavior",
-        "reason",
-        "rule_refs",
-        "updated_input",
-        "suggested_updates",
-        "blocked_path",
-        "alternatives",
-        "obligations",
-        "approver_roles",
-        "source",
-        "expires_at",
-    }
-)
+DECISION_KEYS: Final = frozenset((
+    "behavior", "reason", "rule_refs", "updated_input", "suggested_updates", "blocked_path", "alternatives",
+    "obligations", "approver_roles", "source", "expires_at",
+))  # fmt: skip
 """Members of a decision document that have a meaning; others are kept in ``Verdict.extra``."""
 
 _OBLIGATION_KEYS: Final = frozenset({"redact_input", "redact_result", "max_inline_chars", "persistence"})

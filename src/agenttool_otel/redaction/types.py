@@ -9,19 +9,9 @@ from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 from agenttool_otel.names import RedactionState
 
 ALL_DETECTORS: Final = (
-    "tokens",
-    "private_keys",
-    "urls",
-    "headers",
-    "assignments",
-    "flags",
-    "phrases",
-    "statements",
-    "pairs",
-    "tables",
-    "pii",
-    "encoded",
-)
+    "tokens", "private_keys", "urls", "headers", "assignments", "flags", "phrases", "statements", "pairs", "tables",
+    "pii", "encoded",
+)  # fmt: skip
 """Names of the built-in value detectors, in the order in which they run."""
 
 

@@ -17,11 +17,11 @@ from opentelemetry.trace import Span
 
 from agenttool_otel.names import INSTRUMENTATION_NAME, Attr
 from agenttool_otel.records import ToolEvent
-from agenttool_otel.telemetry.event_words import standard_words
 from agenttool_otel.telemetry.losses import Losses
 from agenttool_otel.telemetry.settings import TelemetrySettings
 from agenttool_otel.telemetry.sinks import EVENT_OBJECT, Build, event_record
 from agenttool_otel.telemetry.spans import context_of
+from agenttool_otel.telemetry.words import standard_words
 
 Primitive = str | bool | int | float | list[str]
 

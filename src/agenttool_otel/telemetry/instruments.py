@@ -21,20 +21,10 @@ class Instruments:
     """All instruments of one meter."""
 
     __slots__ = (
-        "_tally",
-        "approval_wait",
-        "approvals_pending",
-        "decision_duration",
-        "dropped",
-        "duration",
-        "fail_closed",
-        "persistence_failures",
-        "policy_reloads",
-        "redaction_failures",
-        "redactions",
-        "result_size",
+        "_tally", "approval_wait", "approvals_pending", "decision_duration", "dropped", "duration", "fail_closed",
+        "persistence_failures", "policy_reloads", "redaction_failures", "redactions", "result_size",
         "shadow_differences",
-    )
+    )  # fmt: skip
 
     def __init__(self, meter: Meter, provider: MeterProvider | None = None) -> None:
         histogram, counter = meter.create_histogram, meter.create_counter

@@ -26,8 +26,8 @@ from urllib.parse import urlsplit
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.names import EVENT_SOURCE, SCHEMA_VERSION
 from agenttool_otel.records.base import JsonObject
-from agenttool_otel.telemetry.event_words import standard_words
 from agenttool_otel.telemetry.losses import Losses
+from agenttool_otel.telemetry.words import standard_words
 from agenttool_otel.values.conversion import to_json_value
 from agenttool_otel.values.ids import new_id
 

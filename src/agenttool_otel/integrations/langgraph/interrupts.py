@@ -145,18 +145,8 @@ class _GraphCall:
     """One call inside a graph that can wait. It is also what the call's effects are performed with."""
 
     __slots__ = (
-        "_bind_given",
-        "_rebind",
-        "_stored",
-        "approvals",
-        "call",
-        "decider",
-        "finished",
-        "links",
-        "response",
-        "runtime",
-        "target",
-        "task",
+        "_bind_given", "_rebind", "_stored", "approvals", "call", "decider", "finished", "links", "response",
+        "runtime", "target", "task",
     )  # fmt: skip
 
     def __init__(self, call: Invocation, target: Target, runtime: Runtime, task: GraphTask) -> None:

@@ -34,8 +34,6 @@ MAX_BUNDLE_BYTES: Final = 64 * 1024 * 1024
 MAX_BUNDLE_FILES: Final = 10_000
 """Most files of a bundle."""
 
-_MAX_DATA_DEPTH: Final = 100
-
 
 @dataclass(frozen=True, slots=True)
 class Bundle:

@@ -1,4 +1,4 @@
-"""What an event says, in the fields of the standard's records instead of a span's attributes."""
+"""Which attributes say which fields, and what an event says in the fields of the standard's records."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from agenttool_otel.names import Attr, GenAI
 from agenttool_otel.records.base import JsonObject
 from agenttool_otel.values.tables import load_table
 
-_WORDS: Final[dict[str, str]] = {
-    getattr(holder, name): word
-    for holder in (Attr, GenAI)
-    for name, word in load_table(__package__, "event_words.json")[holder.__name__].items()
+WORDS: Final[dict[str, dict[str, str]]] = {
+    kind: {
+        getattr(holder, name): word for holder in (GenAI, Attr) for name, word in table.get(holder.__name__, {}).items()
+    }
+    for kind, table in load_table(__package__, "words.json").items()
 }
-"""The standard's field for what an event's attribute says."""
+"""By what is told of (``record``: what an event says of any), each attribute with the field that it says."""
+_WORDS: Final = WORDS["record"]
 
 
 def standard_words(attributes: Mapping[str, Any]) -> JsonObject:
