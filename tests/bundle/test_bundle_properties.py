@@ -30,6 +30,11 @@ from stock_bundle import (
 
 VALID = jsonschema_rs.validator_for(json.loads((POLICIES / "schemas" / "input.json").read_text("utf-8")))
 
+UNTRUSTED = {
+    "sources": ["tool:web"], "untrusted": True, "certain": True, "trust": "free_text", "role": "target", "seen_in": [],
+    "link": False, "extended": False, "made_up_id": False, "private": [],
+}  # fmt: skip
+
 BLOCKED: list[dict[str, Any]] = [
     path_call(sensitive="key"),
     path_call(inside=False),
@@ -76,7 +81,7 @@ BLOCKED: list[dict[str, Any]] = [
     call(
         tool={"read_only": False},
         permission_profile={"access_kinds": ["file_write"]},
-        facts={"provenance": {"/to": {"sources": ["tool:web"], "untrusted": True, "certain": True}}},
+        facts={"provenance": {"/to": UNTRUSTED}},
     ),
 ]
 """Calls that the stock bundle denies or asks about."""
