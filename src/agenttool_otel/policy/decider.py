@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from fnmatch import fnmatchcase
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 from agenttool_otel.errors import ConfigurationError, PolicyEvaluationError, PolicyTimeout
 from agenttool_otel.names import SURFACE_REASON, Behavior, EngineName, EntryPoint, FailClosedCause, PolicyMode
@@ -310,8 +310,16 @@ def _given(engine: PolicyEngine, document: PolicyInput) -> PolicyInput:
     """
     if type(engine).__module__.startswith(_OWN):
         return document
-    copied: PolicyInput = snapshot(document)
-    return copied
+    session = document.get("session")
+    past = session.get("history") if isinstance(session, dict) else None
+    if not past:
+        return cast(PolicyInput, snapshot(document))
+    # up to 200 entries of one form: copied by it
+    copied = snapshot({**document, "session": {**document["session"], "history": []}})
+    copied["session"]["history"] = [
+        {**entry, "targets": list(entry["targets"]), "same": list(entry["same"])} for entry in past
+    ]
+    return cast(PolicyInput, copied)
 
 
 def _reduced(engine: PolicyEngine, packages: Sequence[str]) -> PolicyEngine:
