@@ -189,7 +189,8 @@ class Session:
     def memory(self) -> int:
         """Bytes that it remembers, about."""
         kept = len(self.ledger) if self.ledger is not None else 0
-        entries = len(self._approved) + len(self._said or ()) + sum(4 + len(one.targets) for one in self.history)
+        past = list(self.history)  # another thread may add to it meanwhile
+        entries = len(self._approved) + len(self._said or ()) + sum(4 + len(one.targets) for one in past)
         return _TOKEN_BYTES * (kept + entries)
 
     def forget(self) -> None:

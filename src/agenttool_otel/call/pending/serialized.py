@@ -67,6 +67,8 @@ def _past(call: Invocation) -> dict[str, Any]:
     return {
         "model_input": call.model_input,
         "decisions": [[ref, dump(verdict, mode="json"), at] for ref, verdict, at in call.decisions],
+        # where a person's answer lets a call run, it is the last decision, and the policy's ask stays the verdict
+        "verdict": next((at for at, decided in enumerate(call.decisions) if decided.verdict is call.verdict), -1),
         "created_ns": call.created_ns,
         "transitions": [[str(status), at] for status, at in call.transitions],
         "mutations": [record.to_json_object() for record in call.mutations],
@@ -122,7 +124,7 @@ def _restore(call: Invocation, data: dict[str, Any]) -> None:
     call.model_input = data["model_input"]
     call.observable_input = data["observable_input"]
     call.permission_input = data["permission_input"]
-    call.verdict = call.decisions[-1].verdict if call.decisions else None
+    call.verdict = call.decisions[data["verdict"]].verdict if call.decisions else None
     call.approval = data["approval"]
     call.approval_status = data["approval_status"]
     call.approval_wait = data["approval_wait"]
