@@ -1,4 +1,4 @@
-package agenttool.vouching_test
+package agenttool.vouching.vouching_test
 
 import data.agenttool.lib.fixtures_test as f
 
