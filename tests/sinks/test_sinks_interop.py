@@ -87,6 +87,7 @@ class Run:
             "pre_tool_use",
             tool="trimmed",
             hook_id="trimmer",
+            timeout=60,  # on a busy machine too, each number is trimmed
         )
         engine = StaticEngine({tool.__name__: decision(BEHAVIOR.get(tool.__name__, "allow")) for tool in TOOLS})
         self.governor = Governor(
