@@ -85,7 +85,7 @@ class Catalog:
         if isinstance(tool, (ToolDeclaration, DeferredToolRef)):
             tool = tool.to_json_object()
         if isinstance(tool, Mapping):
-            self._take(declared_entry(tool, origin), tool.get("aliases") or ())
+            self._take(declared_entry(tool, origin), _aliases(tool))
             return tool
         governed = self._governed(tool, facts)
         handle = _handle(governed)
@@ -116,7 +116,7 @@ class Catalog:
         with self._lock:
             self._envelope = {**self._envelope, **{name: value for name, value in document.items() if name != _TOOLS}}
             for tool in tools:
-                self._take(declared_entry(tool, origin), tool.get("aliases") or ())
+                self._take(declared_entry(tool, origin), _aliases(tool))
 
     @classmethod
     def from_json(cls, document: JsonObject) -> Catalog:
@@ -309,3 +309,9 @@ def _handle(tool: Any) -> HasSpec | None:
     """Return the governed tool behind what ``govern`` gave."""
     behind = (tool, getattr(tool, "tool", None), getattr(type(tool), "agenttool", None))
     return next((candidate for candidate in behind if hasattr(candidate, "spec")), None)
+
+
+def _aliases(tool: JsonObject) -> list[str]:
+    """Return the aliases that a declaration from elsewhere states; words of another type are none."""
+    stated = tool.get("aliases")
+    return [alias for alias in stated if isinstance(alias, str)] if isinstance(stated, list) else []
