@@ -311,7 +311,7 @@ def _handle(tool: Any) -> HasSpec | None:
     return next((candidate for candidate in behind if hasattr(candidate, "spec")), None)
 
 
-def _aliases(tool: JsonObject) -> list[str]:
+def _aliases(tool: Mapping[str, Any]) -> list[str]:
     """Return the aliases that a declaration from elsewhere states; words of another type are none."""
     stated = tool.get("aliases")
     return [alias for alias in stated if isinstance(alias, str)] if isinstance(stated, list) else []
