@@ -57,7 +57,7 @@ def find_in_tables(data: bytes, lowered: bytes) -> Iterable[Span]:
 _GRIDS: Final = (
     # what has to occur; a row; a cell of it
     (b"<th", r"(?is)(?:<tr[^<>]*>)(.*?)</tr>", re.compile(rb"(?i)<t[hd][^<>]*>\s*([^<>]*?)\s*</t[hd]>")),
-    (b"]", r"\[([^\[\]]*)\]", re.compile(rb"\\*[\"']([^\"'\\]*)\\*[\"']|([^\s,\"']+)")),
+    (b"]", r"\[([^\[\]{}:]*)\]", re.compile(rb"\\*[\"']([^\"'\\]*)\\*[\"']|([^\s,\"']+)")),
 )
 
 
