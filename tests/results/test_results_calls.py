@@ -62,7 +62,7 @@ def test_the_large_result_example_of_the_standard_field_by_field(stored: Capture
     reference = kept["persisted_ref"]
     assert reference["uri"] == f"agent-runtime://session/tool-results/{result.invocation_id}.txt"
     assert reference["media_type"] == "text/plain"
-    assert reference["digest"].startswith("sha256:")
+    assert reference["digest"].startswith("hmac-sha256:")
     assert kept["reason"] == "result_exceeded_inline_limit"
     assert result.schema_version == "0.2.0"
     assert result.status == "succeeded"

@@ -19,7 +19,7 @@ from agenttool_otel.records import (
 )
 from agenttool_otel.records.permission_decision import DecisionReason, Obligations
 from agenttool_otel.telemetry.spans import context_of
-from agenttool_otel.values.canonical import digest
+from agenttool_otel.values.canonical import keyed_digest
 from agenttool_otel.values.policy_value import decided_form
 
 
@@ -88,13 +88,13 @@ def invocation_record(call: Invocation, *, show: Callable[[Any], Any] | None = N
         value = getattr(call, name)
         if name == "model_input" and call.received is not None:
             value = call.received
-        shown[f"{name}_ref"] = digest(value)
+        shown[f"{name}_ref"] = keyed_digest(value)
         if show is not None:
             shown[name] = show(value)
     # a call that did not get so far has no call input: nothing was, or will be, executed
     if call.outcome is Outcome.EXECUTED or call.status is InvocationStatus.NEEDS_INPUT:
         given = call_input(call)
-        shown["call_input_ref"] = digest(given)
+        shown["call_input_ref"] = keyed_digest(given)
         if show is not None:
             shown["call_input"] = show(given)
     if call.mutations:

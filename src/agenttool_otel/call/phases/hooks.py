@@ -55,7 +55,7 @@ from agenttool_otel.policy.types import Verdict
 from agenttool_otel.records import HookRecord, ToolError, utc_now
 from agenttool_otel.results.content.size import size_of
 from agenttool_otel.results.errors.control_flow import control_flow
-from agenttool_otel.values.canonical import digest
+from agenttool_otel.values.canonical import digest, keyed_digest
 from agenttool_otel.values.conversion import to_json_value
 from agenttool_otel.values.inspection import class_name
 from agenttool_otel.values.snapshot import snapshot
@@ -292,7 +292,7 @@ class HookRunner:
         elif not remote and not hook.owns_output:
             entry["ignored"] = "the hook does not own this tool's output"
         else:
-            entry["from"], entry["to"] = digest(call.delivered), digest(output.value)
+            entry["from"], entry["to"] = keyed_digest(call.delivered), keyed_digest(output.value)
             size = size_of(output.value)
             call.delivered, call.size = snapshot(output.value), size
             entry["applied"] = True

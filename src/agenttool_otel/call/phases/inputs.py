@@ -19,7 +19,7 @@ from agenttool_otel.names import (
     SchemaVisibility,
 )
 from agenttool_otel.records import InputMutation
-from agenttool_otel.values.canonical import digest
+from agenttool_otel.values.canonical import digest, keyed_digest
 from agenttool_otel.values.copying import NotCopyable
 from agenttool_otel.values.pointers import changed_pointers, escape_token, unescape_token
 from agenttool_otel.values.policy_value import to_policy_value
@@ -128,8 +128,8 @@ class Inputs:
             invocation_id=call.id,
             source_type=source,
             source_ref=source_ref or None,
-            from_input_ref=digest(before),
-            to_input_ref=digest(after),
+            from_input_ref=keyed_digest(before),
+            to_input_ref=keyed_digest(after),
             changed_fields=changed,
             reason=reason,
         )
@@ -174,7 +174,7 @@ class Inputs:
         if not new:
             return
         pointers = [self._pointer(call, f"/{escape_token(name)}") for name in new]
-        reference = digest(call.permission_input)
+        reference = keyed_digest(call.permission_input)
         source = MutationSource.HOOK
         mutation = InputMutation(
             invocation_id=call.id,
