@@ -143,6 +143,18 @@ def test_a_result_that_says_it_failed_is_a_failure_everywhere(stored: Capture) -
     assert governed() == remote(), "the caller of the function gets what it returned"
 
 
+def test_no_part_of_a_call_tells_a_made_up_class_name(stored: Capture) -> None:
+    secret = "hunter2-kestrel"
+
+    def fails() -> None:
+        raise type(secret, (ValueError,), {})("no")
+
+    result = stored.governor.govern(fails).tool.invoke()
+    assert secret not in json.dumps(result.to_json_object())
+    assert stored.span.attributes["agenttool.error.native_type"] == "builtins.ValueError"
+    assert secret not in stored.span.to_json() + str(stored.events)
+
+
 @pytest.mark.parametrize("code", [0, 2])
 def test_an_exit_code_decides_whether_a_process_failed(stored: Capture, code: int) -> None:
     def shell() -> CompletedProcess[str]:

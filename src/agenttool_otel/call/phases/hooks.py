@@ -57,7 +57,7 @@ from agenttool_otel.results.content.size import size_of
 from agenttool_otel.results.errors.control_flow import control_flow
 from agenttool_otel.values.canonical import digest, keyed_digest
 from agenttool_otel.values.conversion import to_json_value
-from agenttool_otel.values.inspection import class_name
+from agenttool_otel.values.inspection import error_name
 from agenttool_otel.values.snapshot import snapshot
 
 _MAX_ROUNDS: Final = 4
@@ -432,7 +432,7 @@ def _approved(call: Invocation) -> bool:
 
 
 def _failure(run: HookRun) -> str:
-    return "TimeoutError" if run.exception is None else class_name(type(run.exception))
+    return "TimeoutError" if run.exception is None else error_name(run.exception)
 
 
 def _ref(hook_id: str) -> str:

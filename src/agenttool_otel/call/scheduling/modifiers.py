@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agenttool_otel.names import ContextModifierPolicy
+from agenttool_otel.values.inspection import short_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,5 +32,5 @@ def settle_modifier(modifier: ContextModifier, policy: ContextModifierPolicy, *,
     try:
         modifier.apply()
     except Exception as error:
-        return {"applied": False, "reason": f"it failed: {type(error).__name__}"}
+        return {"applied": False, "reason": f"it failed: {short_name(error)}"}
     return {"applied": True}
