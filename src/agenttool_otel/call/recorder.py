@@ -406,7 +406,7 @@ class Recorder:
                 labels[GenAI.ERROR_TYPE] = call.error.error_class.value
             if agent:
                 labels[GenAI.AGENT_NAME] = agent
-        if call.owned or not records_duration(call.span):
+        if not (call.measured and call.outcome is Outcome.EXECUTED) and (call.owned or not records_duration(call.span)):
             telemetry.measure(instruments.duration, duration, labels)
         if verdict is not None:
             instruments.decided(
