@@ -275,3 +275,13 @@ test_commands_of_the_wrong_type_are_no_denial_and_no_error[index] if {
 }
 
 test_extra_members_change_nothing if no_findings with input as f.with_shell({"extra": {"read_only": false}})
+
+test_a_line_of_readers_and_agreed_commands_is_clear if {
+	reader := object.union(command(["cat", "x"])[0], {"category": "reader", "read_only": true})
+	commands := array.concat([reader], category_of(["cp"], "writer"))
+	document := f.with_shell({"read_only": false, "writes": true, "commands": commands})
+	no_findings with input as document with data.agenttool.settings as coding_settings
+	unbounded := array.concat([object.union(reader, {"complete": false})], category_of(["cp"], "writer"))
+	doubtful := f.with_shell({"read_only": false, "writes": true, "commands": unbounded})
+	not no_findings with input as doubtful with data.agenttool.settings as coding_settings
+}
