@@ -34,6 +34,20 @@ test_the_reason_is_the_most_specific_one if {
 	rule == "agenttool.rules.network.reachable" with input as f.with_url({})
 	rule == "agenttool.rules.shell.read_only" with input as f.with_shell({})
 	rule == "agenttool.rules.sql.read_only" with input as f.with_sql({})
+	agreed := f.with_shell({"read_only": false, "commands": [{
+		"name": "npm",
+		"argv": ["npm", "test"],
+		"assignments": [],
+		"redirects": [],
+		"category": "tester",
+		"directory": "/proj",
+		"places": [],
+		"complete": true,
+		"read_only": false,
+		"reason": "",
+	}]})
+	rule == "agenttool.rules.shell.agreed" with input as agreed
+		with data.agenttool.settings as {"shell": {"commands": {"allow": [["npm", "test"]]}}}
 }
 
 test_the_ready_answers_are_those_that_would_be_built[concern] if {

@@ -182,7 +182,8 @@ class Permission:
         approved = call.approval is not None and call.approval["status"] == ApprovalStatus.APPROVED
         if not (shadow or granted or approved) and (verdict.behavior is not Behavior.ALLOW or call.resumed):
             return False
-        if (yield from self._schedule.lock(call)) and self._outdated(call, verdict, session):
+        waits = call.place is not None or call.spec.locks or call.cancellation is not None
+        if waits and (yield from self._schedule.lock(call)) and self._outdated(call, verdict, session):
             return None
         if shadow:
             return True
@@ -376,7 +377,9 @@ def policy_input(call: Invocation, session: Session, counters: Mapping[str, int]
     past: tuple[list[dict[str, Any]], bool] = ([], True)
     if call.happened is not None or (call.preflight and _reads_history(call)):
         past = session.told(call.permission_input, but=call.happened)
-    found = {name: value for looked_up in call.resources.values() for name, value in looked_up.items()}
+    resources = dict(context.resources)
+    for looked_up in call.resources.values():
+        resources.update(looked_up)
     if tool["lifecycle"] in _LOADED:
         tool = {**tool, "lifecycle": _LOADED[tool["lifecycle"]]}
     return {
@@ -395,7 +398,7 @@ def policy_input(call: Invocation, session: Session, counters: Mapping[str, int]
         "approval": call.approval,
         "hooks": call.hints,
         **context_input(context, counters or session.counters(spec.declaration.tool_id), past),  # type: ignore[typeddict-item]
-        "resources": {**context.resources, **found},
+        "resources": resources,
     }
 
 

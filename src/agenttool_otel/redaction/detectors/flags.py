@@ -122,6 +122,7 @@ def _short_options(data: bytes) -> Iterable[Span]:
             secret = has_digit(value) or not reads_like_words(value)
         else:
             secret = bisect_left(users, line) < bisect_left(users, begin) and not value.startswith((b"/", b"./", b"~"))
+            secret = secret and (has_digit(value) or not value.isalpha() or not reads_like_words(value))
         if secret:
             yield Span(start, end, "password", "flag:" + letter.decode())
 

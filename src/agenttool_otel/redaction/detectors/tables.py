@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import chain
+from itertools import chain, islice
 from typing import Final
 
 from agenttool_otel.redaction.keys import KeyClass, classify, fits_class, is_service, kind_of_key
 from agenttool_otel.redaction.patterns import find_all, occurs
-from agenttool_otel.redaction.plausibility import has_digit
+from agenttool_otel.redaction.plausibility import has_digit, is_template
 from agenttool_otel.redaction.types import Span
 from agenttool_otel.redaction.words import reads_like_words
 
+_LIST_WORDS: Final = r"pass|pwd|secret|token|api.?key|\bpin\b|otp|cvv|cvc|ssn|iban|card.?num|cred"
 _WORDS: Final = r"pass|pwd|secret|token|api.?key|\bpin\b|otp|cvv|cvc|ssn|iban|card.?num"
 _MOST_BYTES: Final = 800
 _CELL_NAME: Final = re.compile(rb"(?:[^\W\d]|[\x80-\xff])(?:[\w .\-/()]|[\x80-\xff]){0,40}")
@@ -24,7 +25,7 @@ _MOST_HEADS: Final = 50
 _MOST_ROWS: Final = 5000
 _MOST_COLUMNS: Final = 64
 
-HEAD: Final = r"(?:pass|pwd|secret|token|api.?key|otp|cvv|ssn)[\w ]*[\"']?[ \t]*[,;|\t\r\n]"
+HEAD: Final = r"(?:pass|pwd|secret|token|api.?key|otp|cvv|ssn)[\w ]*[\"']?[ \t]*[,;|\t\r\n\]<]"
 """What a text has in it where a table's head could stand."""
 
 Cell = tuple[int, int]
@@ -34,6 +35,7 @@ Cell = tuple[int, int]
 def find_in_tables(data: bytes, lowered: bytes) -> Iterable[Span]:
     """Spans of cells, and of the items of lists."""
     yield from find_in_lists(data, lowered)
+    yield from _find_in_grids(data, lowered)
     if b"\n" not in data:
         return
     upto = -1
@@ -52,22 +54,52 @@ def find_in_tables(data: bytes, lowered: bytes) -> Iterable[Span]:
                 break
 
 
+_GRIDS: Final = (
+    # what has to occur; a row; a cell of it
+    (b"<th", r"(?is)(?:<tr[^<>]*>)(.*?)</tr>", re.compile(rb"(?i)<t[hd][^<>]*>\s*([^<>]*?)\s*</t[hd]>")),
+    (b"]", r"\[([^\[\]{}:]*)\]", re.compile(rb"\\*[\"']([^\"'\\]*)\\*[\"']|([^\s,\"']+)")),
+)
+
+
+def _find_in_grids(data: bytes, lowered: bytes) -> Iterable[Span]:
+    """Spans of cells below a head, where rows are elements of HTML or lists of JSON."""
+    for mark, row, cell in _GRIDS:
+        if mark not in lowered or not occurs(_WORDS, lowered):
+            continue
+        columns: list[tuple[int, KeyClass]] = []
+        width = 0
+        for match in find_all(row, data):
+            cells = [
+                found.span(found.lastindex or 1) for found in islice(cell.finditer(data, *match.span(1)), _MOST_COLUMNS)
+            ]
+            if columns and len(cells) == width:
+                for (first, last), found in ((cells[index], found) for index, found in columns):
+                    value = data[first:last]
+                    if fits_class(found, value, service=False) and (has_digit(value) or not reads_like_words(value)):
+                        yield Span(first, last, kind_of_key(found), "column:" + found.value)
+            elif mark in match.group().lower():
+                width = len(cells)
+                named = enumerate(classify(data[first:last].decode("utf-8", "replace")) for first, last in cells)
+                columns = [(index, found) for index, found in named if found in _CLASSES and width > 1]
+
+
 _NAME = r"((?:[A-Za-z_][\w.\-]{1,63}))"
 _LISTS: Final = (
     # a name, and what belongs to it below, each behind a dash
     r"(?m)^[ \t]*(?:-[ \t]+)?[\"']?" + _NAME + r"[\"']?[ \t]*:[ \t]*\r?\n((?:[ \t]*-[ \t]+[^\r\n]*(?:\r?\n|\z))+)",
-    _NAME + r"\\{0,3}[\"']?[ \t]*(?:=>|[:=])[ \t]*[\[({]([^\[\](){}]{6,})[\])}]",
+    _NAME + r"\\{0,3}[\"']?(?:[ \t]*(?:=>|[:=])[ \t]*[\[({]|[ \t]+\{)([^\[\](){}]{6,})[\])}]",
+    _NAME + r"[ \t]*[:=][ \t]*([^\s,;\"'(){}\[\]]{6,}(?:[,;][ \t]?[^\s,;\"'(){}\[\]]{6,})+)",
 )
+_FOUR_KINDS: Final = re.compile(rb"(?=.*[a-z])(?=.*[A-Z])(?=.*\d)(?=.*[^\w]|.*_)[^\s/:]{8,64}")
 _ITEM: Final = re.compile(
-    rb"(?m)\\{0,3}[\"']([^\s\"'\\,]+)\\{0,3}[\"']|(?:^[ \t]*-|^|,)[ \t]*([^\s\"'\\,\[\]{}()]+)(?=[ \t]*(?:[,\r\n]|\Z))"
+    rb"(?m)\\{0,3}[\"']([^\s\"'\\,]+)\\{0,3}[\"']"
+    rb"|(?:^[ \t]*-|^|[,;])[ \t]*([^\s\"'\\,;\[\]{}()]+)(?=[ \t]*(?:[,;\r\n]|\Z))"
 )
 
 
 def find_in_lists(data: bytes, lowered: bytes) -> Iterable[Span]:
     """Spans of the items of lists."""
-    if not occurs(_WORDS, lowered) or (
-        b"[" not in data and b"- " not in data and b"(" not in data and b"{" not in data
-    ):
+    if not occurs(_LIST_WORDS, lowered) or not occurs(r"[\[({,;]|- ", data):
         return
     for match in chain.from_iterable(find_all(pattern, data) for pattern in _LISTS):
         name = match.group(1).decode()
@@ -78,11 +110,16 @@ def find_in_lists(data: bytes, lowered: bytes) -> Iterable[Span]:
                 value = item.group(item.lastindex or 0)
                 if (
                     len(value) >= _LEAST_ITEM_BYTES
-                    and fits_class(found, value, service=is_service(name))
+                    and (fits_class(found, value, service=is_service(name)) or _is_chosen(found, value))
                     and (has_digit(value) or not reads_like_words(value))
                 ):
                     start, end = item.span(item.lastindex or 0)
                     yield Span(first + start, first + end, kind_of_key(found), "list:" + found.value)
+
+
+def _is_chosen(found: KeyClass, value: bytes) -> bool:
+    """Whether it is a password by its four kinds of characters, under a name of credentials."""
+    return found is KeyClass.WEAK and _FOUR_KINDS.fullmatch(value) is not None and not is_template(value)
 
 
 def _heads(lowered: bytes) -> Iterator[int]:
