@@ -48,7 +48,7 @@ def test_rego_tests_pass_on_opa_and_cover_the_rules() -> None:
         for file, entry in report["files"].items()
         if entry.get("not_covered")
     }
-    assert report["coverage"] >= 99.5, missed
+    assert report["coverage"] == 100, missed
     assert len([file for file in report["files"] if not file.endswith("_test.rego")]) == len(modules())
 
 

@@ -52,6 +52,7 @@ test_what_a_declared_tool_told_is_known if {
 test_what_a_person_approved_is_known_unless_switched_off if {
 	document := object.union(paying, {"facts": {"approved": ["/iban"]}})
 	data.agenttool.counterparties.approved(c({}), "/iban") with input as document
+	data.agenttool.counterparties.known(c({}), "/iban", outside) with input as document
 	not data.agenttool.counterparties.approved(c({}), "/cc/0") with input as document
 	not data.agenttool.counterparties.approved(c({"approved": false}), "/iban") with input as document
 }

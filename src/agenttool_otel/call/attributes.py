@@ -27,11 +27,11 @@ class AttributeTable:
 
     def of(self, source: object) -> dict[str, Any]:
         """Return the attributes of an object; words of a vocabulary as plain text."""
-        return {
-            name: value if type(value) in _PLAIN else str(value)
-            for name, value in zip(self._names, self._read(source), strict=True)
-            if value is not None
-        }
+        attributes: dict[str, Any] = {}
+        for name, value in zip(self._names, self._read(source), strict=True):
+            if value is not None:
+                attributes[name] = value if type(value) in _PLAIN else str(value)
+        return attributes
 
 
 CALL: Final = AttributeTable("call")

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
+from itertools import islice
 from typing import Any, Final
 
 from opentelemetry.trace import Link
@@ -60,7 +61,6 @@ _TERMINAL_EVENTS = {
     InvocationStatus.FAILED: Event.INVOCATION_FAILED,
     InvocationStatus.CANCELED: Event.INVOCATION_CANCELED,
     InvocationStatus.TIMED_OUT: Event.INVOCATION_TIMED_OUT,
-    InvocationStatus.YIELDED: Event.INVOCATION_YIELDED,
     InvocationStatus.DENIED: Event.INVOCATION_FAILED,
     InvocationStatus.BLOCKED: Event.INVOCATION_FAILED,
     InvocationStatus.SCHEMA_PARSE_FAILED: Event.INVOCATION_FAILED,
@@ -361,6 +361,14 @@ class Recorder:
         except BaseException as error:
             telemetry.losses.note("end", error)
 
+    def yielded(self, call: Invocation) -> None:
+        """Tell that a batch handed a call's result on; sinks get its invocation again, with that state."""
+        call.transitions.append((InvocationStatus.YIELDED, time.time_ns()))
+        self.emit(call, Event.INVOCATION_YIELDED, {})
+        if self.telemetry.events.sinks:
+            again = finished_records(call)
+            self.telemetry.events.put(lambda: islice(again(), 1))
+
     def _tell_end(self, call: Invocation) -> None:
         """Emit what every call has at its end: its result, unless that was told already, and one terminal event."""
         if not call.told:
@@ -406,7 +414,7 @@ class Recorder:
                 labels[GenAI.ERROR_TYPE] = call.error.error_class.value
             if agent:
                 labels[GenAI.AGENT_NAME] = agent
-        if call.owned or not records_duration(call.span):
+        if not (call.measured and call.outcome is Outcome.EXECUTED) and (call.owned or not records_duration(call.span)):
             telemetry.measure(instruments.duration, duration, labels)
         if verdict is not None:
             instruments.decided(

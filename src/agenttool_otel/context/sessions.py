@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from agenttool_otel.context.context import AgentContext
@@ -35,6 +35,10 @@ class Happened:
     tool: str
     targets: tuple[bytes, ...]
     outcome: str = "running"
+    weight: int = field(init=False)  # in the session's memory, as it was when it began
+
+    def __post_init__(self) -> None:
+        self.weight = 4 + len(self.targets)
 
     @classmethod
     def of(cls, tool_id: str, arguments: Mapping[str, Any]) -> Happened:
@@ -51,6 +55,8 @@ class Happened:
 class Session:
     """One session's counters and ledger; preflight never touches them."""
 
+    shared = False  # whether counting may block
+
     def __init__(self, exempt: Container[str] = ()) -> None:
         self.exempt = exempt
         self._lock = threading.Lock()
@@ -59,6 +65,7 @@ class Session:
         self._said: Said | None = None
         self._approved: OrderedDict[bytes, None] = OrderedDict()
         self.history: deque[Happened] = deque(maxlen=_MAX_HISTORY)
+        self._past = 0  # what the history weighs
         self._forgot = False
         self.calls = 0
         self.asks = 0
@@ -82,6 +89,7 @@ class Session:
         with self._lock:
             self._forgot |= happened is None or len(self.history) == _MAX_HISTORY
             if happened is not None:
+                self._past += happened.weight - (self.history[0].weight if len(self.history) == _MAX_HISTORY else 0)
                 self.history.append(happened)
 
     def told(self, arguments: Mapping[str, Any], *, but: Happened | None) -> tuple[list[dict[str, Any]], bool]:
@@ -181,17 +189,11 @@ class Session:
             self.open_ledger().record_tool_output(tool_id, value, open_world)
 
     @property
-    def shared(self) -> bool:
-        """Whether counting may block."""
-        return False
-
-    @property
     def memory(self) -> int:
         """Bytes that it remembers, about."""
         kept = len(self.ledger) if self.ledger is not None else 0
-        past = list(self.history)  # another thread may add to it meanwhile
-        entries = len(self._approved) + len(self._said or ()) + sum(4 + len(one.targets) for one in past)
-        return _TOKEN_BYTES * (kept + entries)
+        said = len(self._said) if self._said is not None else 0
+        return _TOKEN_BYTES * (kept + len(self._approved) + said + self._past)
 
     def forget(self) -> None:
         """Let go of all but the counters; what is asked for later is uncertain."""
@@ -200,6 +202,7 @@ class Session:
             self._heard.clear()
             self._approved.clear()
             self.history.clear()
+            self._past = 0
         self.doubt()
 
     def doubt(self) -> None:
@@ -230,6 +233,7 @@ class SharedSession(Session):
 
     So once another process was seen to count, what is unknown here is uncertain."""
 
+    shared = True
     __slots__ = ("_counts", "_gate", "_key", "_mine", "_owed")
 
     def __init__(self, exempt: Container[str], counts: SessionCounts, key: str) -> None:
@@ -239,11 +243,6 @@ class SharedSession(Session):
         self._gate = threading.Lock()  # one change at a time, so that what others add is told from one's own
         self._mine = 0
         self._owed: dict[str, int] = {}
-
-    @property
-    def shared(self) -> bool:
-        """Whether counting may block."""
-        return True
 
     def admit(self, tool_id: str) -> dict[str, int]:
         """Count a call in all processes at once; raises where that can't be done."""

@@ -49,7 +49,7 @@ class OutputTrust:
         infer: whether identity fields of typed records are taken for records.
     """
 
-    __slots__ = ("_patterns", "default", "family", "infer", "private")
+    __slots__ = ("_patterns", "default", "family", "infer", "is_trusted", "private")
 
     def __init__(
         self,
@@ -74,11 +74,7 @@ class OutputTrust:
             (tuple(part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]), Trust(word))
             for pointer, word in words.items()
         )
-
-    @property
-    def is_trusted(self) -> bool:
-        """Whether all of the output is trusted."""
-        return self.default is Trust.TRUSTED and not self._patterns
+        self.is_trusted = self.default is Trust.TRUSTED and not self._patterns  # all of it
 
     def read(self, value: Any) -> Reading:
         """Return the texts of an output by the trust they have."""

@@ -13,13 +13,14 @@ import hashlib
 import operator
 import threading
 from collections import OrderedDict
+from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 import orjson
 
 from agenttool_otel.policy.bundles.reads import ReadSet
 from agenttool_otel.policy.bundles.rego import Path
-from agenttool_otel.policy.jsonio import encode_arguments
+from agenttool_otel.policy.jsonio import ENCODE_STRICT
 from agenttool_otel.policy.types import PolicyEngine, PolicyInput, Verdict
 
 _SHORT: Final = 256
@@ -75,7 +76,11 @@ class DecisionCache:
         # the parts that are not tool arguments are typed by the schema, so orjson can't write them ambiguously
         projection = orjson.dumps(projector.typed(document))
         if read_set.arguments:
-            projection += encode_arguments([_value(document, path) for path in read_set.arguments])
+            try:
+                projection += ENCODE_STRICT(_values(document, read_set.arguments)).encode("utf-8")
+            except (ValueError, TypeError, RecursionError):  # no JSON; the engine says why
+                self._uncacheable += 1
+                return None
         if len(projection) > _SHORT:
             projection = hashlib.sha256(projection).digest()
         return CacheKey(generation, entry_point, mode, projection)
@@ -148,19 +153,22 @@ class _Projector:
                 values.append(None if part is None else [take(part)])
         except (KeyError, TypeError):
             # a member that the contract does not have; the first item keeps the two forms apart
-            return [1, *(_value(document, path) for path in self._paths)]
-        values += [_value(document, path) for path in self._others]
-        return values
+            return [1, *_values(document, self._paths)]
+        return values + _values(document, self._others)
 
 
-def _value(document: Any, path: tuple[str, ...]) -> list[Any]:
-    """Return a list of the value at a path, empty where there is none: so ``null`` and absent differ."""
-    for part in path:
-        if type(document) is not dict or part not in document:
-            # a list that is indexed by a string has nothing there, in Rego too
-            return _ABSENT
-        document = document[part]
-    return [document]
+def _values(document: Any, paths: Iterable[Path]) -> list[list[Any]]:
+    """Return for each path a list of the value there, empty where there is none: so ``null`` and absent differ."""
+    found = []
+    for path in paths:
+        value = [document]
+        for part in path:
+            if type(value[0]) is not dict or part not in value[0]:
+                value = _ABSENT  # a list that is indexed by a string has nothing there, in Rego too
+                break
+            value = [value[0][part]]
+        found.append(value)
+    return found
 
 
 def _copy(verdict: Verdict) -> Verdict:

@@ -27,7 +27,7 @@ MAX_ANSWER_BYTES: Final = 1024 * 1024
 MAX_DEPTH: Final = 100
 """Levels of nesting that are accepted in arguments and answers; engines themselves give up at about 128."""
 
-_encode_strict: Final = json.JSONEncoder(
+ENCODE_STRICT: Final = json.JSONEncoder(
     allow_nan=False, check_circular=True, ensure_ascii=False, separators=(",", ":")
 ).encode
 _DOCUMENT_OPTIONS: Final = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
@@ -40,7 +40,7 @@ def _invalid(what: str) -> PolicyEvaluationError:
 def encode_arguments(arguments: Any) -> bytes:
     """Encode tool arguments as JSON, refusing whatever has no exact JSON form."""
     try:
-        return _encode_strict(arguments).encode("utf-8")
+        return ENCODE_STRICT(arguments).encode("utf-8")
     except RecursionError:
         raise _invalid("the arguments are nested too deeply") from None
     except UnicodeEncodeError:

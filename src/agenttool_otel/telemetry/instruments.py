@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import suppress
 
 from opentelemetry.metrics import Meter, MeterProvider
@@ -21,8 +20,8 @@ class Instruments:
     """All instruments of one meter."""
 
     __slots__ = (
-        "_tally", "approval_wait", "approvals_pending", "decision_duration", "dropped", "duration", "fail_closed",
-        "persistence_failures", "policy_reloads", "redaction_failures", "redactions", "result_size",
+        "_tally", "approval_wait", "approvals_pending", "decided", "decision_duration", "dropped", "duration",
+        "fail_closed", "persistence_failures", "policy_reloads", "redaction_failures", "redactions", "result_size",
         "shadow_differences",
     )  # fmt: skip
 
@@ -63,6 +62,7 @@ class Instruments:
         self.policy_reloads = counter(Metric.POLICY_RELOADS, "{reload}", "Attempts to load a new policy bundle.")
         self.dropped = counter(Metric.TELEMETRY_DROPPED, "{item}", "Telemetry that could not be written.")
         self._tally = tally_for(provider)
+        self.decided = self._tally.decided
         observed = (
             (Metric.CACHE_LOOKUPS, self._tally.observe, "{lookup}", "Look-ups in the decision cache."),
             (Metric.DECISIONS, self._tally.observe_decisions, "{decision}", "Permission decisions."),
@@ -71,13 +71,6 @@ class Instruments:
             with suppress(Exception):  # a meter that can't have it costs this one metric
                 meter.create_observable_counter(name, [observe], unit, text)
 
-    def decided(self, *values: str) -> None:
-        """Count a decision: tool, behavior, outcome, source, mode and rule."""
-        self._tally.decided(*values)
-
     def observe_cache(self, owner: object, counts: Counts) -> None:
         """Report the look-ups of a decision cache when metrics are collected, so that a call pays nothing for them."""
         self._tally.add(owner, counts)
-
-
-Labels = Mapping[str, str | bool]

@@ -161,3 +161,40 @@ test_names_that_the_configuration_lists_are_targets[pointer] if {
 	asked == {name("untrusted_target")} with input as document
 		with data.agenttool.settings as {"dataflow": {"target_suffixes": ["_ref"]}}
 }
+
+test_an_inferred_record_counts_where_the_configuration_says_so if {
+	document := object.union(sending("/to", false), {"facts": {"provenance": {"/to": {"trust": "inferred"}}}})
+	not no_findings with input as document
+	no_findings with input as document with data.agenttool.settings as {"dataflow": {"trust_inferred": true}}
+}
+
+test_vouching_leaves_alone_what_only_reads_or_is_vouched_for if {
+	vouch := {"preset": "assistant"}
+	no_findings with input as f.changed({"facts": {"provenance": {"/path": f.value_fact}}})
+		with data.agenttool.settings as vouch
+	intent := {"called_for": true, "matched": ["send"], "named": [], "delegated": false}
+	vouched := object.union(sending("/to", false), {"facts": {"intent": intent}})
+	no_findings with input as vouched with data.agenttool.settings as vouch
+}
+
+test_an_inferred_record_in_content_is_carried if {
+	fact := {"trust": "inferred", "untrusted": false, "role": "content"}
+	document := object.union(sending("/body", false), {"facts": {"provenance": {"/body": fact}}})
+	no_findings with input as document
+}
+
+test_content_that_a_fact_names_steers_the_call if {
+	fact := object.union(f.path_fact, {"argument": "/body"})
+	document := object.union(sending("/body", true), {"facts": {"paths": [fact]}})
+	asked == {name("untrusted_target")} with input as document
+}
+
+test_confidential_content_for_a_stranger_is_asked if {
+	fact := {"trust": "trusted", "untrusted": false, "private": ["tool:bank.read"], "role": "content"}
+	document := sending("/to", false)
+	both := object.union(document, {"facts": {"provenance": {
+		"/to": {"trust": "trusted", "sources": ["tool:book.list"]},
+		"/body": object.union(f.value_fact, fact),
+	}}})
+	asked == {name("outward")} with input as both
+}

@@ -101,9 +101,19 @@ test_a_category_for_a_sandbox_needs_one[category] if {
 	not no_findings with input as document with data.agenttool.settings as coding_settings
 	boxed := object.union(document, {"permission_profile": {"sandbox_profile": "checkout"}})
 	no_findings with input as boxed with data.agenttool.settings as coding_settings
+	no_findings with input as boxed
+	not no_findings with input as document
 	mode := object.union(document, {"session": {"mode": "boxed"}})
 	settings := object.union(coding_settings, {"shell": {"sandbox_modes": {"boxed": true}}})
 	no_findings with input as mode with data.agenttool.settings as settings
+}
+
+test_a_sandbox_is_not_enough_where_a_preset_forbids_it[preset] if {
+	some preset in ["strict", "plan"]
+	some category in ["runner", "tester", "builder"]
+	document := f.with_shell({"read_only": false, "writes": true, "commands": category_of(["x"], category)})
+	boxed := object.union(document, {"permission_profile": {"sandbox_profile": "checkout"}})
+	not no_findings with input as boxed with data.agenttool.settings as {"preset": preset}
 }
 
 test_other_categories_are_asked_about[category] if {
@@ -265,3 +275,13 @@ test_commands_of_the_wrong_type_are_no_denial_and_no_error[index] if {
 }
 
 test_extra_members_change_nothing if no_findings with input as f.with_shell({"extra": {"read_only": false}})
+
+test_a_line_of_readers_and_agreed_commands_is_clear if {
+	reader := object.union(command(["cat", "x"])[0], {"category": "reader", "read_only": true})
+	commands := array.concat([reader], category_of(["cp"], "writer"))
+	document := f.with_shell({"read_only": false, "writes": true, "commands": commands})
+	no_findings with input as document with data.agenttool.settings as coding_settings
+	unbounded := array.concat([object.union(reader, {"complete": false})], category_of(["cp"], "writer"))
+	doubtful := f.with_shell({"read_only": false, "writes": true, "commands": unbounded})
+	not no_findings with input as doubtful with data.agenttool.settings as coding_settings
+}

@@ -121,9 +121,11 @@ class Body:
                 yield Call(partial(self._end_stream, call))
             _guarded(self._take_outcome, call, target, attempt)
             session.returned(call.spec.tool_id, call.size)
+            # where nothing is known yet that a value could be told from, trusted output needs no remembering
+            matters = not call.spec.output_trust.is_trusted or (session.ledger is not None and session.ledger.speaks)
             if attempt.exception is not None and _from_outside(call):
                 record_exception_text(call, session, attempt.exception)
-            elif call.ran and call.context.session_id:
+            elif matters and call.ran and call.context.session_id:
                 _guarded(record_output, call, session, attempt.value)
             if self._hooks is not None:
                 yield from self._hooks.after(call)
@@ -201,7 +203,11 @@ class Body:
         call.value = attempt.value
         call.delivered = attempt.value if target.unwrap is None else target.unwrap(attempt.value)
         call.items = attempt.items
-        call.size = attempt.size if attempt.items is not None else size_of(call.delivered)
+        value = call.delivered
+        if attempt.items is not None:
+            call.size = attempt.size
+        else:
+            call.size = len(value) if type(value) is str and value.isascii() else size_of(value)
         call.result_status = ResultStatus.SUCCEEDED
         if attempt.abandoned:
             call.result_status = ResultStatus.PARTIAL_SUCCEEDED

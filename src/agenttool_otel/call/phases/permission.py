@@ -12,7 +12,7 @@ from agenttool_otel.call.approval_requests import Questions, bound_places
 from agenttool_otel.call.effects import Call, Services, finish_claim
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.pending.serialized import asked_context
-from agenttool_otel.call.phases.grants import GrantUse
+from agenttool_otel.call.phases.grants import GrantUse, fill_in
 from agenttool_otel.call.phases.hooks import HookRunner
 from agenttool_otel.call.phases.inputs import Inputs, differs
 from agenttool_otel.call.phases.refusals import Refusals, fail_closed
@@ -182,7 +182,8 @@ class Permission:
         approved = call.approval is not None and call.approval["status"] == ApprovalStatus.APPROVED
         if not (shadow or granted or approved) and (verdict.behavior is not Behavior.ALLOW or call.resumed):
             return False
-        if (yield from self._schedule.lock(call)) and self._outdated(call, verdict, session):
+        waits = call.place is not None or call.spec.locks or call.cancellation is not None
+        if waits and (yield from self._schedule.lock(call)) and self._outdated(call, verdict, session):
             return None
         if shadow:
             return True
@@ -227,7 +228,8 @@ class Permission:
         self._refusals.deny(call, verdict, session)
 
     def suggest(self, call: Invocation, verdict: Verdict) -> None:
-        """Add safer calls to a verdict that does not let a shell command run (openboa, "permissions_check")."""
+        """Add safer calls to a verdict that lets no shell command run, and the facts to what may be remembered."""
+        fill_in(call, verdict)
         if not call.facts["shell"]:
             return
         from agenttool_otel.facts.alternatives import shell_alternatives  # only commands need it
@@ -375,7 +377,9 @@ def policy_input(call: Invocation, session: Session, counters: Mapping[str, int]
     past: tuple[list[dict[str, Any]], bool] = ([], True)
     if call.happened is not None or (call.preflight and _reads_history(call)):
         past = session.told(call.permission_input, but=call.happened)
-    found = {name: value for looked_up in call.resources.values() for name, value in looked_up.items()}
+    resources = dict(context.resources)
+    for looked_up in call.resources.values():
+        resources.update(looked_up)
     if tool["lifecycle"] in _LOADED:
         tool = {**tool, "lifecycle": _LOADED[tool["lifecycle"]]}
     return {
@@ -394,7 +398,7 @@ def policy_input(call: Invocation, session: Session, counters: Mapping[str, int]
         "approval": call.approval,
         "hooks": call.hints,
         **context_input(context, counters or session.counters(spec.declaration.tool_id), past),  # type: ignore[typeddict-item]
-        "resources": {**context.resources, **found},
+        "resources": resources,
     }
 
 

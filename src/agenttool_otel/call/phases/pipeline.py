@@ -88,7 +88,7 @@ class Pipeline:
         approvals: Approvals | None = None,
         require_context: bool = False,
     ) -> None:
-        self.emit = recorder.emit
+        self.yielded = recorder.yielded
         self._require_context = require_context
         self._services = services
         self._recorder = recorder
@@ -159,7 +159,8 @@ class Pipeline:
         except BaseException as signal:
             self._refusals.stopped(call, signal)
         finally:
-            self._schedule.leave(call)
+            if call.place is not None or call.modifier is not None or (call.handle is not None and call.handle.locks):
+                self._schedule.leave(call)
             self._close(call)
         return call
 
@@ -170,7 +171,8 @@ class Pipeline:
             self.running.pop(call.id, None)
             if handle.cancellation is not None:
                 handle.settle(CancelOutcome.CANCEL_FAILED)
-            handle.flush()
+            if handle.held_back is not None:
+                handle.flush()
             if call.outcome is not Outcome.PENDING:
                 handle.tell(_LAST_STEPS.get(call.status, ProgressStatus.FAILED))
         if call.happened is not None:
@@ -182,7 +184,7 @@ class Pipeline:
         recorder = self._recorder
         if recorder.verbose:
             recorder.emit(call, Event.INVOCATION_PLANNED, {})
-        self._check_available(call)
+        self._check_available(call, session)
         if recorder.verbose:
             recorder.emit(call, Event.INVOCATION_SELECTED, {})
         self._inputs.parse(call, target)
@@ -265,7 +267,7 @@ class Pipeline:
         call.services = self._services
         session = self._sessions.of(call.context)
         try:
-            self._check_available(call)
+            self._check_available(call, session)
             self._inputs.parse(call, target)
             self._permission.establish(call, session)
             yield from self._permission.foresee(call, session)
@@ -275,17 +277,18 @@ class Pipeline:
             self._refusals.bug(call, bug)
         return call
 
-    def _check_available(self, call: Invocation) -> None:
+    def _check_available(self, call: Invocation, session: Session) -> None:
         if call.spec.unknown:
             message = "no tool of that name is on the surface"
             self._refusals.refuse(call, ErrorClass.UNKNOWN_TOOL, message, InvocationStatus.BLOCKED, ResultStatus.FAILED)
         call.enter(InvocationStatus.SELECTED)
-        self._check_surface(call)
+        if call.context.surface_in_force is not None or call.ticket is not None:
+            self._check_surface(call)
         lifecycle = call.spec.declaration.lifecycle
         error_class = _LIFECYCLE_ERRORS.get(lifecycle)
         # a surface in force has looked, and a call that was asked about was loaded then
         is_loaded = call.context.surface_in_force is not None or call.ticket is not None
-        is_loaded = is_loaded or call.spec.tool_id in self._sessions.of(call.context).loaded
+        is_loaded = is_loaded or call.spec.tool_id in session.loaded
         if error_class is not None and not (lifecycle is Lifecycle.DEFERRED and is_loaded):
             message = f"the tool is {lifecycle.value}"
             self._refusals.refuse(call, error_class, message, InvocationStatus.BLOCKED, ResultStatus.FAILED)

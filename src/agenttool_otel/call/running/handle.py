@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from agenttool_otel.names import AbortReason, Attr, CancelOutcome, Event, ProgressStatus
@@ -19,7 +20,7 @@ from agenttool_otel.names import AbortReason, Attr, CancelOutcome, Event, Progre
 if TYPE_CHECKING:  # both know calls, and a call knows its handle
     from agenttool_otel.call.invocation import Invocation
     from agenttool_otel.call.running.progress import Reporter
-    from agenttool_otel.records import ExternalMapping
+    from agenttool_otel.records import ExternalMapping, ToolProgress
 
 
 @dataclass(slots=True)
@@ -174,7 +175,8 @@ class CallHandle:
         Args:
             status: the step.
         """
-        if self.reporter.listened(self._call):
+        recorder, listeners = self.reporter.recorder, progress_listeners.get()
+        if recorder.verbose or recorder.telemetry.settings.progress or any(map(_wants_steps, listeners)):
             self.flush()
             self.report({"status": status})
 
@@ -204,6 +206,12 @@ class CallHandle:
         if self.held_back is not None:
             self.report(self.held_back)
 
+
+Listeners = tuple[tuple[Callable[["ToolProgress"], Any], bool], ...]
+"""Functions that get progress, and whether each wants the steps that every call has."""
+
+progress_listeners: ContextVar[Listeners] = ContextVar("agenttool_progress", default=())
+_wants_steps = itemgetter(1)
 
 running_body: ContextVar[CallHandle | None] = ContextVar("agenttool_call", default=None)
 """The handle of the call in whose body this is; the drivers set it."""

@@ -5,22 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from functools import partial
 from typing import Any, Final
 
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.recorder import Recorder
-from agenttool_otel.call.running.handle import running_body
+from agenttool_otel.call.running.handle import progress_listeners, running_body
 from agenttool_otel.names import Attr, Event, ProgressStatus
 from agenttool_otel.records import ExternalMapping, ToolProgress
 
 Listener = Callable[[ToolProgress], Any]
-Listeners = tuple[tuple[Listener, bool], ...]
 
 _PAUSE: Final = 0.1
 _WORDS: Final = ("message", "current_step")
-_listeners: ContextVar[Listeners] = ContextVar("agenttool_progress", default=())
 
 
 def report_progress(
@@ -67,11 +64,11 @@ def progress_to(listener: Listener, *, steps: bool = True) -> Iterator[None]:
         listener: what it raises is swallowed; it is called in the tool's thread.
         steps: whether it wants the steps too that every call has, beside what tools report themselves.
     """
-    token = _listeners.set((*_listeners.get(), (listener, steps)))
+    token = progress_listeners.set((*progress_listeners.get(), (listener, steps)))
     try:
         yield
     finally:
-        _listeners.reset(token)
+        progress_listeners.reset(token)
 
 
 class Reporter:
@@ -89,16 +86,10 @@ class Reporter:
             shown = self.recorder.redacted_object(mapping.model_dump(mode="json", exclude_none=True))
             call.mappings = [*call.mappings, type(mapping).model_construct(**shown)]
 
-    def listened(self, call: Invocation) -> bool:
-        """Tell whether anybody wants the steps that every call has."""
-        recorder = self.recorder
-        wanted = recorder.verbose or bool(recorder.telemetry.settings.progress)
-        return wanted or any(steps for _, steps in _listeners.get())
-
     def progress(self, call: Invocation, sequence: int, facts: dict[str, Any]) -> None:
         """Tell one step."""
         recorder, telemetry = self.recorder, self.recorder.telemetry
-        listeners = (*telemetry.settings.progress, *(listener for listener, _ in _listeners.get()))
+        listeners = (*telemetry.settings.progress, *(listener for listener, _ in progress_listeners.get()))
         try:
             told = {name: recorder.said(call, str(value)) if name in _WORDS else value for name, value in facts.items()}
             attributes: dict[str, Any] = {

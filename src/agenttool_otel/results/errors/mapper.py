@@ -6,6 +6,7 @@ enters only through a redactor.
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator
 from typing import Final
 
@@ -37,6 +38,7 @@ _MAX_SCANNED: Final = 65_536
 _MAX_CAUSES: Final = 5
 _MAX_MEMBERS: Final = 100
 _COMMAND_NOT_RUN: Final = frozenset({126, 127})
+_SIGSYS: Final = getattr(signal, "SIGSYS", None)  # how a sandbox (seccomp) ends who calls what it forbids
 
 
 class ErrorMapper:
@@ -164,6 +166,8 @@ def _process_verdict(exception: BaseException, reference: str) -> tuple[Verdict,
     how, number = ended
     if how == "exit" and number in _COMMAND_NOT_RUN:  # the shell's words for "not executable" and "not found"
         return (ErrorClass.SETUP_REQUIRED, None), f"{how}:{number}"
+    if how == "signal" and number == _SIGSYS:
+        return (ErrorClass.SANDBOX_VIOLATION, None), f"{how}:{number}"
     return (ErrorClass.EXECUTION_FAILED, Recoverability.UNKNOWN), f"{how}:{number}"
 
 
