@@ -433,7 +433,8 @@ def test_a_name_made_at_run_time_is_not_told():
     made = type(secret, (Outer.Written,), {"__module__": secret})
     disguised = type("Written", (OSError,), {"__qualname__": f"Outer.{secret}"})
     local = type(secret, (KeyError,), {"__qualname__": f"test_a_name_made_at_run_time_is_not_told.<locals>.{secret}"})
-    for cls, base in ((made, f"{__name__}.Outer.Written"), (disguised, "builtins.OSError"), (local, "builtins.KeyError")):
+    bases = {made: f"{__name__}.Outer.Written", disguised: "builtins.OSError", local: "builtins.KeyError"}
+    for cls, base in bases.items():
         error = classify(cls("x"), redact=lambda text: text)
         assert error.native_error_ref == base
         assert secret not in error.model_dump_json()

@@ -56,7 +56,7 @@ def _decision(call: Invocation, decided: Decided) -> PermissionDecision:
         rule_refs=list(verdict.rule_refs),
         policy_refs=[policy_ref(verdict)] if verdict.engine else [],
         updated_input=verdict.updated_input,
-        updated_input_ref=None if verdict.updated_input is None else digest(verdict.updated_input),
+        updated_input_ref=None if verdict.updated_input is None else keyed_digest(verdict.updated_input),
         user_modified=any(m.source_type == "permission_prompt" for m in call.mutations),
         suggested_updates=list(verdict.suggested_updates),
         blocked_path=verdict.blocked_path,
