@@ -155,7 +155,7 @@ def _of_command(command: ShellCommand, roots: Sequence[str]) -> list[Need | None
     if category == "tester" or (category == "runner" and module and len(argv) > 2):
         return [*places, _need("test", " ".join(argv[: 3 if module else 1]), root)]
     scripts = [place for place in command["places"] if place["operation"] == "execute"]
-    if category == "runner" and _INTERPRETER.fullmatch(argv[0]) and [place["word"] for place in scripts] == argv[1:2]:
+    if category == "runner" and _INTERPRETER.fullmatch(argv[0]) and argv[1:2] == [p["word"] for p in scripts[:1]] != []:
         return [*places, _need("run", "", root)]
     pip = _PIP.match(" ".join(argv))
     if pip and all(word in _PIP_OPTIONS or _PACKAGE.fullmatch(word) or _is_here(word, directory) for word in argv[2:]):
