@@ -280,6 +280,32 @@ def test_context_modifiers_are_made_where_the_policy_lets(policy: str, applied: 
     assert made == [*applied, 1]
 
 
+@pytest.mark.parametrize(
+    ("stated", "policy", "during", "after"),
+    [
+        ("allow", "allow_serial_only", [0], [0]),
+        ("defer", "allow_serial_only", [], [0]),
+        ("defer", "forbid", [], []),
+        ("refuse", "defer_until_batch_complete", [], []),
+    ],
+)
+def test_a_tool_may_want_its_changes_later_or_never(
+    stated: Any, policy: str, during: list[int], after: list[int], run: Run
+) -> None:
+    of = fresh()
+    made: list[int] = []
+    seen: list[list[int]] = []
+    act = of.govern(lambda: ContextModifier(1, lambda: made.append(0)), name="act", context_modifiers=stated)
+    look = of.govern(lambda: seen.append([*made]), name="look")
+    calls = [BatchCall(act, {}), BatchCall(look, {})]
+    results = run(calls, of, policy=SchedulerPolicy(context_modifier_policy=policy))
+    assert (seen, made) == ([during], after)
+    assert results[0].value == 1
+    assert results[0].context_modifier is not None
+    assert results[0].context_modifier["applied"] is bool(after)
+    assert act.tool.invoke().context_modifier["applied"] is (stated != "refuse")
+
+
 # --- what a batch says of its calls ----------------------------------------------------------------------------------
 
 

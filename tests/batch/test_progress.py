@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agenttool_otel import ApprovalAnswer, Governor, progress_to, report_progress
+from agenttool_otel import ApprovalAnswer, Governor, current_call, progress_to, report_progress
 from agenttool_otel.records import ToolEvent, ToolProgress
 from agenttool_otel.telemetry import TelemetrySettings
 from agenttool_otel.testing import StaticEngine
@@ -44,6 +46,42 @@ def test_reports_of_a_tool_are_ordered_records() -> None:
     assert (told[2].percent, told[2].partial_result_refs) == (100, ["ref:1"])
     assert told[2].elapsed_ms is not None
     assert told[2].elapsed_ms >= 110
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_stream_reports_and_can_be_stopped(asynchronous: bool) -> None:
+    told: list[ToolProgress] = []
+    governor = made()
+
+    def lines() -> Iterator[int]:
+        for number in range(5):
+            report_progress(number, status="partial_result")
+            yield number
+            call = current_call()
+            assert call is not None
+            if call.canceled:
+                return
+
+    async def alines() -> AsyncIterator[int]:
+        for line in lines():
+            yield line
+
+    async def drain(stream: AsyncIterator[int]) -> list[int]:
+        return [stop(item) async for item in stream]
+
+    def stop(item: int) -> int:
+        assert current_call() is None  # the consumer's code is not the tool's
+        if item == 2:
+            governor.cancel(next(iter(governor.pipeline.running)), "enough")
+        return item
+
+    with progress_to(told.append):
+        if asynchronous:
+            assert asyncio.run(drain(governor.govern(alines)())) == [0, 1, 2]
+        else:
+            assert [stop(item) for item in governor.govern(lines)()] == [0, 1, 2]
+    assert "partial_result" in [str(one.status) for one in told]
+    assert [one.sequence for one in told] == list(range(len(told)))
 
 
 def test_outside_a_call_nothing_happens() -> None:

@@ -72,8 +72,12 @@ def nothing(*args: Any, **kwargs: Any) -> None:
     return None
 
 
-def changed(owner: Any, name: str, value: Any) -> Callable[[Patch], None]:
-    return lambda patch: patch.setattr(owner, name, value)
+def changed(owners: Any, name: str, value: Any) -> Callable[[Patch], None]:
+    def change(patch: Patch) -> None:
+        for owner in owners if isinstance(owners, tuple) else (owners,):
+            patch.setattr(owner, name, value)
+
+    return change
 
 
 def misnumbered(self: Reporter, call: Any, sequence: int, facts: Any, was: Any = Reporter.progress) -> None:
@@ -81,7 +85,7 @@ def misnumbered(self: Reporter, call: Any, sequence: int, facts: Any, was: Any =
 
 
 MUTATIONS: dict[int, tuple[str, Callable[[Patch], None]]] = {
-    1: ("every tool is loaded", changed(Entry, "is_deferred", property(lambda self: False))),
+    1: ("every tool is loaded", changed(Entry, "is_deferred", property(lambda self: False, nothing))),
     2: ("what is found is not loaded", changed(discovery, "load", lambda *_: [])),
     3: ("a schema failure is ignored", changed(Refusals, "invalid", nothing)),
     4: ("values are not checked", changed(Inputs, "validate", nothing)),
@@ -94,7 +98,7 @@ MUTATIONS: dict[int, tuple[str, Callable[[Patch], None]]] = {
     11: ("a failed sibling stops nobody", changed(Batch, "stopped", nothing)),
     12: ("large results stay whole", changed(ResultKeeper, "choose", nothing)),
     13: ("empty results look like others", lambda patch: patch.setitem(map_content._EMPTY_BLOCK, "empty", False)),
-    14: ("artifacts of a call are forgotten", changed(execute, "examine", nothing)),
+    14: ("artifacts of a call are forgotten", changed((execute, envelope), "examine", nothing)),
     15: ("nobody says whether a result is trusted", changed(finished, "trust", nothing)),
     16: ("a person's answer is no decision", changed(Refusals, "answered", lambda *_: "")),
     17: ("native ids are lost", changed(envelope, "mappings_of", lambda call: [])),
@@ -106,7 +110,7 @@ def test_a_broken_package_turns_its_scenario_red(number: int, monkeypatch: Patch
     MUTATIONS[number][1](monkeypatch)
     [outcome] = run(number).outcomes
     assert not outcome.passed
-    assert outcome.failure or outcome.problems
+    assert outcome.failure.startswith("AssertionError: ") or outcome.problems  # its own judgement, no mishap
 
 
 # --- the command -----------------------------------------------------------------------------------------------------

@@ -106,4 +106,5 @@ def test_profiles_and_contracts_say_what_is_known() -> None:
 
 def test_hints_of_the_permission_profile_are_kept() -> None:
     profile = spec_of(rule_matching_fields=["command"], retention_hint="a day").permission
+    assert profile.permission_channel == "approver"
     assert (profile.rule_matching_fields, profile.retention_hint) == (["command"], "a day")

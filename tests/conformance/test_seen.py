@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
 import pytest
 from opentelemetry.sdk.trace import TracerProvider
 
@@ -23,6 +26,8 @@ from agenttool_otel.conformance.own import _Policy
 from agenttool_otel.names import ReasonType, SurfaceScope, ToolKind
 from agenttool_otel.telemetry.sinks import CallbackSink
 from agenttool_otel.testing import StaticEngine, capture, decision
+
+SURFACE = Path(__file__).parent.parent / "spec_schemas" / "agenttool-tool-surface.schema.json"
 
 
 def act(text: str = "a") -> str:
@@ -131,6 +136,36 @@ def test_records_refer_to_their_trace() -> None:
     records = {line["object"]: line["record"] for line in lines}
     assert records["tool_invocation"]["telemetry_refs"][0]["trace_id"] == trace
     assert records["tool_event"]["trace_refs"][0]["trace_id"] == trace
+
+
+def lines_of(policy: Any, use: Any) -> dict[str, Any]:
+    lines: list[dict[str, Any]] = []
+    sink = CallbackSink(lines.append)
+    governor = Governor(policy=policy, approvals="sqlite://", telemetry=TelemetrySettings(sinks=(sink,)))
+    use(governor)
+    governor.close()
+    sink.close(10)
+    return {line["object"]: line["record"] for line in lines}
+
+
+def test_a_decision_refers_to_the_input_that_it_changed() -> None:
+    policy = StaticEngine(decision("allow", updated_input={"text": "marigold"}))
+    records = lines_of(policy, lambda governor: governor.govern(act).tool.invoke(text="b"))
+    changed = records["tool_permission_decision"]["updated_input_ref"]
+    assert changed == records["tool_invocation"]["permission_input_ref"]
+    assert "marigold" not in str(records)
+
+
+@pytest.mark.parametrize(("count", "listed"), [(3, 3), (101, 0)])
+def test_a_sink_gets_the_surface_that_was_made(count: int, listed: int) -> None:
+    def use(governor: Governor) -> None:
+        tools = [governor.govern(act, name=f"act_{number}", defer=True) for number in range(count)]
+        governor.surface()
+        assert tools
+
+    record = lines_of(_Policy({}), use)["tool_surface"]
+    assert len(record["deferred_tools"]) == listed
+    assert list(jsonschema_rs.validator_for(json.loads(SURFACE.read_text())).iter_errors(record)) == []
 
 
 def test_a_report_of_progress_has_its_steps_and_bytes() -> None:

@@ -190,6 +190,16 @@ def test_the_limit_leaves_the_rest_to_be_found() -> None:
     del held
 
 
+def test_what_was_asked_for_is_not_pushed_out_by_a_limit() -> None:
+    governor = hides(surface={"hidden_tools": []})
+    held = [tool(governor, f"tool_{n}") for n in range(4)]
+    with agent_context(session_id="s"):
+        assert len(governor.surface(limit=2).loaded) == 2
+        with agent_context(surface=governor.surface(limit=2)):
+            assert len(governor.load(["tool_0", "tool_1", "tool_2"]).loaded) == 3
+    assert held
+
+
 def test_calls_outside_the_surface_get_the_right_errors() -> None:
     governor = Governor()
     one, two, three = tool(governor, "one"), tool(governor, "two", defer=True), tool(governor, "three")

@@ -24,6 +24,7 @@ _FIELDS: Final[dict[str, set[str]]] = {
     "tool_permission_decision": {
         *("schema_version", "decision_id", "invocation_id", "behavior", "mode", "enforced", "shadow", "source"),
         *("reason", "rule_refs", "policy_refs", "user_modified", "obligations", "decided_at", "expires_at"),
+        "updated_input_ref",
     },
     "input_mutation": {
         *("schema_version", "mutation_id", "invocation_id", "source_type", "source_ref", "from_input_ref"),

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
+from itertools import islice
 from typing import Any, Final
 
 from opentelemetry.trace import Link
@@ -49,7 +50,7 @@ from agenttool_otel.redaction.argument_mask import MIN_CHARS
 from agenttool_otel.telemetry import Telemetry
 from agenttool_otel.telemetry.telemetry import records_duration
 from agenttool_otel.values.conversion import to_json_value
-from agenttool_otel.values.inspection import class_name
+from agenttool_otel.values.inspection import error_name
 from agenttool_otel.values.pointers import overlap
 
 _MAX_MESSAGE = 512
@@ -60,7 +61,6 @@ _TERMINAL_EVENTS = {
     InvocationStatus.FAILED: Event.INVOCATION_FAILED,
     InvocationStatus.CANCELED: Event.INVOCATION_CANCELED,
     InvocationStatus.TIMED_OUT: Event.INVOCATION_TIMED_OUT,
-    InvocationStatus.YIELDED: Event.INVOCATION_YIELDED,
     InvocationStatus.DENIED: Event.INVOCATION_FAILED,
     InvocationStatus.BLOCKED: Event.INVOCATION_FAILED,
     InvocationStatus.SCHEMA_PARSE_FAILED: Event.INVOCATION_FAILED,
@@ -336,7 +336,7 @@ class Recorder:
         """Record the tool's own exception: its type, and its redacted message only where content is captured."""
         if call.exception is None or not self.telemetry.events.wanted(call.span):
             return
-        attributes = {Exc.TYPE: class_name(type(call.exception))}
+        attributes = {Exc.TYPE: error_name(call.exception)}
         if self.captures and call.error is not None and call.error.message:
             attributes[Exc.MESSAGE] = call.error.message
         self.emit(call, Exc.EVENT, attributes)
@@ -360,6 +360,14 @@ class Recorder:
                 telemetry.events.put(finished_records(call))
         except BaseException as error:
             telemetry.losses.note("end", error)
+
+    def yielded(self, call: Invocation) -> None:
+        """Tell that a batch handed a call's result on; sinks get its invocation again, with that state."""
+        call.transitions.append((InvocationStatus.YIELDED, time.time_ns()))
+        self.emit(call, Event.INVOCATION_YIELDED, {})
+        if self.telemetry.events.sinks:
+            again = finished_records(call)
+            self.telemetry.events.put(lambda: islice(again(), 1))
 
     def _tell_end(self, call: Invocation) -> None:
         """Emit what every call has at its end: its result, unless that was told already, and one terminal event."""
@@ -406,7 +414,7 @@ class Recorder:
                 labels[GenAI.ERROR_TYPE] = call.error.error_class.value
             if agent:
                 labels[GenAI.AGENT_NAME] = agent
-        if call.owned or not records_duration(call.span):
+        if not (call.measured and call.outcome is Outcome.EXECUTED) and (call.owned or not records_duration(call.span)):
             telemetry.measure(instruments.duration, duration, labels)
         if verdict is not None:
             instruments.decided(

@@ -17,21 +17,25 @@ from agenttool_otel.call.drivers import Steps, aadvance, advance
 from agenttool_otel.call.effects import Attempt
 from agenttool_otel.call.envelope import outcome_of
 from agenttool_otel.call.invocation import Invocation
+from agenttool_otel.call.running.handle import running_body
 from agenttool_otel.results.content.size import size_of
 
 
 class _Scope:
-    """The body's own view of the current span, entered for each step only."""
+    """The body's own view of the current span and call, entered for each step only."""
 
-    __slots__ = ("_context", "_token")
+    __slots__ = ("_context", "_handle", "_inside", "_token")
 
     def __init__(self, call: Invocation, outer: Context) -> None:
         self._context = trace.set_span_in_context(call.span, outer)
+        self._handle = call.handle
 
     def __enter__(self) -> None:
         self._token = otel_context.attach(self._context)
+        self._inside = running_body.set(self._handle)
 
     def __exit__(self, *_: object) -> None:
+        running_body.reset(self._inside)
         self._context = otel_context.get_current()
         otel_context.detach(self._token)
 

@@ -57,6 +57,8 @@ _OPEN_ACCESS = {AccessKind.NETWORK, AccessKind.BROWSER, AccessKind.EXTERNAL_SEND
 _FILE_ACCESS = {AccessKind.FILE_READ, AccessKind.FILE_WRITE, AccessKind.CODE_EXECUTION}
 _FILE_KINDS = {ToolKind.FILE_OPERATION, ToolKind.SHELL_COMMAND, ToolKind.CODE_EXECUTION}
 _OUTWARD = {AccessKind.NETWORK, AccessKind.BROWSER, AccessKind.CODE_EXECUTION}  # whose records others may have shaped
+_CHANNEL = "approver"
+"""Who answers a question is the Governor's: its approvers, in their order."""
 _PRIVATE = frozenset(TABLES["private_sensitivities"])
 _CLOSED_KINDS = {ToolKind.FUNCTION, ToolKind.FILE_OPERATION, ToolKind.POLICY_CHECK, ToolKind.ARTIFACT_OPERATION}
 _EXECUTION_KINDS: Mapping[str, str] = TABLES["execution_kinds"]
@@ -329,7 +331,7 @@ def _interface(o: Resolved, plan: FactPlan | None) -> ToolInterface:
         value_validation="validate" in o.options,
         io_preflight_validation="validate" in o.options,
         deny_before_io=True,
-        permission_channel="approver",
+        permission_channel=_CHANNEL,
         result_mapper="content_blocks",
         decision_ref=EntryPoint.DECISION.value,
         abort_semantics="cancel" if o.options.get("supports_cancel", o.source.is_async) else "wait",
@@ -382,6 +384,7 @@ def _permission(o: Resolved) -> PermissionProfile:
         risk_level=o.risk,
         access_kinds=o.access,
         write_effects=o.effects,
+        permission_channel=_CHANNEL,
         **o.stated(
             "network_scope", "tenant_scope", "credential_refs", "sandbox_profile", "approval_required",
             "approval_reason", "prompt_avoidable", "rule_matching_fields", "data_sensitivity", "retention_hint",

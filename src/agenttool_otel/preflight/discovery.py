@@ -84,11 +84,11 @@ def load(shelf: Surfaces, surface: Surface, names: Iterable[str], *, in_session:
         shelf.catalog.load(entry.tool_id)
         if surface.visibility.hidden(entry) is None:  # what was only declared is known better now
             loaded.append(entry)
-    new = [entry for entry in loaded if not surface.holds(entry.tool_id)]
-    if in_session:
-        shelf.runtime.sessions.of(surface.context).load(entry.tool_id for entry in new)
-    for entry in new:
-        _tell(shelf, surface, Event.DEFERRED_LOADED, entry)
+    if in_session:  # also what a limit has room for now: what is asked for stays
+        shelf.runtime.sessions.of(surface.context).load(entry.tool_id for entry in loaded)
+    for entry in loaded:
+        if not surface.holds(entry.tool_id):
+            _tell(shelf, surface, Event.DEFERRED_LOADED, entry)
     return loaded
 
 

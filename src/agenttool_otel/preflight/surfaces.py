@@ -40,6 +40,7 @@ COUNTED: Final = 1_000
 """How many waiting tools are put before the policy only to count or list them."""
 
 _KEPT: Final = 256
+_LISTED: Final = 100  # of a surface's waiting tools, in the record that sinks get
 _REASONS: Final = {str(reason): reason for reason in BlockReason}
 
 
@@ -229,9 +230,13 @@ class Surface:
 
     # --- as others want it -------------------------------------------------------------------------------------------
 
-    def record(self) -> ToolSurface:
-        """Return the tool_surface record; of very many waiting tools, how many they are alone."""
-        few = self.waiting_count <= COUNTED
+    def record(self, *, most: int = COUNTED) -> ToolSurface:
+        """Return the tool_surface record.
+
+        Args:
+            most: how many waiting tools are put before the policy to be listed; of more none is.
+        """
+        few = self.waiting_count <= most
         hidden = self._all_hidden if few else self._hidden
         context = self.context
         return ToolSurface(
@@ -409,7 +414,11 @@ class Surfaces:
             Attr.SURFACE_LOADED: len(made.names),
             Attr.SURFACE_DEFERRED: made.waiting_count,
         }
-        self.runtime.telemetry.events.emit(trace.get_current_span(), name, attributes)
+        events = self.runtime.telemetry.events
+        events.emit(trace.get_current_span(), name, attributes)
+        if events.sinks:
+            record = made.record(most=_LISTED).to_json_object()  # here: the sink's thread must not ask the policy
+            events.put(lambda: [("tool_surface", record)])
 
 
 def _kept(held: OrderedDict[Any, Any], key: Any, make: Callable[[], Any]) -> Any:

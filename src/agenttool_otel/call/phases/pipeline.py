@@ -88,7 +88,7 @@ class Pipeline:
         approvals: Approvals | None = None,
         require_context: bool = False,
     ) -> None:
-        self.emit = recorder.emit
+        self.yielded = recorder.yielded
         self._require_context = require_context
         self._services = services
         self._recorder = recorder

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import threading
-import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -30,8 +29,6 @@ from agenttool_otel.call.tool import GovernedTool, unknown_tool
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.names import (
     AbortReason,
-    ContextModifierPolicy,
-    Event,
     InterruptBehavior,
     InvocationStatus,
     OrderingPolicy,
@@ -207,9 +204,9 @@ class Batch:
 
     def ended(self, place: Place, call: Invocation) -> None:
         """Note how a call ended, before anybody goes on because of it."""
-        if call.modifier is not None and self.policy.context_modifier_policy is not _DEFERRED:
+        if call.modifier is not None:
             alone = self._turn.serial or exclusive(call)
-            call.modified = settle_modifier(call.modifier, self.policy.context_modifier_policy, alone=alone)
+            settle_modifier(call, self.policy.context_modifier_policy, alone=alone, complete=False)
         if call.status is InvocationStatus.SUCCEEDED:
             return
         self._failed.add(place.index)
@@ -259,20 +256,14 @@ class Batch:
         later, call.told_later = call.told_later, None
         for tell in later or ():
             tell()
-        call.transitions.append((InvocationStatus.YIELDED, time.time_ns()))
-        self._runtime.pipeline.emit(call, Event.INVOCATION_YIELDED, {})
+        self._runtime.pipeline.yielded(call)
         return index, self._results[index]
 
     def _complete(self) -> None:
         """Apply what was deferred until the batch is complete, in input order."""
-        if self.policy.context_modifier_policy is _DEFERRED:
-            for index, call in sorted(self._calls.items()):
-                if call.modifier is not None:
-                    modified = settle_modifier(call.modifier, _DEFERRED, alone=True)
-                    call.modified = self._results[index].context_modifier = modified
-
-
-_DEFERRED = ContextModifierPolicy.DEFER_UNTIL_BATCH_COMPLETE
+        for index, call in sorted(self._calls.items()):
+            settle_modifier(call, self.policy.context_modifier_policy, alone=True)
+            self._results[index].context_modifier = call.modified
 
 
 def _locks(policy: SchedulerPolicy, tool: str) -> Iterator[str]:

@@ -73,7 +73,7 @@ class Schedule:
         place = call.place
         if call.modifier is not None and (place is None or place.owner is None):
             alone = place is None or exclusive(call)
-            call.modified = settle_modifier(call.modifier, ContextModifierPolicy.ALLOW_SERIAL_ONLY, alone=alone)
+            settle_modifier(call, ContextModifierPolicy.ALLOW_SERIAL_ONLY, alone=alone)
         if place is not None and place.owner is not None:
             place.owner.ended(place, call)
         if call.handle is not None and (call.place is not None or call.handle.locks):
