@@ -116,6 +116,11 @@ def installs(wheel: Path) -> list[dict[str, Any]]:
             status = subprocess.run(command, capture_output=True, text=True, check=False)
             if (status.returncode == 0) is not ("cli" in wanted) or (status.returncode and "cli" not in status.stderr):
                 raise SystemExit(f"agenttool --help with {wanted or 'no extra'}: {status.stderr}")
+            if not wanted:
+                removed = [python, "-m", "pip", "uninstall", "-q", "-y", "gordon-to-regorus"]
+                subprocess.run(removed, check=True)
+                subprocess.run([python, "-P", str(ROOT / "tools" / "without_engine.py")], check=True, cwd=folder)
+                print("decides by an OPA server without gordon-to-regorus", flush=True)
             told = subprocess.run([python, "-c", _LIST], check=True, capture_output=True, text=True).stdout
             parts = json.loads(told)
             print(f"installs and decides: {wanted or 'base'} ({len(parts)} distributions)", flush=True)

@@ -29,7 +29,7 @@ from langchain_core.tools import tool
 from agenttool_otel import AgentToolMiddleware
 from agenttool_otel.testing import capture, StaticEngine
 
-with capture(policy=StaticEngine("allow")) as seen:
+with capture(policy=StaticEngine(sys.argv[4])) as seen:
     provider = seen.tracer_provider
     meters = seen.governor.telemetry.settings.meter_provider
     peer = getattr(importlib.import_module(sys.argv[1]), sys.argv[2])()
@@ -65,29 +65,39 @@ with capture(policy=StaticEngine("allow")) as seen:
 """
 
 
-@pytest.mark.parametrize("how", ["sync", "async", "agent"])
-@pytest.mark.parametrize("peer", PEERS)
-def test_a_call_beside_another_instrumentation_is_one_trace(peer: str, how: str) -> None:
-    module, name = PEERS[peer]
+def seen_beside(module: str, name: str, how: str, behavior: str) -> list[Any]:
     try:
         found = importlib.util.find_spec(module)
     except ModuleNotFoundError:
         found = None
     if found is None:
         pytest.skip(f"{module} is not installed: pip install --group peers")
-    words = [sys.executable, "-c", PROGRAM, module, name, how]
+    words = [sys.executable, "-c", PROGRAM, module, name, how, behavior]
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr
-    spans, measured, decisions = json.loads(done.stdout.splitlines()[-1])
+    seen: list[Any] = json.loads(done.stdout.splitlines()[-1])
+    return seen
+
+
+@pytest.mark.parametrize("how", ["sync", "async", "agent"])
+@pytest.mark.parametrize("peer", PEERS)
+def test_a_call_beside_another_instrumentation_is_one_trace(peer: str, how: str) -> None:
+    module, name = PEERS[peer]
+    spans, measured, decisions = seen_beside(module, name, how, "allow")
     assert len({span["trace"] for span in spans}) == 1, spans
     assert len([span for span in spans if span["ours"]]) == 1, spans
-    # before an agent's guard nobody knows yet that the tool will be measured, and a denied call is measured by us alone
-    assert (measured, decisions) == (2 if (peer, how) == ("official", "agent") else 1, 1)
+    assert (measured, decisions) == (1, 1)
     [ours] = [span for span in spans if span["ours"]]
     if ours["scope"] == "agenttool_otel":
         assert ours["parent"] in {span["id"] for span in spans}
     if how != "agent":  # there the tool's own span begins after the decision
         assert len([span for span in spans if span["tool"]]) == 1, spans
+
+
+@pytest.mark.parametrize("peer", PEERS)
+def test_a_denied_call_of_an_agent_is_measured_once_too(peer: str) -> None:
+    spans, measured, decisions = seen_beside(*PEERS[peer], "agent", "deny")
+    assert (measured, decisions, len([span for span in spans if span["ours"]])) == (1, 1, 1)
 
 
 def started(captured: Any, **attributes: Any) -> Any:

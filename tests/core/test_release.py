@@ -12,53 +12,6 @@ from types import ModuleType
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-WITHOUT_ENGINE = """
-import json, sys, threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-
-class Gone:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] == "regorus":
-            raise ModuleNotFoundError(f"No module named {name!r}", name="regorus")
-
-class Opa(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def do_POST(self):
-        document = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        behavior = "allow" if document["input"]["tool"]["name"] == "good" else "deny"
-        reason = {"type": "rule", "rule_ref": f"opa.{behavior}", "message": "m"}
-        answer = json.dumps({"result": {"behavior": behavior, "reason": reason, "rule_refs": []}}).encode()
-        self.send_response(200)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(answer)))
-        self.end_headers()
-        self.wfile.write(answer)
-
-    def log_message(self, *args):
-        pass
-
-sys.meta_path.insert(0, Gone())
-server = ThreadingHTTPServer(("127.0.0.1", 0), Opa)
-threading.Thread(target=server.serve_forever, daemon=True).start()
-from agenttool_otel import ConfigurationError, Governor, ToolDenied
-
-governor = Governor(policy_engine="opa_server", opa_url=f"http://127.0.0.1:{server.server_port}")
-assert governor.govern(lambda x: x, name="good")(3) == 3
-try:
-    governor.govern(lambda x: x, name="bad")(3)
-except ToolDenied as denied:
-    assert denied.decision.reason.rule_ref == "opa.deny"
-else:
-    raise AssertionError("it ran")
-try:
-    Governor()
-except ConfigurationError as error:
-    assert "AGENTTOOL_POLICY_ENGINE=opa_server" in str(error)
-else:
-    raise AssertionError("an engine that is not there")
-assert not any(name.partition(".")[0] == "regorus" for name in sys.modules)
-"""
 
 
 def release() -> ModuleType:
@@ -81,6 +34,6 @@ def test_wheel_and_sdist_hold_what_they_should(tmp_path: Path) -> None:
 
 
 def test_an_opa_server_needs_no_native_engine(tmp_path: Path) -> None:
-    words = [sys.executable, "-c", WITHOUT_ENGINE]
+    words = [sys.executable, str(ROOT / "tools" / "without_engine.py"), "hide"]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=100)
     assert done.returncode == 0, done.stderr

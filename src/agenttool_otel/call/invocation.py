@@ -95,6 +95,7 @@ class Invocation:
     run_seconds: float | None = None  # how long the tool itself ran, its retries included
     span: Span = INVALID_SPAN
     owned: bool = False  # the span is this call's own, not the framework's
+    measured: bool = False  # another instrumentation measures its body
 
     # --- the four inputs ---
     call_args: tuple[Any, ...] = ()  # as the caller gave them, later what the executor gets

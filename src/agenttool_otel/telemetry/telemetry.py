@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import Any, Final
 
 from opentelemetry import context as otel_context
 from opentelemetry import metrics, trace
@@ -24,6 +24,8 @@ except PackageNotFoundError:  # run from a source tree that was never installed
 
 _SIGNALS = {"counter": "metrics", "histogram": "metrics", "sink": "records"}
 """What is lost where, if it is no span."""
+MEASURES: Final = "opentelemetry.instrumentation.genai."
+"""Begins the modules, and the scopes, of instrumentations that measure the calls of tools, too."""
 
 
 class Telemetry:
@@ -141,8 +143,7 @@ class Telemetry:
 
 def records_duration(span: Span) -> bool:
     """Tell whether the instrumentation that made a span measures the call, too: OpenTelemetry's own for GenAI."""
-    scope = getattr(span, "instrumentation_scope", None)
-    return getattr(scope, "name", "").startswith("opentelemetry.instrumentation.genai.")
+    return getattr(getattr(span, "instrumentation_scope", None), "name", "").startswith(MEASURES)
 
 
 def _is_of(span: Span, attributes: Mapping[str, Any]) -> bool:

@@ -101,9 +101,19 @@ test_a_category_for_a_sandbox_needs_one[category] if {
 	not no_findings with input as document with data.agenttool.settings as coding_settings
 	boxed := object.union(document, {"permission_profile": {"sandbox_profile": "checkout"}})
 	no_findings with input as boxed with data.agenttool.settings as coding_settings
+	no_findings with input as boxed
+	not no_findings with input as document
 	mode := object.union(document, {"session": {"mode": "boxed"}})
 	settings := object.union(coding_settings, {"shell": {"sandbox_modes": {"boxed": true}}})
 	no_findings with input as mode with data.agenttool.settings as settings
+}
+
+test_a_sandbox_is_not_enough_where_a_preset_forbids_it[preset] if {
+	some preset in ["strict", "plan"]
+	some category in ["runner", "tester", "builder"]
+	document := f.with_shell({"read_only": false, "writes": true, "commands": category_of(["x"], category)})
+	boxed := object.union(document, {"permission_profile": {"sandbox_profile": "checkout"}})
+	not no_findings with input as boxed with data.agenttool.settings as {"preset": preset}
 }
 
 test_other_categories_are_asked_about[category] if {

@@ -24,6 +24,7 @@ from agenttool_otel.call.running.far import FarHandle, far_handle
 from agenttool_otel.call.running.handle import running_body
 from agenttool_otel.context.context import current_context, run_in_context
 from agenttool_otel.errors import ToolFailed
+from agenttool_otel.values.inspection import short_name
 
 
 def takes(executor: Executor, effect: Execute) -> bool:
@@ -98,5 +99,5 @@ def _portable(error: BaseException) -> BaseException:
     try:
         pickle.loads(pickle.dumps(error))  # noqa: S301 - it was made right here
     except Exception:
-        return ToolFailed(type(error).__name__)
+        return ToolFailed(short_name(error))
     return error

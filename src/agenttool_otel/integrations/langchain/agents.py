@@ -29,6 +29,7 @@ from agenttool_otel.integrations.langchain.results import content_of, deliver_an
 from agenttool_otel.integrations.langchain.surfaces import AgentSurface, SurfaceState
 from agenttool_otel.integrations.langchain.turns import in_turn
 from agenttool_otel.preflight.surfaces import Surface
+from agenttool_otel.telemetry.telemetry import MEASURES
 from agenttool_otel.values.snapshot import snapshot
 
 if TYPE_CHECKING:
@@ -154,6 +155,9 @@ class GuardedCall(LangChainAdapter):
         super().__init__(known.handle, request.tool_call.get("id") or "")
         self._known, self._request = known, request
         self.call.call_args = (request,)
+        callbacks = (getattr(request.runtime, "config", None) or {}).get("callbacks")
+        handlers = getattr(callbacks, "inheritable_handlers", None) or ()
+        self.call.measured = any(type(handler).__module__.startswith(MEASURES) for handler in handlers)
 
     def bind(self, call: Invocation) -> None:
         """Take what the model sent, and what the tool will read in it."""
