@@ -74,15 +74,9 @@ def _plan(runtime: Runtime, invocation_id: str, stored: StoredCall, *, asynchron
             invocation_id=invocation_id,
         )
     call = Invocation(
-        tool.spec,
-        asking_context(stored.context),
-        native_call_id=stored.context.get("native_call_id"),
-        id=invocation_id,
-        resumed=True,
+        tool.spec, asking_context(stored.context), native_call_id=stored.context.get("native_call_id"), id=invocation_id
     )
-    recall(call, stored.context)
-    call.request = request
-    call.ticket = stored
+    continue_stored(call, stored)
     waiting = runtime.pipeline.paused.look(invocation_id)
     # what can't be run here is left as it is
     target = _through_this_door(tool.json_target() if waiting is None else waiting.target, tool.spec.name, asynchronous)
@@ -95,6 +89,15 @@ def _plan(runtime: Runtime, invocation_id: str, stored: StoredCall, *, asynchron
     if paused is not None and target.bind is bind_json:  # they have been read already
         target = replace(target, bind=bind_again)
     return _Going(call, runtime.pipeline.run(call, target, asking_span(stored.context)), paused)
+
+
+def continue_stored(call: Invocation, stored: StoredCall) -> None:
+    """Make a call the second part of one that was asked about: its context and request are those of the first."""
+    call.id = stored.request.invocation_id
+    call.context = asking_context(stored.context)
+    call.resumed = True
+    recall(call, stored.context)
+    call.request, call.ticket = stored.request, stored
 
 
 def _through_this_door(target: Target, name: str, asynchronous: bool) -> Target:
