@@ -12,7 +12,7 @@ from agenttool_otel.integrations.langchain.arguments import injected_names
 from agenttool_otel.values.canonical import digest
 
 
-class DecidedTool(wrapt.ObjectProxy):  # type: ignore[misc]
+class DecidedTool(wrapt.ObjectProxy):  # type: ignore[type-arg]
     """A tool object, and the arguments that it may be invoked with."""
 
     def __init__(self, tool: BaseTool, arguments: dict[str, Any]) -> None:
