@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from agenttool_otel.facts.shell import programs
-from agenttool_otel.facts.shell.effects import Refused, Touch, Verdict, effects, is_harmless_variable, unwrapped
+from agenttool_otel.facts.shell.effects import Refused, Touch, Verdict, is_harmless_variable, unwrapped
 from agenttool_otel.facts.shell.options import long_option, short_option
-from agenttool_otel.facts.shell.tables import Spec, spec_of
+from agenttool_otel.facts.shell.tables import Spec, effects, spec_of
 from agenttool_otel.facts.shell.words import Word
 from agenttool_otel.values.tables import load_table, row_of
 

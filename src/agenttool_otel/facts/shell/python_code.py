@@ -52,6 +52,5 @@ def _may_name(name: str) -> bool:
     return not special and name not in _table("forbidden")
 
 
-def _table(name: str) -> list[str]:
-    words: list[str] = programs()["python"][name]
-    return words
+def _table(name: str) -> frozenset[str]:
+    return programs()["python"][name]
