@@ -35,7 +35,7 @@ demo: $(STAMP)
 
 test: $(STAMP) lint
 	@echo "tests in random order: SEED=$(SEED)"
-	$(BIN)/python -m pytest -m "not slow" $(IN_RANDOM_ORDER)
+	$(BIN)/python -m pytest -m "not slow and not speed" $(IN_RANDOM_ORDER)
 
 test-all: $(STAMP) servers
 	$(BIN)/python -m pytest -m "not speed" -n $(WORKERS) --dist loadfile --cov --cov-report=term

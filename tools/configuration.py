@@ -28,6 +28,7 @@ No settings, because no code states them, but read where they are needed:
 | variable | what it is |
 |---|---|
 | `AGENTTOOL_APPROVALS_KEY` | seals the approval store; needed where processes share one (approvals.md) |
+| `AGENTTOOL_DIGEST_KEY` | keys the digests in records and events; needed where processes compare theirs (records.md) |
 | `AGENTTOOL_OPA` | path of an OPA program, for what `agenttool policy` checks with it |
 """
 _MENTIONED = re.compile(r" ?\(``(?:AGENTTOOL|OTEL)_[A-Z_]+``(?:, ([^)]*))?\)")

@@ -21,7 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, PrivateAttr, SecretStr, field_serializer
 
-from agenttool_otel.values.canonical import canonical_bytes, digest
+from agenttool_otel.values.canonical import canonical_bytes, digest, keyed_digest
 from agenttool_otel.values.conversion import to_json_value
 from agenttool_otel.values.copying import NotCopyable
 from agenttool_otel.values.pointers import changed_pointers
@@ -536,3 +536,11 @@ def test_enum_members_that_say_their_value_are_kept(value: object) -> None:
 def test_what_reads_as_something_else_is_not_copied(value: object) -> None:
     with pytest.raises(NotCopyable):
         snapshot({"argument": value})
+
+
+def test_a_digest_that_leaves_is_not_to_be_guessed(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours = keyed_digest({"pin": 4921})
+    assert ours == keyed_digest({"pin": 4921}) != keyed_digest({"pin": 4922})
+    assert digest({"pin": 4921}).removeprefix("sha256:") not in ours
+    monkeypatch.setenv("AGENTTOOL_DIGEST_KEY", "of this run")
+    assert keyed_digest({"pin": 4921}) != ours

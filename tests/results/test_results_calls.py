@@ -62,7 +62,7 @@ def test_the_large_result_example_of_the_standard_field_by_field(stored: Capture
     reference = kept["persisted_ref"]
     assert reference["uri"] == f"agent-runtime://session/tool-results/{result.invocation_id}.txt"
     assert reference["media_type"] == "text/plain"
-    assert reference["digest"].startswith("sha256:")
+    assert reference["digest"].startswith("hmac-sha256:")
     assert kept["reason"] == "result_exceeded_inline_limit"
     assert result.schema_version == "0.2.0"
     assert result.status == "succeeded"
@@ -141,6 +141,18 @@ def test_a_result_that_says_it_failed_is_a_failure_everywhere(stored: Capture) -
     assert stored.span.attributes["error.type"] == "execution_failed"
     assert stored.span.attributes["agenttool.error.native_type"] == "mcp:isError"
     assert governed() == remote(), "the caller of the function gets what it returned"
+
+
+def test_no_part_of_a_call_tells_a_made_up_class_name(stored: Capture) -> None:
+    secret = "hunter2-kestrel"
+
+    def fails() -> None:
+        raise type(secret, (ValueError,), {})("no")
+
+    result = stored.governor.govern(fails).tool.invoke()
+    assert secret not in json.dumps(result.to_json_object())
+    assert stored.span.attributes["agenttool.error.native_type"] == "builtins.ValueError"
+    assert secret not in stored.span.to_json() + str(stored.events)
 
 
 @pytest.mark.parametrize("code", [0, 2])

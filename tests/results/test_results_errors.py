@@ -421,3 +421,29 @@ def test_the_standards_denied_example_is_reproduced_by_field():
     shown = {"error_class": "permission_denied", "recoverability": "change_arguments_or_policy", "retry_after": None}
     assert {name: result["error"].get(name) for name in shown} == shown
     assert classify(ToolDenied("no", error_class=ErrorClass.PERMISSION_DENIED)).error_class is error.error_class
+
+
+class Outer:
+    class Written(ValueError):
+        pass
+
+
+def test_a_name_made_at_run_time_is_not_told():
+    secret = "hunter2-kestrel"
+    made = type(secret, (Outer.Written,), {"__module__": secret})
+    disguised = type("Written", (OSError,), {"__qualname__": f"Outer.{secret}"})
+    local = type(secret, (KeyError,), {"__qualname__": f"test_a_name_made_at_run_time_is_not_told.<locals>.{secret}"})
+    bases = {made: f"{__name__}.Outer.Written", disguised: "builtins.OSError", local: "builtins.KeyError"}
+    for cls, base in bases.items():
+        error = classify(cls("x"), redact=lambda text: text)
+        assert error.native_error_ref == base
+        assert secret not in error.model_dump_json()
+
+
+def test_the_name_of_a_written_class_is_told():
+    class Local(Exception):
+        pass
+
+    assert classify(Outer.Written()).native_error_ref == f"{__name__}.Outer.Written"
+    assert classify(Local()).native_error_ref.endswith("is_told.<locals>.Local")
+    assert classify(urllib.error.URLError("x")).native_error_ref == "urllib.error.URLError"

@@ -31,6 +31,7 @@ from agenttool_otel.results.stores.object_store import ObjectStoreBackend
 from agenttool_otel.results.stores.store import URI_PREFIX, ResultStore, StoreLimits
 from agenttool_otel.results.stores.types import PayloadExpired, PayloadNotFound, PayloadStore, QuotaExceeded
 from agenttool_otel.results.transform import CleanText, RedactionFailed, Transform
+from agenttool_otel.values.canonical import keyed_digest
 
 S = PersistenceStrategy
 SCHEMA = jsonschema_rs.validator_for(
@@ -173,7 +174,7 @@ def test_the_standards_large_result_example_by_field(local):
     assert record["decision_id"].startswith("persist_")
     assert record["persisted_ref"]["uri"] == "agent-runtime://session/tool-results/inv_grep_big.txt"
     assert record["persisted_ref"]["media_type"] == "text/plain"
-    assert record["persisted_ref"]["digest"] == f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+    assert record["persisted_ref"]["digest"] == keyed_digest(f"sha256:{hashlib.sha256(text.encode()).hexdigest()}")
     assert 1500 < record["preview_size_bytes"] <= 2048
     (block,) = kept.model_facing
     assert block["type"] == "text"
@@ -513,7 +514,7 @@ def test_expired_results_are_gone_but_still_explained(tmp_path):
     assert (known.size_bytes, known.media_type) == (len(LONG), "text/plain")
     page = read_page(store, kept.ref.uri, identity={})
     assert page["status"] == "expired"
-    assert page["digest"] == kept.ref.digest
+    assert page["digest"] == kept.ref.to_json()["digest"]
     clock.now += timedelta(seconds=2000)
     store.sweep()
     with pytest.raises(PayloadNotFound):

@@ -131,7 +131,7 @@ approver_roles(behavior) := data.agenttool.rules.approval.needed_roles if {
 # description: |
 #   Grants of this tool with exactly these arguments, for a while, as the approval store understands them. None where
 #   some question may not be remembered, nor once a grant was there and did not suffice.
-suggestions(behavior) := array.concat(grants, custom_suggestions) if {
+suggestions(behavior) := array.concat(array.concat(grants, fact_grants), custom_suggestions) if {
 	behavior == "ask"
 	input.approval == null
 } else := []
@@ -143,6 +143,28 @@ grants := [{"type": "grant", "scope": scope, "args": "exact", "expires_in": reme
 ] if {
 	offered
 } else := []
+
+# METADATA
+# title: Grants of this tool for calls of the same facts
+# description: |
+#   The runtime puts the facts in, or leaves them out where it has no facts that a person could agree to. None where
+#   some question is about more than what the facts tell.
+fact_grants := [{"type": "grant", "scope": scope, "args": "facts", "expires_in": remember.expires_in} |
+	remember := data.agenttool.config.effective.approval.remember
+	some scope in remember.facts
+	shared(scope)
+] if {
+	offered
+	told_by_facts
+} else := []
+
+told_by_facts if {
+	some kind in ["paths", "urls", "shell"]
+	count(input.facts[kind]) > 0
+	every question in open_questions {
+		data.agenttool.config.effective.approval.remember.fact_rules[question.rule] == true
+	}
+}
 
 # METADATA
 # title: What answers this call's questions may be remembered
@@ -161,6 +183,12 @@ shared("session") if named(input.session.id)
 shared("actor") if named(input.actor.id)
 
 shared("tenant") if named(input.actor.tenant)
+
+shared("root") if {
+	is_array(input.session.roots)
+	input.session.roots != []
+	named(input.actor.id)
+}
 
 named(value) if {
 	is_string(value)

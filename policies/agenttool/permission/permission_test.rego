@@ -133,18 +133,51 @@ test_a_rule_says_where_it_comes_from if {
 test_a_question_carries_what_an_approver_may_grant if {
 	answer := decision with input as f.writing
 	answer.behavior == "ask"
-	answer.suggested_updates == [session_grant]
+	answer.suggested_updates == [session_grant, fact_grant("session"), fact_grant("root")]
 	answer.blocked_path == "/proj/notes.txt"
 }
 
 session_grant := {"type": "grant", "scope": "session", "args": "exact", "expires_in": 3600}
 
-offers(document) := {offer.scope |
+fact_grant(scope) := object.union(session_grant, {"scope": scope, "args": "facts"})
+
+offers(document) := offers_by("exact", document)
+
+offers_by(args, document) := {offer.scope |
 	some offer in decision.suggested_updates with input as document
+	offer.args == args
+}
+
+unproven := f.with_shell({
+	"read_only": false,
+	"commands": [object.union(f.shell_fact.commands[0], {"category": "writer", "read_only": false})],
+})
+
+test_a_grant_by_facts_is_offered_where_facts_tell_all[index] if {
+	some index, document in [f.writing, unproven]
+	offers_by("facts", document) == {"session", "root"}
+}
+
+test_a_grant_by_facts_is_not_offered_where_more_is_asked[index] if {
+	some index, document in [
+		object.union(f.writing, {"facts": {"paths": []}}),
+		f.with_shell({"sensitive_read": true}),
+		f.with_shell({"read_only": false, "parsed": false}),
+		f.with_path({"inside": false}),
+		object.union(f.writing, {"permission_profile": {"access_kinds": ["file_write", "external_send"]}}),
+	]
+	behavior == "ask" with input as document
+	offers_by("facts", document) == set()
+}
+
+test_a_grant_for_roots_needs_roots_and_an_actor if {
+	offers_by("facts", object.union(f.writing, {"actor": {"id": ""}})) == {"session"}
+	unrooted := object.union(unproven, {"session": {"roots": []}})
+	offers_by("facts", unrooted) == {"session"}
 }
 
 test_the_configuration_says_for_whom_and_how_long_may_be_remembered if {
-	settings := {"approval": {"remember": {"scopes": ["session", "actor", "tenant", "world"], "expires_in": 60}}}
+	settings := {"approval": {"remember": {"scopes": ["session", "actor", "tenant", "world"], "facts": [], "expires_in": 60}}}
 	answer := decision with input as f.writing with data.agenttool.settings as settings
 	[offer.scope | some offer in answer.suggested_updates] == ["session", "actor", "tenant"]
 	{offer.expires_in | some offer in answer.suggested_updates} == {60}
@@ -153,8 +186,10 @@ test_the_configuration_says_for_whom_and_how_long_may_be_remembered if {
 }
 
 test_nothing_is_offered_without_a_session if {
-	offers(object.union(f.writing, {"session": {"id": null}})) == set()
-	offers(object.union(f.writing, {"session": {"id": ""}})) == set()
+	some id in [null, ""]
+	document := object.union(f.writing, {"session": {"id": id}})
+	offers(document) == set()
+	offers_by("facts", document) == {"root"}
 }
 
 test_some_calls_are_never_remembered[index] if {

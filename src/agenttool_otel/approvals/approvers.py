@@ -27,6 +27,7 @@ from agenttool_otel.approvals.types import (
 )
 from agenttool_otel.errors import ApprovalError, ConfigurationError
 from agenttool_otel.names import INSTRUMENTATION_NAME, ApprovalStatus
+from agenttool_otel.values.inspection import short_name
 
 __all__ = [
     "CallbackApprover",
@@ -127,7 +128,7 @@ class CallbackApprover:
 
     def _failed(self, error: BaseException) -> ApprovalAnswer | None:
         self.failures += 1
-        self.last_failure = type(error).__name__
+        self.last_failure = short_name(error)
         _LOG.warning("approval callback failed: %s; the request stays pending", self.last_failure)
         return None
 
@@ -165,7 +166,7 @@ class QueueApprover:
             try:
                 self._notify(request)
             except Exception as error:
-                _LOG.warning("approval notification failed: %s", type(error).__name__)
+                _LOG.warning("approval notification failed: %s", short_name(error))
         return None
 
     async def aask(self, request: ApprovalRequest) -> ApprovalAnswer | None:
@@ -216,7 +217,7 @@ class StoreWaitingApprover:
                 return True, None
             answer = self._store.stored_call(request_id).answer
         except ApprovalError as error:
-            _LOG.warning("approval store failed while waiting: %s", type(error).__name__)
+            _LOG.warning("approval store failed while waiting: %s", short_name(error))
             return False, None
         if answer is None:
             return True, None

@@ -15,6 +15,7 @@ from typing import Any, Final
 from agenttool_otel.approvals.identity import args_digest
 from agenttool_otel.approvals.types import ApprovalRequest
 from agenttool_otel.errors import ApprovalConflict, ApprovalError
+from agenttool_otel.facts.needs import sentence
 from agenttool_otel.names import ApprovalConflictReason
 from agenttool_otel.values.conversion import loads_unique
 
@@ -129,8 +130,12 @@ def describe_suggestion(suggestion: Any) -> str:
         return "Not a grant: it can't be remembered"
     scope = suggestion.get("scope", "session")
     words = {"session": "this session", "actor": "this actor", "tenant": "everybody in this tenant"}
+    words["root"] = "this actor in these roots, in any session"
     whom = words.get(scope, "an unknown scope") if isinstance(scope, str) else "an unknown scope"
-    which = "exactly these arguments" if suggestion.get("args", "exact") == "exact" else "arguments that match"
+    args = suggestion.get("args", "exact")
+    which = "exactly these arguments" if args == "exact" else "arguments that match"
+    if args == "facts":
+        which = sentence(suggestion.get("facts") or ())
     seconds = suggestion.get("expires_in", 3600)
     time = f"{seconds / 3600:.4g} h" if type(seconds) in {int, float} else "an unknown time"
     return f"Also {which} for {whom}, for {time}"

@@ -5,8 +5,11 @@ A suggested update that a store accepts looks like this; anything else is refuse
     {"type": "grant", "scope": "session", "args": "exact", "expires_in": 3600, "label": "for this session"}
     {"type": "grant", "scope": "actor", "args": {"path": {"equals": "notes.txt"}, "limit": {"any": true}}}
 
-``tool`` may be given and must then be the request's own. There is no prefix, glob or pattern on purpose: a prefix of
-a path or of a command line is how other systems' "always allow" was bypassed.
+    {"type": "grant", "scope": "root", "args": "facts", "facts": [{"does": "write", "what": "", "inside": "/src"}]}
+
+``tool`` may be given and must then be the request's own. There is no prefix, glob or pattern of texts on purpose: that
+is how other systems' "always allow" was bypassed. A grant by facts covers a call all of whose needs (facts/needs.py) it
+states; a policy offers it without ``facts``, which are filled in from the call.
 """
 
 from __future__ import annotations
@@ -19,12 +22,13 @@ from agenttool_otel.approvals.identity import args_digest, is_same_identity
 from agenttool_otel.approvals.store.clock import from_us
 from agenttool_otel.approvals.types import ApprovalRequest, Grant, GrantQuery
 from agenttool_otel.errors import ApprovalConflict, ApprovalError
+from agenttool_otel.facts.needs import SENTENCES, meets, sentence
 from agenttool_otel.names import ApprovalConflictReason
 
-SCOPES: Final = frozenset({"session", "actor", "tenant"})
+SCOPES: Final = frozenset({"session", "actor", "tenant", "root"})
 DEFAULT_GRANT_SECONDS: Final = 3600
 MAX_GRANT_SECONDS: Final = 30 * 24 * 3600
-_KEYS: Final = frozenset({"type", "scope", "tool", "args", "expires_in", "label", "message"})
+_KEYS: Final = frozenset({"type", "scope", "tool", "args", "facts", "expires_in", "label", "message"})
 
 
 def grant_from_suggestion(
@@ -44,17 +48,27 @@ def grant_from_suggestion(
         raise _bad(f"it has unknown members: {', '.join(unknown)[:100]}")
     scope = suggestion.get("scope", "session")
     if not isinstance(scope, str) or scope not in SCOPES:
-        raise _bad("its scope is not session, actor or tenant")
+        raise _bad("its scope is not session, actor, tenant or root")
     if suggestion.get("tool", request.tool_id) != request.tool_id:
         raise _bad("it is about another tool")
-    for needed, value in (("session", request.session_id), ("actor", request.actor_id), ("tenant", request.tenant)):
+    for needed, value in (
+        ("session", request.session_id),
+        ("actor", request.actor_id),
+        ("tenant", request.tenant),
+        ("root", request.roots),
+    ):
         if scope == needed and not value:
             raise _bad(f"the request has no {needed}")
     seconds = suggestion.get("expires_in", DEFAULT_GRANT_SECONDS)
     if type(seconds) not in {int, float} or not 0 < seconds <= MAX_GRANT_SECONDS:
         raise _bad("its time is not between 0 s and 30 days")
     args = suggestion.get("args", "exact")
-    if args != "exact":
+    facts = suggestion.get("facts")
+    if (args == "facts") != bool(facts):
+        raise _bad("its facts and its args do not go together")
+    if facts:
+        _check_facts(facts)
+    elif args != "exact":
         _check_matcher(args)
     now = from_us(now_us)
     return Grant(
@@ -65,7 +79,9 @@ def grant_from_suggestion(
         tenant=request.tenant,
         session_id=request.session_id,
         args_digest=approved_digest if args == "exact" else None,
-        args=None if args == "exact" else args,
+        args=args if isinstance(args, dict) else None,
+        facts=facts or None,
+        roots=sorted(request.roots),
         granted_by=granted_by,
         granter_roles=sorted(granter_roles),
         rule_refs=sorted(questions_of(request.rule_ref, request.rule_refs)),
@@ -91,7 +107,7 @@ def questions_of(rule_ref: str, rule_refs: Iterable[str]) -> frozenset[str]:
 
 def grant_covers(grant: Grant, wanted: GrantQuery, digest: str) -> bool:
     """Tell whether a live grant answers all that is asked about a call; what is not understood does not match."""
-    if not wanted.rule_refs <= set(grant.rule_refs):
+    if grant.facts is None and not wanted.rule_refs <= set(grant.rule_refs):
         return False  # somebody else asks: whoever granted has not answered that
     if wanted.approver_roles and not wanted.approver_roles & set(grant.granter_roles):
         return False
@@ -101,16 +117,27 @@ def grant_covers(grant: Grant, wanted: GrantQuery, digest: str) -> bool:
     if grant.scope not in SCOPES or (grant.scope == "tenant" and not tenant):
         return False
     if grant.actor_id != actor_id and (
-        grant.scope in {"session", "actor"} or is_same_identity(grant.granted_by, actor_id)
+        grant.scope in {"session", "actor", "root"} or is_same_identity(grant.granted_by, actor_id)
     ):
         return False  # another's call; or a tenant's grant that would let whoever gave it approve their own calls
     if grant.scope == "session" and (not wanted.session_id or grant.session_id != wanted.session_id):
         return False
+    if grant.scope == "root" and (not wanted.roots or sorted(wanted.roots) != grant.roots):
+        return False
+    if grant.facts is not None:
+        return bool(wanted.facts) and all(meets(grant.facts, need) for need in wanted.facts)
     if grant.args is None:
         return grant.args_digest is not None and grant.args_digest == digest
     if set(wanted.arguments) != set(grant.args):
         return False
     return all(_value_matches(matcher, wanted.arguments[name]) for name, matcher in grant.args.items())
+
+
+def described(grant: Grant) -> str:
+    """Return what a grant covers, in words."""
+    if grant.facts is not None:
+        return sentence(grant.facts)
+    return "exactly these arguments" if grant.args is None else "arguments that match"
 
 
 def _value_matches(matcher: Any, value: Any) -> bool:
@@ -126,6 +153,15 @@ def _value_matches(matcher: Any, value: Any) -> bool:
         return any(args_digest(one) == found for one in wanted)
     except ApprovalError:
         return False
+
+
+def _check_facts(facts: Any) -> None:
+    texts = ("does", "what", "inside")
+    fits = isinstance(facts, list) and all(isinstance(one, dict) and set(one) == set(texts) for one in facts)
+    if not fits or not all(isinstance(one[name], str) for one in facts for name in texts):
+        raise _bad("its facts are no list of needs")
+    if any(one["does"] not in SENTENCES or not one["inside"] for one in facts):
+        raise _bad("its facts name a need that is not known")
 
 
 def _check_matcher(args: Any) -> None:

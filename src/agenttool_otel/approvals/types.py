@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
@@ -190,6 +191,8 @@ class GrantQuery:
     session_id: str | None  # the call's session
     arguments: dict[str, Any] = field(repr=False)  # the permission input
     rule_refs: frozenset[str] = frozenset()  # the rules that ask, and all others with something to say
+    facts: Sequence[dict[str, str]] = ()  # its needs, where the policy lets a grant by facts answer
+    roots: Sequence[str] = ()  # the call's roots
     approver_roles: frozenset[str] = frozenset()  # roles of which whoever granted needs one; empty: any
 
 
@@ -199,10 +202,14 @@ class Grant(Record):
     grant_id: str = Field(default_factory=lambda: new_id("grant"))  # sortable id
     tool_id: str  # the only tool it covers
     declaration_digest: str = ""  # the tool as it was; a changed tool voids the grant
-    scope: str  # ``session``, ``actor`` or ``tenant``: which of the next three a call has to share
+    # ``session``, ``actor``, ``tenant`` or ``root`` (actor and roots): which of the next ones a call has to share
+    scope: str
     actor_id: str = ""  # the actor (scopes session and actor)
     tenant: str | None = None  # the tenant, always compared
     session_id: str | None = None  # the session (scope session)
+    roots: list[str] = Field(default_factory=list)  # the roots (scope root)
+    # what calls may need at most (facts/needs.py), when it is a grant by facts
+    facts: list[JsonObject] | None = None
     args_digest: str | None = None  # the exact arguments, when there is no matcher
     # matcher by top-level argument: ``{"equals": v}``, ``{"one_of": [...]}`` or ``{"any": true}``; an argument that it
     # does not name makes the call not match

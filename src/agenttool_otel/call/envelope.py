@@ -31,6 +31,7 @@ from agenttool_otel.names import ErrorClass, InvocationStatus, Outcome, ResultSt
 from agenttool_otel.records import ToolError, ToolResult
 from agenttool_otel.telemetry.spans import context_of
 from agenttool_otel.values.conversion import to_json_value
+from agenttool_otel.values.inspection import short_name
 
 _MAX_CHECKED_BYTES = 4 << 20
 _SCALARS = frozenset({str, bytes, int, float, bool, type(None)})
@@ -165,7 +166,7 @@ def _output_problems(call: Invocation, structured: Any) -> list[str]:
         data = structured if structured is not None else to_json_value(call.value)
         return check.messages(data)
     except Exception as error:
-        return [f"/ {type(error).__name__}"]
+        return [f"/ {short_name(error)}"]
 
 
 def _summary(call: Invocation) -> str:

@@ -50,7 +50,7 @@ from agenttool_otel.redaction.argument_mask import MIN_CHARS
 from agenttool_otel.telemetry import Telemetry
 from agenttool_otel.telemetry.telemetry import records_duration
 from agenttool_otel.values.conversion import to_json_value
-from agenttool_otel.values.inspection import class_name
+from agenttool_otel.values.inspection import error_name
 from agenttool_otel.values.pointers import overlap
 
 _MAX_MESSAGE = 512
@@ -336,7 +336,7 @@ class Recorder:
         """Record the tool's own exception: its type, and its redacted message only where content is captured."""
         if call.exception is None or not self.telemetry.events.wanted(call.span):
             return
-        attributes = {Exc.TYPE: class_name(type(call.exception))}
+        attributes = {Exc.TYPE: error_name(call.exception)}
         if self.captures and call.error is not None and call.error.message:
             attributes[Exc.MESSAGE] = call.error.message
         self.emit(call, Exc.EVENT, attributes)

@@ -19,7 +19,7 @@ from agenttool_otel.records import (
 )
 from agenttool_otel.records.permission_decision import DecisionReason, Obligations
 from agenttool_otel.telemetry.spans import context_of
-from agenttool_otel.values.canonical import digest
+from agenttool_otel.values.canonical import keyed_digest
 from agenttool_otel.values.policy_value import decided_form
 
 
@@ -56,7 +56,7 @@ def _decision(call: Invocation, decided: Decided) -> PermissionDecision:
         rule_refs=list(verdict.rule_refs),
         policy_refs=[policy_ref(verdict)] if verdict.engine else [],
         updated_input=verdict.updated_input,
-        updated_input_ref=None if verdict.updated_input is None else digest(verdict.updated_input),
+        updated_input_ref=None if verdict.updated_input is None else keyed_digest(verdict.updated_input),
         user_modified=any(m.source_type == "permission_prompt" for m in call.mutations),
         suggested_updates=list(verdict.suggested_updates),
         blocked_path=verdict.blocked_path,
@@ -89,13 +89,13 @@ def invocation_record(call: Invocation, *, show: Callable[[Any], Any] | None = N
         value = getattr(call, name)
         if name == "model_input" and call.received is not None:
             value = call.received
-        shown[f"{name}_ref"] = digest(value)
+        shown[f"{name}_ref"] = keyed_digest(value)
         if show is not None:
             shown[name] = show(value)
     # a call that did not get so far has no call input: nothing was, or will be, executed
     if call.outcome is Outcome.EXECUTED or call.status is InvocationStatus.NEEDS_INPUT:
         given = call_input(call)
-        shown["call_input_ref"] = digest(given)
+        shown["call_input_ref"] = keyed_digest(given)
         if show is not None:
             shown["call_input"] = show(given)
     if call.mutations:

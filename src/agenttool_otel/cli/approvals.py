@@ -22,6 +22,7 @@ from rich.text import Text
 
 from agenttool_otel.approvals.console import edit_in_editor, local_identity, request_panel
 from agenttool_otel.approvals.display import editable_arguments, merge_edit, parse_edit, remaining, visible
+from agenttool_otel.approvals.grants import described
 from agenttool_otel.approvals.store.database import parse_url
 from agenttool_otel.approvals.store.sealing import load_or_create_key_file
 from agenttool_otel.approvals.store.store import ApprovalStore
@@ -392,10 +393,11 @@ def grants(url: Url = "", as_json: AsJson = False) -> None:
             return
         rows = []
         for one in found:
-            whom = {"session": one.session_id, "actor": one.actor_id, "tenant": one.tenant}.get(one.scope)
+            of = {"session": one.session_id, "actor": one.actor_id, "tenant": one.tenant, "root": ", ".join(one.roots)}
+            whom = of.get(one.scope)
             until = one.expires_at.isoformat(timespec="seconds")
-            rows.append((one.grant_id, one.tool_id, one.scope, whom or "", one.granted_by, until))
-        _print_table("Grants", ("Grant", "Tool", "Scope", "For", "Granted by", "Until"), rows)
+            rows.append((one.grant_id, one.tool_id, described(one), one.scope, whom or "", one.granted_by, until))
+        _print_table("Grants", ("Grant", "Tool", "What", "Scope", "For", "Granted by", "Until"), rows)
 
 
 @app.command()

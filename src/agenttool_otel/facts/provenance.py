@@ -15,17 +15,15 @@ from __future__ import annotations
 import re
 import secrets
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Final
 
 from agenttool_otel.facts.outputs import OutputTrust, decoded, id_kinds
 from agenttool_otel.facts.tokens import Strong, Tokens, normalize_text, texts_of, tokens_of
 from agenttool_otel.facts.types import ProvenanceFact
 from agenttool_otel.names import ArgumentRole, Trust
-
-Digest = Callable[[str], Any]
-"""Turns a token into the key under which it is remembered; the only form in which a token is kept."""
 
 _USER: Final = "user"
 _UNKNOWN: Final = "unknown"
@@ -44,24 +42,19 @@ _OPEN: Final = OutputTrust(open_world=True)
 _CLOSED: Final = OutputTrust(open_world=False)
 
 
-def private_digest() -> Digest:
-    """Return digests of this ledger alone: nothing can be searched for in them without its salt."""
-    salt = secrets.token_hex(16)
-    return lambda token: hash(salt + token)
-
-
 class ProvenanceLedger:
     """The provenance of one session; safe to use from several threads.
 
     The user's tokens and the tools' are bounded apart, so that no amount of tool output makes the ledger forget what
     the user said."""
 
-    def __init__(self, *, max_tokens: int = 65_536, max_user_tokens: int = 8_192, digest: Digest | None = None) -> None:
+    def __init__(self, *, max_tokens: int = 65_536, max_user_tokens: int = 8_192) -> None:
         if max_tokens < 1 or max_user_tokens < 1:
             raise ValueError("a ledger remembers at least one token")
         self._max_tokens = max_tokens
         self._max_user_tokens = max_user_tokens
-        self._digest = digest or private_digest()
+        # the only form in which a token is kept: nothing can be searched for in a ledger without its salt
+        self._salted = secrets.token_hex(16).__add__
         self._lock = threading.Lock()
         self._user: dict[Any, int] = {}
         self._tools: dict[Any, int] = {}
@@ -71,6 +64,8 @@ class ProvenanceLedger:
         self._masks = [0] * len(_LEVELS)  # the sources of each level
         self._masks[0] = 1
         self._plain: dict[tuple[int, ArgumentRole], ProvenanceFact] = {}  # facts of values that were seen as a whole
+        self._bits_of_tools: dict[str, int] = {}
+        self._labelled = 0  # the sources that have a label
         self._private = 0
         self._complete = True
 
@@ -114,12 +109,12 @@ class ProvenanceLedger:
             complete = reading.complete
             for level, tokens, read in taken:
                 if level is not Trust.FREE_TEXT and self._given:
-                    tokens = {token for token in tokens if self._digest(token) not in self._given}
+                    tokens = {token for token in tokens if hash(self._salted(token)) not in self._given}
                 bit = self._bit((tool_id, level, label), trust.private)
                 complete &= self._remember(self._tools, tokens, bit, self._max_tokens) and read
             for kind, text, level in reading.ids:
                 word = normalize_text(text)
-                if self._digest(word) not in self._given:
+                if hash(self._salted(word)) not in self._given:
                     bit = self._bit((tool_id, level, label), trust.private)
                     complete &= self._remember(self._tools, [f"{kind}\0{word}"], bit, self._max_tokens)
             self._complete &= complete
@@ -154,14 +149,14 @@ class ProvenanceLedger:
 
     def _remember(self, memory: dict[Any, int], tokens: Iterable[str], bit: int, limit: int) -> bool:
         """Add tokens to a memory; return whether nothing had to be forgotten for it."""
-        digest, get = self._digest, memory.get
-        for token in tokens:
-            key = digest(token)
+        get = memory.get
+        for key in map(hash, map(self._salted, tokens)):
             memory[key] = get(key, 0) | bit
-        kept = len(memory) <= limit
-        while len(memory) > limit:
-            del memory[next(iter(memory))]
-        return kept
+        excess = len(memory) - limit
+        if excess > 0:
+            for key in list(islice(memory, excess)):
+                del memory[key]
+        return excess <= 0
 
     def _note_given(self, given: Any) -> None:
         """Remember the arguments of a call for which nobody has vouched: a tool that repeats them does not, either."""
@@ -182,12 +177,16 @@ class ProvenanceLedger:
                 # Bit 0 is the user's.
                 self._bits[key] = 1 << len(self._sources)
                 self._masks[_LEVELS.index(key[1])] |= self._bits[key]
+                name = key[0] if key[0] == _OTHER_TOOLS else f"tool:{key[0]}"
+                self._bits_of_tools[name] = self._bits_of_tools.get(name, 0) | self._bits[key]
+                if key[2]:
+                    self._labelled |= self._bits[key]
                 if private:
                     self._private |= self._bits[key]
         return self._bits[key]
 
     def _mask(self, token: str) -> int:
-        key = self._digest(token)
+        key = hash(self._salted(token))
         return self._user.get(key, 0) | self._tools.get(key, 0)
 
     def _seen_whole(self, mask: int, role: ArgumentRole) -> ProvenanceFact:
@@ -206,9 +205,7 @@ class ProvenanceLedger:
         levels = {self._level(mask) for mask in judged.masks}
         untrusted = judged.joined or _FREE in levels
         level = _FREE if untrusted else _NOWHERE if judged.unknown else max(levels, default=_NOWHERE)
-        named = self._named(union)
-        sources = [_USER] if union & 1 else []
-        sources += dict.fromkeys(name for name, _ in named)
+        sources = ([_USER] if union & 1 else []) + self._tools_of(union)
         if judged.unknown or not sources:
             sources.append(_UNKNOWN)
         return {
@@ -217,17 +214,25 @@ class ProvenanceLedger:
             "certain": readable and (self._complete or not judged.unknown),
             "trust": _LEVELS[level].value,
             "role": role.value,
-            "seen_in": [label for _, label in named if label][:_SHOWN],
+            "seen_in": self._labels_of(union),
             "link": judged.link,
             "extended": judged.extended,
             "made_up_id": judged.made_up_id and level == _NOWHERE,
-            "private": list(dict.fromkeys(name for name, _ in self._named(judged.private))),
+            "private": self._tools_of(judged.private),
         }
 
-    def _named(self, mask: int) -> list[tuple[str, str]]:
-        """Return names and labels of the sources of a mask."""
-        found = [source for at, source in enumerate(self._sources) if mask >> (at + 1) & 1]
-        return [(tool if tool == _OTHER_TOOLS else f"tool:{tool}", label) for tool, _, label in found]
+    def _tools_of(self, mask: int) -> list[str]:
+        """Return the names of the tools of a mask."""
+        return [name for name, bits in self._bits_of_tools.items() if mask & bits] if mask else []
+
+    def _labels_of(self, mask: int) -> list[str]:
+        """Return the first labels of a mask."""
+        labels: list[str] = []
+        mask &= self._labelled
+        while mask and len(labels) < _SHOWN:
+            labels.append(self._sources[(mask & -mask).bit_length() - 2][2])
+            mask &= mask - 1
+        return labels
 
     def _level(self, mask: int) -> int:
         if not mask:

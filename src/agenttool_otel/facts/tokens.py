@@ -24,10 +24,12 @@ _CHUNK: Final = re.compile(r"""[^\s<>"'`(){}\[\],;|*]+""")
 _LEFT: Final = ":!?=&#…。，、；：！？"
 _RIGHT: Final = _LEFT + ".-_~"
 _DIGITS: Final = re.compile(r"[0-9](?:[ \-.()/]?[0-9]){5,33}")
-_IBAN: Final = re.compile(r"[0-9]{2}[ -]?[a-z0-9]{4}(?:[ -]?\d{4}){1,6}(?:[ -]?[a-z0-9]{1,4})?(?![a-z0-9])")
-"""From its check digits on: the two letters before are looked at apart, because few places have digits."""
+_IBAN: Final = re.compile(
+    r"[0-9]{2}(?<=[a-z]{2}[0-9]{2})(?<![^\W_][a-z]{2}[0-9]{2})"
+    r"(?=([ -]?[a-z0-9]{4}(?:[ -]?\d{4}){1,6}(?:[ -]?[a-z0-9]{1,4})?)(?![a-z0-9]))"
+)
+"""Found by its check digits: few places have digits. One may begin inside another."""
 
-_RUN: Final = re.compile(r"[0-9]{2,}")
 _CLOCK: Final = re.compile(r"\d+(?::\d+)+")
 _HOST: Final = re.compile(r"(?:[\w-]{1,63}\.)+[a-z][\w-]{1,62}")
 _ID: Final = re.compile(r"[\w.:-]{6,}")
@@ -85,7 +87,9 @@ def tokens_of(text: str) -> Tokens:
                 lines.add(short)
     whole = " ".join(text.split()) if len(text) <= 4 * _MAX_LINE else None
     raw_words = set(text.split())
-    words = {word for word in raw_words if word.isalpha() and len(word) <= _MAX_CHUNK}
+    words = set(filter(str.isalpha, raw_words))
+    if len(text) > _MAX_CHUNK:
+        words = {word for word in words if len(word) <= _MAX_CHUNK}
     chunks = set(_CHUNK.findall(" ".join(raw_words - words)))
     found = Tokens(whole=whole or None, lines=lines, strong={}, words=words, complete=complete)
     for raw in chunks:
@@ -99,18 +103,9 @@ def tokens_of(text: str) -> Tokens:
             _classify(chunk, found)
     for match in _DIGITS.finditer(text):
         _add(found, Strong(_NOT_ALNUM.sub("", match[0])))
-    for run in _RUN.finditer(text):
-        start = run.start() - 2
-        if start < 0 or not _is_latin(text[start : start + 2]) or (start and text[start - 1].isalnum()):
-            continue
-        iban = _IBAN.match(text, start + 2)
-        if iban is not None:
-            _add(found, Strong(_NOT_ALNUM.sub("", text[start : iban.end()])))
+    for match in _IBAN.finditer(text):
+        _add(found, Strong(_NOT_ALNUM.sub("", text[match.start() - 2 : match.end(1)])))
     return found
-
-
-def _is_latin(text: str) -> bool:
-    return text.isascii() and text.isalpha()
 
 
 def _add(found: Tokens, strong: Strong) -> None:

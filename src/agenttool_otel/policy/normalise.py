@@ -20,6 +20,7 @@ from agenttool_otel.names import (
     ReasonType,
 )
 from agenttool_otel.policy.types import EngineAnswer, Verdict
+from agenttool_otel.values.inspection import short_name
 
 STRICTNESS: Final[dict[Behavior, int]] = {
     Behavior.PASSTHROUGH: 0,
@@ -200,7 +201,7 @@ def deny_for(error: BaseException, *, engine: str = EngineName.NONE, revision: s
         behavior=Behavior.DENY,
         source=DecisionSource.TIMEOUT if isinstance(error, PolicyTimeout) else DecisionSource.ERROR,
         reason_type=ReasonType.POLICY,
-        message=f"no decision: {error}" if known else f"no decision: {type(error).__name__}",
+        message=f"no decision: {error}" if known else f"no decision: {short_name(error)}",
         engine=engine,
         revision=revision,
         fail_closed=cause,

@@ -7,6 +7,8 @@ import logging
 import threading
 from collections.abc import Callable
 
+from agenttool_otel.values.inspection import short_name
+
 _logger = logging.getLogger("agenttool_otel.telemetry")
 
 
@@ -22,7 +24,7 @@ class Losses:
         """Record one loss."""
         if isinstance(error, KeyboardInterrupt):
             raise error
-        key = (where, type(error).__name__)
+        key = (where, short_name(error))
         with self._lock:
             count = self._counts.get(key, 0)
             self._counts[key] = count + 1

@@ -14,16 +14,21 @@ or larger than a serialiser can take enter as a hash tree. An object of an unkno
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
+import os
+import secrets
 from math import isfinite
 from typing import Any, Final
 
 import rfc8785
 
+from agenttool_otel.names import Env
 from agenttool_otel.values.conversion import JsonLike, bytes_tag, scalar_text
 from agenttool_otel.values.ids import uuid7_hex
 from agenttool_otel.values.inspection import Kind, class_name, kind_of, mapping_items, sequence_items
 
+_PROCESS_KEY: Final = secrets.token_bytes(32)
 _SAFE_INT: Final = 2**53 - 1
 _LONG_TEXT: Final = 1 << 20
 _CHUNK: Final = 1 << 18
@@ -41,6 +46,16 @@ _encode = json.JSONEncoder(
 def digest(value: Any) -> str:
     """Return ``sha256:`` and the SHA-256 of ``canonical_bytes(value)`` in hexadecimal."""
     return "sha256:" + hashlib.sha256(canonical_bytes(value)).hexdigest()
+
+
+def keyed_digest(value: Any) -> str:
+    """Return ``hmac-sha256:`` and the HMAC of ``canonical_bytes(value)``, for what leaves the process.
+
+    Whoever reads it can compare it with others of the same key, but not try what a short value might have been. The key
+    is ``AGENTTOOL_DIGEST_KEY``, or one of this process alone.
+    """
+    key = os.environ.get(Env.DIGEST_KEY, "").encode("utf-8", "surrogateescape") or _PROCESS_KEY
+    return "hmac-sha256:" + hmac.digest(key, canonical_bytes(value), "sha256").hex()
 
 
 def canonical_bytes(value: Any) -> bytes:

@@ -14,9 +14,10 @@ from dataclasses import Field
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from enum import Enum, auto
+from inspect import unwrap
 from itertools import islice
 from pathlib import PurePath
-from types import GetSetDescriptorType, MappingProxyType, MemberDescriptorType
+from types import CodeType, FunctionType, GetSetDescriptorType, MappingProxyType, MemberDescriptorType
 from typing import Any, Final
 from uuid import UUID
 from weakref import WeakKeyDictionary
@@ -118,6 +119,35 @@ def class_name(cls: type) -> str:
     if type(module) is not str or type(qualname) is not str:
         return "unknown"
     return f"{module}.{qualname}"[:200].encode("ascii", "backslashreplace").decode()
+
+
+def error_name(error: BaseException) -> str:
+    """Return ``module.QualName`` of the nearest class of an exception that is written where its name says.
+
+    A class that was made at run time (``type(name, ...)``) may have anything for a name, also a secret."""
+    return next((class_name(base) for base in _mro(type(error)) if _is_written(base)), "unknown")
+
+
+def short_name(error: BaseException) -> str:
+    """Return ``error_name`` without its module."""
+    return error_name(error).rpartition(".")[2]
+
+
+def _is_written(cls: type) -> bool:
+    """Whether a module holds the class under its name, or the code of a function there does."""
+    try:
+        names = _qualname(cls).replace(".<locals>", "").split(".")
+        found: Any = sys.modules.get(_module(cls))
+        for name in names:
+            if isinstance(found, CodeType):
+                found = next(part for part in found.co_consts if isinstance(part, CodeType) and part.co_name == name)
+                continue
+            found = vars(found)[name]
+            if type(found) is FunctionType:
+                found = unwrap(found).__code__
+    except Exception:  # what a module holds is other people's, and may be anything
+        return False
+    return found is cls or isinstance(found, CodeType)
 
 
 def mro_names(cls: type) -> tuple[str, ...]:

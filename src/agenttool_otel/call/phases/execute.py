@@ -44,6 +44,7 @@ from agenttool_otel.results.content.size import size_of
 from agenttool_otel.results.errors.control_flow import cancellation, control_flow, jump
 from agenttool_otel.results.errors.mapper import ErrorMapper
 from agenttool_otel.results.errors.retry import RetryPolicy
+from agenttool_otel.values.inspection import short_name
 
 
 def finish(call: Invocation, outcome: ResultStatus) -> Generator[Any, Any, None]:
@@ -285,7 +286,7 @@ def _guarded(step: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     except (Exception, KeyboardInterrupt):
         raise
     except BaseException as error:
-        raise RuntimeError(f"a method of the result raised {type(error).__name__}") from error
+        raise RuntimeError(f"a method of the result raised {short_name(error)}") from error
 
 
 def _from_outside(call: Invocation) -> bool:

@@ -9,16 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from agenttool_otel.approvals.grants import questions_of
 from agenttool_otel.approvals.types import Grant, GrantQuery
 from agenttool_otel.call.effects import Asks, Call
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.recorder import Recorder
+from agenttool_otel.facts.needs import Need, needs_of, widened
 from agenttool_otel.names import ApprovalStatus, Behavior, DecisionSource, PolicyMode, ReasonType
 from agenttool_otel.policy.types import Verdict
 from agenttool_otel.values.canonical import digest
+
+_PLAIN_ACCESS: Final = frozenset({"file_read", "file_write", "network"})
+"""What paths and URLs alone tell of a tool without commands."""
 
 
 @dataclass(slots=True)
@@ -59,6 +63,8 @@ class GrantUse:
             session_id=context.session_id,
             arguments=call.permission_input,
             rule_refs=questions_of(verdict.rule_ref, verdict.rule_refs),
+            facts=tuple(needs_of_call(call) or ()) if _offers(verdict, "facts") else (),
+            roots=context.roots,
             approver_roles=_roles(verdict),
         )
         approvals = _approvals(call)
@@ -89,6 +95,8 @@ class GrantUse:
         if found is None or not _offers(verdict):
             return verdict
         if not questions_of(verdict.rule_ref, verdict.rule_refs) <= found.wanted.rule_refs:
+            return verdict
+        if found.grant.facts is not None and not _offers(verdict, "facts"):
             return verdict
         return replace(
             verdict,
@@ -127,11 +135,36 @@ class GrantUse:
         call.approval = None
 
 
-def _offers(verdict: Verdict) -> bool:
+def needs_of_call(call: Invocation) -> list[Need] | None:
+    """Return what a grant by facts has to state for a call, ``None`` where none can."""
+    tool = call.spec.policy_tool
+    if not call.spec.safety.static:
+        tool = {**tool, **call.spec.safety_facts(call.permission_input, call.facts)}
+    kinds = call.spec.policy_profile["access_kinds"]
+    stated = not any(word in guess for guess in tool["inferred"] for word in ("read_only", "destructive", "access"))
+    harmless = stated and tool["destructive"] is False and bool(kinds) and _PLAIN_ACCESS.issuperset(kinds)
+    return needs_of(call.facts, call.permission_input, call.context.roots, harmless=harmless)
+
+
+def fill_in(call: Invocation, verdict: Verdict) -> None:
+    """Put the call's facts into the grants by facts that the policy offers: once as narrow, once as wide as can be."""
+    if not _offers(verdict, "facts"):
+        return
+    needs = needs_of_call(call) or []
+    wide = widened(needs, call.context.roots)
+    forms = [form for form in (needs, wide if wide != needs else []) if form]
+    offers: list[dict[str, Any]] = []
+    for one in verdict.suggested_updates:
+        by_facts = one.get("type") == "grant" and one.get("args") == "facts"
+        offers += [{**one, "facts": form} for form in forms] if by_facts else [one]
+    verdict.suggested_updates = tuple(offers)
+
+
+def _offers(verdict: Verdict, args: str = "") -> bool:
     return (
         verdict.behavior is Behavior.ASK
         and verdict.mode is PolicyMode.ENFORCE
-        and any(one.get("type") == "grant" for one in verdict.suggested_updates)
+        and any(one.get("type") == "grant" and args in ("", one.get("args")) for one in verdict.suggested_updates)
     )
 
 

@@ -55,9 +55,9 @@ from agenttool_otel.policy.types import Verdict
 from agenttool_otel.records import HookRecord, ToolError, utc_now
 from agenttool_otel.results.content.size import size_of
 from agenttool_otel.results.errors.control_flow import control_flow
-from agenttool_otel.values.canonical import digest
+from agenttool_otel.values.canonical import digest, keyed_digest
 from agenttool_otel.values.conversion import to_json_value
-from agenttool_otel.values.inspection import class_name
+from agenttool_otel.values.inspection import error_name
 from agenttool_otel.values.snapshot import snapshot
 
 _MAX_ROUNDS: Final = 4
@@ -292,7 +292,7 @@ class HookRunner:
         elif not remote and not hook.owns_output:
             entry["ignored"] = "the hook does not own this tool's output"
         else:
-            entry["from"], entry["to"] = digest(call.delivered), digest(output.value)
+            entry["from"], entry["to"] = keyed_digest(call.delivered), keyed_digest(output.value)
             size = size_of(output.value)
             call.delivered, call.size = snapshot(output.value), size
             entry["applied"] = True
@@ -432,7 +432,7 @@ def _approved(call: Invocation) -> bool:
 
 
 def _failure(run: HookRun) -> str:
-    return "TimeoutError" if run.exception is None else class_name(type(run.exception))
+    return "TimeoutError" if run.exception is None else error_name(run.exception)
 
 
 def _ref(hook_id: str) -> str:

@@ -19,8 +19,9 @@ from agenttool_otel.names import (
     SchemaVisibility,
 )
 from agenttool_otel.records import InputMutation
-from agenttool_otel.values.canonical import digest
+from agenttool_otel.values.canonical import digest, keyed_digest
 from agenttool_otel.values.copying import NotCopyable
+from agenttool_otel.values.inspection import short_name
 from agenttool_otel.values.pointers import changed_pointers, escape_token, unescape_token
 from agenttool_otel.values.policy_value import to_policy_value
 from agenttool_otel.values.snapshot import snapshot
@@ -128,8 +129,8 @@ class Inputs:
             invocation_id=call.id,
             source_type=source,
             source_ref=source_ref or None,
-            from_input_ref=digest(before),
-            to_input_ref=digest(after),
+            from_input_ref=keyed_digest(before),
+            to_input_ref=keyed_digest(after),
             changed_fields=changed,
             reason=reason,
         )
@@ -144,7 +145,7 @@ class Inputs:
         try:
             target.rebind(call, before, after)
         except (TypeError, ValueError) as error:
-            self._refusals.mutation_failed(call, f"the changed input can't be used: {type(error).__name__}")
+            self._refusals.mutation_failed(call, f"the changed input can't be used: {short_name(error)}")
         if is_partial(call.permission_input):
             self._refusals.mutation_failed(call, "the changed input can't be shown to the policy whole")
         if call.permission_input is not after:  # reading it changed it, or added what it leaves out
@@ -174,7 +175,7 @@ class Inputs:
         if not new:
             return
         pointers = [self._pointer(call, f"/{escape_token(name)}") for name in new]
-        reference = digest(call.permission_input)
+        reference = keyed_digest(call.permission_input)
         source = MutationSource.HOOK
         mutation = InputMutation(
             invocation_id=call.id,

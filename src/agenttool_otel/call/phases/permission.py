@@ -12,7 +12,7 @@ from agenttool_otel.call.approval_requests import Questions, bound_places
 from agenttool_otel.call.effects import Call, Services, finish_claim
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.pending.serialized import asked_context
-from agenttool_otel.call.phases.grants import GrantUse
+from agenttool_otel.call.phases.grants import GrantUse, fill_in
 from agenttool_otel.call.phases.hooks import HookRunner
 from agenttool_otel.call.phases.inputs import Inputs, differs
 from agenttool_otel.call.phases.refusals import Refusals, fail_closed
@@ -228,7 +228,8 @@ class Permission:
         self._refusals.deny(call, verdict, session)
 
     def suggest(self, call: Invocation, verdict: Verdict) -> None:
-        """Add safer calls to a verdict that does not let a shell command run (openboa, "permissions_check")."""
+        """Add safer calls to a verdict that lets no shell command run, and the facts to what may be remembered."""
+        fill_in(call, verdict)
         if not call.facts["shell"]:
             return
         from agenttool_otel.facts.alternatives import shell_alternatives  # only commands need it

@@ -24,6 +24,7 @@ from agenttool_otel.names import (
 )
 from agenttool_otel.policy.types import Verdict
 from agenttool_otel.results.errors.control_flow import cancellation
+from agenttool_otel.values.inspection import short_name
 
 HOOK_FAILED: Final = "hook_failed"
 """Set in the extra of a hook's verdict where the hook did not object but failed."""
@@ -155,7 +156,7 @@ class Refusals:
 
     def bug(self, call: Invocation, bug: Exception) -> None:
         """Turn a failure of this package before the body into a denial, told by its type alone."""
-        verdict = fail_closed(f"internal error: {type(bug).__name__}", FailClosedCause.INTERNAL)
+        verdict = fail_closed(f"internal error: {short_name(bug)}", FailClosedCause.INTERNAL)
         call.decide(verdict)
         self._recorder.decided(call, verdict)
         self._recorder.telemetry.losses.note("pipeline", bug)
@@ -181,7 +182,7 @@ class Refusals:
                 call.handle.settle(CancelOutcome.CANCELED)
         elif signal is not None:  # who knows by whom has said so already
             call.abort_reason = call.abort_reason or (cancellation(signal) or AbortReason.UNKNOWN).value
-        details = {"native_error_ref": type(signal).__name__} if signal is not None else {}
+        details = {"native_error_ref": short_name(signal)} if signal is not None else {}
         call.fail(error_class, message, InvocationStatus.CANCELED, result, **details)
 
     def redact(self, text: str, call: Invocation) -> str:
@@ -193,8 +194,8 @@ class Refusals:
         try:
             text = str(error)
         except BaseException:  # other people's __str__, which may raise anything
-            return type(error).__name__
+            return short_name(error)
         try:
-            return self.redact(text, call) or type(error).__name__
+            return self.redact(text, call) or short_name(error)
         except Exception:
-            return type(error).__name__
+            return short_name(error)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agenttool_otel.names import ContextModifierPolicy
+from agenttool_otel.values.inspection import short_name
 
 if TYPE_CHECKING:  # a call knows its modifier
     from agenttool_otel.call.invocation import Invocation
@@ -43,5 +44,5 @@ def settle_modifier(call: Invocation, policy: ContextModifierPolicy, *, alone: b
         try:
             call.modifier.apply()
         except Exception as error:
-            reason = f"it failed: {type(error).__name__}"
+            reason = f"it failed: {short_name(error)}"
     call.modified = {"applied": False, "reason": reason} if reason else {"applied": True}

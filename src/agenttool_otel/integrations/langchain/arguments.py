@@ -16,7 +16,7 @@ from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.phases.inputs import differs, is_partial
 from agenttool_otel.names import MutationSource
 from agenttool_otel.records import InputMutation
-from agenttool_otel.values.canonical import digest
+from agenttool_otel.values.canonical import keyed_digest
 from agenttool_otel.values.conversion import to_json_value
 from agenttool_otel.values.pointers import changed_pointers
 from agenttool_otel.values.snapshot import snapshot
@@ -57,8 +57,8 @@ def use_reading(call: Invocation, given: dict[str, Any], reading: dict[str, Any]
             invocation_id=call.id,
             source_type=MutationSource.ADAPTER,
             source_ref="langchain",
-            from_input_ref=digest(given),
-            to_input_ref=digest(reading),
+            from_input_ref=keyed_digest(given),
+            to_input_ref=keyed_digest(reading),
             changed_fields=changed_pointers(given, reading),
             reason="what LangChain's validation makes of the changed input",
         )

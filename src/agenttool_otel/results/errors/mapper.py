@@ -24,7 +24,7 @@ from agenttool_otel.results.errors.error_tables import (
     for_http_status,
 )
 from agenttool_otel.results.errors.native_errors import exit_reference, grpc_code, http_status, peek, retry_after
-from agenttool_otel.values.inspection import class_name, mro_names
+from agenttool_otel.values.inspection import class_name, error_name, mro_names
 from agenttool_otel.values.unicode import escape_surrogates
 
 Redact = Callable[[str], str]
@@ -60,7 +60,7 @@ class ErrorMapper:
             custom = self._from_custom(exception, clean)
             return custom if custom is not None else self._from_stock(exception, clean)
         except Exception:
-            return ToolError.of(ErrorClass.EXECUTION_FAILED, native_error_ref=class_name(type(exception)))
+            return ToolError.of(ErrorClass.EXECUTION_FAILED, native_error_ref=error_name(exception))
 
     def _from_custom(self, exception: BaseException, redact: Redact | None) -> ToolError | None:
         if not self._custom:
@@ -74,7 +74,7 @@ class ErrorMapper:
             except (Exception, SystemExit, GeneratorExit):
                 return None
             if isinstance(made, ErrorClass):
-                return _build((made, None), exception, redact, class_name(type(exception)))
+                return _build((made, None), exception, redact, error_name(exception))
             if isinstance(made, ToolError):
                 # A user's function often copies str(exception) into the message: the same redactor applies.
                 return made.model_copy(update={"message": _clean(made.message, redact)})
@@ -108,7 +108,7 @@ class ErrorMapper:
         members = [self.classify(leaf, redact=redact) for leaf in _leaves(group)]
         classes = {member.error_class for member in members}
         waits = [member.retry_after for member in members if member.retry_after is not None]
-        reference = class_name(type(group))
+        reference = error_name(group)
         if len(classes) != 1:
             error = ToolError.of(ErrorClass.PARTIAL_FAILURE, native_error_ref=reference)
         else:
@@ -128,7 +128,7 @@ def classify(exception: BaseException, *, redact: Redact | None = None) -> ToolE
 
 
 def _verdict(exception: BaseException) -> tuple[Verdict, str]:
-    reference = class_name(type(exception))
+    reference = error_name(exception)
     names = mro_names(type(exception))
     if isinstance(exception, GovernedOutcome) and exception.error_class is not None:
         return (exception.error_class, None), reference
@@ -187,7 +187,7 @@ def _build(verdict: Verdict, exception: BaseException, redact: Redact | None, re
 
 def message_of(exception: BaseException, redact: Redact | None) -> str:
     """Return the exception's class name, and its message if a redactor cleaned it; at most 2,000 characters."""
-    name = class_name(type(exception)).removeprefix("builtins.")
+    name = error_name(exception).removeprefix("builtins.")
     if redact is None:
         return name
     try:

@@ -23,7 +23,7 @@ from agenttool_otel.results.persistence.writer import PayloadWriter, ref_block, 
 from agenttool_otel.results.stores.types import PayloadStore, PersistedRef
 from agenttool_otel.results.transform import RedactionFailed, Transform
 from agenttool_otel.values.conversion import to_json_value
-from agenttool_otel.values.inspection import class_name
+from agenttool_otel.values.inspection import error_name
 
 DEFAULT_MAX_INLINE_CHARS: Final = 50_000
 DEFAULT_PREVIEW_CHARS: Final = 2_048
@@ -79,7 +79,7 @@ class ResultKeeper:
         except PersistenceError:
             raise
         except Exception as error:
-            raise PersistenceError(f"the store can't be opened: {class_name(type(error))}") from error
+            raise PersistenceError(f"the store can't be opened: {error_name(error)}") from error
         return self._store
 
     def choose(self, value: Any, demand: Demand = NO_DEMAND, *, size: int | None = None) -> StrategyChoice | None:
@@ -158,7 +158,7 @@ class ResultKeeper:
         except PersistenceError as error:
             return job.dropped("store_failed", str(error), RedactionState.NONE)
         except Exception as error:
-            return job.dropped("store_failed", f"internal: {class_name(type(error))}", RedactionState.NONE)
+            return job.dropped("store_failed", f"internal: {error_name(error)}", RedactionState.NONE)
 
 
 @dataclass(slots=True)

@@ -15,7 +15,7 @@ from agenttool_otel.results.content.preview import PreviewBuilder
 from agenttool_otel.results.content.size import text_bytes
 from agenttool_otel.results.persistence.upload import StoreTimeout, Upload
 from agenttool_otel.results.stores.types import PayloadStore, PersistedRef
-from agenttool_otel.values.inspection import class_name
+from agenttool_otel.values.inspection import error_name
 
 
 class PayloadWriter:
@@ -100,7 +100,7 @@ class PayloadWriter:
             self.failure = "deadline"
         else:
             known = isinstance(error, PersistenceError)
-            self.failure = str(error) if known else f"internal: {class_name(type(error))}"
+            self.failure = str(error) if known else f"internal: {error_name(error)}"
 
     def discard(self) -> None:
         """Let the store forget what it has; what is held goes, too."""

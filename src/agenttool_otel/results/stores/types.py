@@ -12,6 +12,7 @@ from pydantic import TypeAdapter
 
 from agenttool_otel.errors import PersistenceError
 from agenttool_otel.records.base import JsonObject, utc_now
+from agenttool_otel.values.canonical import keyed_digest
 
 
 class PayloadNotFound(PersistenceError, LookupError):
@@ -49,9 +50,10 @@ class PersistedRef:
     redaction_state: str = "none"  # what redaction did to them before they were stored
 
     def to_json(self) -> JsonObject:
-        """Return the ``persisted_ref`` of a record: without the owner, which is nobody else's business."""
+        """Return the ``persisted_ref`` of a record: keyed, and without the owner, which is nobody else's business."""
         own = {"owner", "created_at"}
-        return {name: value for name, value in self.to_index().items() if name not in own and value is not None}
+        known = {**self.to_index(), "digest": keyed_digest(self.digest)}
+        return {name: value for name, value in known.items() if name not in own and value is not None}
 
     def to_index(self) -> JsonObject:
         """Return everything, for the store's own index."""
