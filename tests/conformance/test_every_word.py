@@ -341,13 +341,17 @@ def a_large_result(world: World) -> None:
     world.call(lambda text: "line\n" * 1000, max_inline_chars=100)
 
 
-@way("invocation state yielded", "event tool.invocation.yielded", "event tool.invocation.queued")
+@way("invocation state yielded", "event tool.invocation.yielded", "tool_scheduler_policy.max_parallel")
 def a_batch(world: World) -> None:
     governor = world.governor()
     governor.batch([BatchCall(governor.govern(echo, name="act"), {"text": "a"})])
 
 
-@way("event tool.declared", "event tool.surface.updated", "event tool.deferred.loaded", "tool_surface.surface_id")
+@way(
+    *("event tool.declared", "event tool.surface.updated", "event tool.deferred.loaded", "tool_surface.surface_id"),
+    *("deferred_tool_ref.selection_ref", "tool_declaration.input_contract", "tool_interface.is_read_only"),
+    *("tool_execution_profile.execution_kind", "tool_permission_profile.risk_level"),
+)
 def a_search(world: World) -> None:
     governor = world.governor(FunctionEngine(lambda document: True))
     act = governor.govern(echo, name="act", defer=True)
