@@ -1,7 +1,8 @@
 """How often a policy asks about, and denies, the honest commands of a coding agent.
 
 Reads a corpus of commands (JSON lines, plain or gzip, with ``command`` and ``cwd``) and prints for each preset how many
-are allowed, asked about and denied, by rule: ``python -m benchmarks.agent_commands [file] [-v] [--grants]``. The file may be named by
+are allowed, asked about and denied, by rule: ``python -m benchmarks.agent_commands [file]
+[-v] [--grants]``. The file may be named by
 AGENTTOOL_AGENT_COMMANDS, too; else it is looked for beside the repository, and nothing is measured where it is absent.
 """
 
@@ -50,7 +51,7 @@ def decide(commands: Counter[tuple[str, str]], preset: str, sandbox: str | None)
 
 
 def asked_with_grants(path: Path, preset: str, sandbox: str | None) -> tuple[int, int]:
-    """How often people are asked where they accept for the session what is offered by facts, and of how many commands."""
+    """How often people are asked who accept for the session what is offered by facts, and of how many commands."""
 
     class Accepts:
         asked = 0
