@@ -16,7 +16,7 @@ from benchmarks.call_path import measure
 from benchmarks.peers import PEERS, measure_peer
 from benchmarks.timing import interleaved
 
-PARTS = ("import_cost", "facts_paths_urls", "facts_shell_sql", "redaction", "results", "policy")
+PARTS = ("import_cost", "facts_paths_urls", "facts_shell_sql", "redaction", "results", "policy", "batches")
 
 
 def main(arguments: list[str]) -> int:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from agenttool_otel.approvals.store.store import ApprovalStore
     from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest
     from agenttool_otel.call.running.handle import CallHandle, CancelState, current_call
-    from agenttool_otel.call.running.progress import progress_to, report_progress
+    from agenttool_otel.call.running.progress import mcp_progress, progress_to, report_progress
     from agenttool_otel.call.scheduling.batch import BatchCall
     from agenttool_otel.call.scheduling.modifiers import ContextModifier
     from agenttool_otel.call.tool import GovernedTool
@@ -56,7 +56,7 @@ _MODULES = {
         "approvals.store.store": "ApprovalStore",
         "approvals.types": "ApprovalAnswer ApprovalRequest",
         "call.running.handle": "CallHandle CancelState current_call",
-        "call.running.progress": "progress_to report_progress",
+        "call.running.progress": "mcp_progress progress_to report_progress",
         "call.scheduling.batch": "BatchCall",
         "call.scheduling.modifiers": "ContextModifier",
         "call.tool": "GovernedTool",
@@ -90,8 +90,8 @@ __all__ = [
     "PolicyLoadError", "Preflight", "ResultRequired", "SchedulerPolicy", "Settings", "TelemetrySettings",
     "ToolBlocked", "ToolCanceled", "ToolDeclaration", "ToolDenied", "ToolError", "ToolInputInvalid", "ToolResult",
     "ToolTimeout", "UnknownTool", "agent_context", "aresume", "carry_context", "configure", "current_call",
-    "current_context", "default_governor", "govern", "load_bundle", "native_call", "progress_to", "report_progress",
-    "resume",
+    "current_context", "default_governor", "govern", "load_bundle", "mcp_progress", "native_call", "progress_to",
+    "report_progress", "resume",
 ]  # fmt: skip
 
 

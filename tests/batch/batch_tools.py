@@ -12,7 +12,7 @@ from typing import Any
 
 from opentelemetry import trace
 
-from agenttool_otel import Governor, current_context
+from agenttool_otel import Governor, current_call, current_context, report_progress
 from agenttool_otel.testing import StaticEngine
 
 governor = Governor(policy=StaticEngine("allow"), policy_timeout=60)
@@ -73,6 +73,19 @@ def chance(seed: int) -> int:
     if fate < 0.055:
         time.sleep(0.08)
     return seed
+
+
+@governor.govern(read_only=True, concurrency_safe=True, supports_progress=True, supports_cancel=True)
+def told(seconds: float) -> str:
+    """Report, and go on until somebody says stop."""
+    call, until = current_call(), time.monotonic() + seconds
+    for number in range(1000):
+        report_progress(number / 10, "far away", line_count=number)
+    while call is not None and time.monotonic() < until:
+        if call.canceled:
+            return "stopped"
+        time.sleep(0.002)
+    return "ended"
 
 
 @governor.govern(read_only=True, concurrency_safe=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
 import os
 import threading
 import time
@@ -11,7 +12,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from batch_tools import Overlaps, governor, later, odd, where
+from batch_tools import Overlaps, governor, later, odd, told, where
 from opentelemetry.sdk.trace import TracerProvider
 
 from agenttool_otel import (
@@ -22,6 +23,7 @@ from agenttool_otel import (
     SchedulerPolicy,
     agent_context,
     current_call,
+    progress_to,
 )
 from agenttool_otel.names import ErrorClass, ResultStatus
 from agenttool_otel.records import ToolEvent, ToolResult
@@ -198,8 +200,8 @@ def test_a_sibling_that_runs_is_stopped_where_it_can_be(run: Run) -> None:
 # --- streams ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("yields", "first"), [("progress_immediate_results_ordered", 0), ("unordered_streaming", 1)])
-def test_results_come_in_order_unless_the_policy_lets_them_not(yields: str, first: int) -> None:
+@pytest.mark.parametrize("yields", ["progress_immediate_results_ordered", "unordered_streaming"])
+def test_results_come_in_order_unless_the_policy_lets_them_not(yields: str) -> None:
     of = fresh()
 
     @of.govern(concurrency_safe=True)
@@ -209,7 +211,7 @@ def test_results_come_in_order_unless_the_policy_lets_them_not(yields: str, firs
 
     calls = [BatchCall(act, {"number": number}) for number in range(3)]
     results = list(of.batch_stream(calls, policy=SchedulerPolicy(yield_policy=yields)))
-    assert results[0].value == first
+    assert (results[0].value == 0) is (yields != "unordered_streaming")
     assert sorted(result.value for result in results) == [0, 1, 2]
 
 
@@ -338,6 +340,32 @@ def test_bodies_run_in_other_processes_with_their_context(run: Run) -> None:
     assert {result.value["trace"] for result in results} == {f"{span.get_span_context().trace_id:032x}"}
     assert os.getpid() not in {result.value["pid"] for result in results}
     assert str(failed[0].status) == "failed"
+
+
+@pytest.mark.parametrize("start", ["fork", "spawn"])
+def test_a_body_in_another_process_reports(start: str, run: Run) -> None:
+    seen: list[Any] = []
+    with ProcessPoolExecutor(1, multiprocessing.get_context(start)) as pool, progress_to(seen.append, steps=False):
+        [result] = run([BatchCall(told, {"seconds": 0})], executor=pool)
+    assert result.value == "ended"
+    reported = [step for step in seen if step.message == "far away"]
+    assert (reported[0].line_count, reported[-1].line_count) == (0, 999)
+    assert [step.sequence for step in seen] == list(range(len(seen)))
+    for thread in threading.enumerate():
+        if thread.name == "agenttool-far":
+            thread.join(20)
+            assert not thread.is_alive()
+
+
+def test_a_body_in_another_process_is_stopped(run: Run) -> None:
+    def stop(step: Any) -> None:
+        if step.message == "far away" and not state:
+            state.append(governor.cancel(step.invocation_id, "enough"))
+
+    state: list[Any] = []
+    with ProcessPoolExecutor(1) as pool, progress_to(stop):
+        [result] = run([BatchCall(told, {"seconds": 30})], executor=pool)
+    assert (result.value, result.status, state[0].outcome) == ("stopped", "partial_succeeded", "canceled")
 
 
 def test_bodies_run_on_a_given_pool_of_threads(run: Run) -> None:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agenttool_otel import ApprovalAnswer, Governor, current_call, progress_to, report_progress
+from agenttool_otel import ApprovalAnswer, Governor, current_call, mcp_progress, progress_to, report_progress
 from agenttool_otel.records import ToolEvent, ToolProgress
 from agenttool_otel.telemetry import TelemetrySettings
 from agenttool_otel.testing import StaticEngine
@@ -82,6 +82,23 @@ def test_a_stream_reports_and_can_be_stopped(asynchronous: bool) -> None:
             assert [stop(item) for item in governor.govern(lines)()] == [0, 1, 2]
     assert "partial_result" in [str(one.status) for one in told]
     assert [one.sequence for one in told] == list(range(len(told)))
+
+
+async def test_an_mcp_client_is_told_what_increases() -> None:
+    sent: list[Any] = []
+
+    async def send(progress: float, total: float, message: str | None) -> None:
+        sent.append((progress, total, message))
+
+    def work() -> None:
+        for percent in (10, None, 5, 60):
+            report_progress(percent, "reading")
+            time.sleep(0.11)
+
+    with progress_to(mcp_progress(send)):
+        await asyncio.to_thread(made().govern(work))
+    await asyncio.sleep(0)
+    assert sent == [(10, 100, "reading"), (60, 100, "reading")]
 
 
 def test_outside_a_call_nothing_happens() -> None:

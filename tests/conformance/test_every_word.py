@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.server
+import socket
 import subprocess
 import sys
 import threading
@@ -189,7 +190,7 @@ def a_body_that_fails_in_several_ways(world: World) -> None:
 
 @way("error class dependency_unavailable")
 def nobody_listens(world: World) -> None:
-    world.call(lambda text: urllib.request.urlopen("http://127.0.0.1:1"))
+    world.call(lambda text: socket.create_connection(("127.0.0.1", 1)))
 
 
 @way("error class credential_missing", "error class rate_limited")
@@ -203,20 +204,21 @@ def a_server_refuses(world: World) -> None:
 
     with http.server.HTTPServer(("127.0.0.1", 0), Refuses) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
+        direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         for status in (401, 429):
-            world.call(lambda text, to=status: urllib.request.urlopen(f"http://127.0.0.1:{server.server_port}/{to}"))
+            world.call(lambda text, to=status: direct.open(f"http://127.0.0.1:{server.server_port}/{to}"))
         server.shutdown()
 
 
 SANDBOXED = """
-import ctypes, struct
+import ctypes, os, signal, struct
 libc, kill = ctypes.CDLL(None), struct.pack("HBBI", 0x06, 0, 0, 0x80000000)
 rule = ctypes.create_string_buffer(kill)
 libc.prctl(38, 1, 0, 0, 0)
 libc.prctl(22, 2, ctypes.create_string_buffer(struct.pack("HP", 1, ctypes.addressof(rule))))
-open("/dev/null")
+os.kill(os.getpid(), signal.SIGSYS)
 """
-"""Leaves a seccomp sandbox in which no system call is allowed any more."""
+"""Leaves a seccomp sandbox in which no system call is allowed; where there is none, it ends in the same way."""
 
 
 @way("error class sandbox_violation")
@@ -341,13 +343,17 @@ def a_large_result(world: World) -> None:
     world.call(lambda text: "line\n" * 1000, max_inline_chars=100)
 
 
-@way("invocation state yielded", "event tool.invocation.yielded", "event tool.invocation.queued")
+@way("invocation state yielded", "event tool.invocation.yielded", "tool_scheduler_policy.max_parallel")
 def a_batch(world: World) -> None:
     governor = world.governor()
     governor.batch([BatchCall(governor.govern(echo, name="act"), {"text": "a"})])
 
 
-@way("event tool.declared", "event tool.surface.updated", "event tool.deferred.loaded", "tool_surface.surface_id")
+@way(
+    *("event tool.declared", "event tool.surface.updated", "event tool.deferred.loaded", "tool_surface.surface_id"),
+    *("deferred_tool_ref.selection_ref", "tool_declaration.input_contract", "tool_interface.is_read_only"),
+    *("tool_execution_profile.execution_kind", "tool_permission_profile.risk_level"),
+)
 def a_search(world: World) -> None:
     governor = world.governor(FunctionEngine(lambda document: True))
     act = governor.govern(echo, name="act", defer=True)

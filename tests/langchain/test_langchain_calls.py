@@ -12,6 +12,7 @@ import pytest
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import ToolMessage
 from langchain_core.runnables import RunnableLambda
+from langchain_core.runnables.retry import RunnableRetry
 from langchain_core.tools import BaseTool, InjectedToolCallId, StructuredTool, Tool, ToolException, tool
 
 from agenttool_otel import ApprovalAnswer, ApprovalRequired, ConfigurationError, ToolDenied
@@ -289,3 +290,62 @@ def test_an_approved_call_of_a_dead_process_keeps_its_approval(name: str) -> Non
         assert "process that asked" in result.error.message
         assert store.get(request_id).status is ApprovalStatus.APPROVED
         assert type(governed).agenttool.check({name: "a"}).behavior == "ask"
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_with_retry_on_an_ask_stores_one_request(is_async: bool) -> None:
+    ran: list[str] = []
+
+    @tool
+    def act(text: str) -> str:
+        """Act."""
+        ran.append(text)
+        return text
+
+    with capture(policy=StaticEngine("ask")) as captured:
+        store = captured.governor.approvals.store
+        stubborn = captured.governor.govern(act).with_retry(stop_after_attempt=3, wait_exponential_jitter=False)
+
+        def ask(text: str) -> str:
+            with pytest.raises(ApprovalRequired) as caught:
+                asyncio.run(stubborn.ainvoke({"text": text})) if is_async else stubborn.invoke({"text": text})
+            return caught.value.invocation_id
+
+        first = ask("a")
+        assert [request.invocation_id for request in store.list(ApprovalStatus.PENDING)] == [first]
+        other, again = ask("b"), ask("a")
+        assert len({first, other, again}) == len(store.list(ApprovalStatus.PENDING)) == 3
+        store.answer(store.by_invocation(first).request_id, ApprovalAnswer(approved=True, answered_by="user:ada"))
+        result = asyncio.run(captured.governor.aresume(first)) if is_async else captured.governor.resume(first)
+        assert (result.status, ran) == ("succeeded", ["a"])
+
+
+def test_a_retry_runs_what_was_approved_meanwhile() -> None:
+    ran: list[str] = []
+
+    @tool
+    def act(text: str) -> str:
+        """Act."""
+        ran.append(text)
+        return text
+
+    with capture(policy=StaticEngine("ask")) as captured:
+        store = captured.governor.approvals.store
+        governed = captured.governor.govern(act)
+
+        def answered(_: Any) -> Any:
+            for request in store.list(ApprovalStatus.PENDING):
+                store.answer(request.request_id, ApprovalAnswer(approved=True, answered_by="user:ada"))
+            return {"text": "a"}
+
+        stubborn = RunnableRetry(bound=governed, max_attempt_number=3, wait_exponential_jitter=False)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(RunnableRetry, "_patch_config", _then(answered))
+            assert stubborn.invoke({"text": "a"}) == "a"
+        assert ran == ["a"]
+
+
+def _then(act: Callable[[Any], Any]) -> Any:
+    """LangChain's own step before each attempt, with something done before it."""
+    original = RunnableRetry._patch_config
+    return staticmethod(lambda *args: (act(None), original(*args))[1])

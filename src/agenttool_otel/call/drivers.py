@@ -123,7 +123,7 @@ async def arun_body(call: Invocation, effect: Execute) -> Attempt:
         with stop:
             awaitable: Any
             if call.executor is not None and takes(call.executor, effect):
-                future = submit(call.executor, effect)
+                future = submit(call, call.executor, effect)
                 stop.instead(future.cancel)
                 awaitable = asyncio.wrap_future(future)
             else:
@@ -178,7 +178,7 @@ def _wait_for(call: Invocation, effect: Execute, executor: concurrent.futures.Ex
     """Run a body on an executor and wait; what has begun there can't be stopped from here."""
     future = None
     try:
-        future = submit(executor, effect)
+        future = submit(call, executor, effect)
         if call.handle is not None:
             call.handle.stop_with(future.cancel)
         _limit(call, effect.timeout)

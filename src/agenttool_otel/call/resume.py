@@ -67,34 +67,39 @@ class _Going(NamedTuple):
 def _plan(runtime: Runtime, invocation_id: str, stored: StoredCall, *, asynchronous: bool) -> _Going:
     request = stored.request
     tool = runtime.find(request.tool_id)
-    if tool is None:
-        raise UnknownTool(
-            f"no tool {request.tool_id} in this process",
-            error_class=ErrorClass.UNKNOWN_TOOL,
-            invocation_id=invocation_id,
-        )
-    call = Invocation(
-        tool.spec,
-        asking_context(stored.context),
-        native_call_id=stored.context.get("native_call_id"),
-        id=invocation_id,
-        resumed=True,
-    )
-    recall(call, stored.context)
-    call.request = request
-    call.ticket = stored
     waiting = runtime.pipeline.paused.look(invocation_id)
+    spec = tool.spec if tool is not None else waiting.spec if waiting is not None else None
+    unknown = UnknownTool(
+        f"no tool {request.tool_id} in this process", error_class=ErrorClass.UNKNOWN_TOOL, invocation_id=invocation_id
+    )
+    if spec is None:
+        raise unknown
+    call = Invocation(
+        spec, asking_context(stored.context), native_call_id=stored.context.get("native_call_id"), id=invocation_id
+    )
+    continue_stored(call, stored)
     # what can't be run here is left as it is
-    target = _through_this_door(tool.json_target() if waiting is None else waiting.target, tool.spec.name, asynchronous)
+    target = _through_this_door(tool.json_target() if waiting is None else waiting.target, spec.name, asynchronous)
     paused = runtime.pipeline.paused.take(invocation_id)
     if paused is not None:
-        _, call.call_args, call.call_kwargs = paused
+        _, _, call.call_args, call.call_kwargs = paused
+    elif tool is None:  # another thread has taken it
+        raise unknown
     else:
-        target = _through_this_door(tool.json_target(), tool.spec.name, asynchronous)
+        target = _through_this_door(tool.json_target(), spec.name, asynchronous)
         call.call_kwargs = dict(stored.original_arguments)
     if paused is not None and target.bind is bind_json:  # they have been read already
         target = replace(target, bind=bind_again)
     return _Going(call, runtime.pipeline.run(call, target, asking_span(stored.context)), paused)
+
+
+def continue_stored(call: Invocation, stored: StoredCall) -> None:
+    """Make a call the second part of one that was asked about: its context and request are those of the first."""
+    call.id = stored.request.invocation_id
+    call.context = asking_context(stored.context)
+    call.resumed = True
+    recall(call, stored.context)
+    call.request, call.ticket = stored.request, stored
 
 
 def _through_this_door(target: Target, name: str, asynchronous: bool) -> Target:

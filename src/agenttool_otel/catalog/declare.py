@@ -69,6 +69,8 @@ _TOOL_TYPES: Mapping[str, str] = TABLES["span_tool_types"]
 STATED_AS: Mapping[str, str] = TABLES["stated_as"]
 """What the interface calls an option, where the two names differ."""
 _MATCHERS: Mapping[str, str] = TABLES["matchers"]
+_STATED: Mapping[str, Sequence[str]] = TABLES["stated"]
+"""What each record takes as it was stated, and what of the permission profile policies see."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -339,13 +341,8 @@ def _interface(o: Resolved, plan: FactPlan | None) -> ToolInterface:
         redaction_policy_refs=[EntryPoint.OBLIGATIONS.value],
         external_mappings=_mappings(o),
         **{to: _copy(o.options[name]) for name, to in STATED_AS.items() if name in o.options},
-        **o.stated(
-            "aliases", "search_hint", "strict", "requires_user_interaction", "interrupt_behavior", "max_inline_chars",
-            "user_facing_name", "always_load", "model_requirements", "starts_agent", "sandbox_profile",
-            "progress_schema", "ui_summary", "activity_description", "progress_render_hint", "rejected_render_hint",
-            "error_render_hint",
-        ),
-    )  # fmt: skip
+        **o.stated(*_STATED["tool_interface"]),
+    )
 
 
 def _waits(o: Resolved) -> bool:
@@ -372,8 +369,7 @@ def _execution(o: Resolved) -> ExecutionProfile:
         supports_retries="retry" in o.options,
         supports_partial_results=o.source.streams,
         sandboxed="sandbox_profile" in o.options,
-        **o.stated("supports_progress", "sandbox_profile", "timeout_ms", "retry", "resource_locks"),
-        **o.stated("requires_exclusive_context"),
+        **o.stated(*_STATED["tool_execution_profile"]),
         **o.options.get("execution_facts", {}),
     )
 
@@ -385,12 +381,8 @@ def _permission(o: Resolved) -> PermissionProfile:
         access_kinds=o.access,
         write_effects=o.effects,
         permission_channel=_CHANNEL,
-        **o.stated(
-            "network_scope", "tenant_scope", "credential_refs", "sandbox_profile", "approval_required",
-            "approval_reason", "prompt_avoidable", "rule_matching_fields", "data_sensitivity", "retention_hint",
-            "redaction_required",
-        ),
-    )  # fmt: skip
+        **o.stated(*_STATED["tool_permission_profile"]),
+    )
 
 
 def _policy_tool(o: Resolved) -> dict[str, Any]:
@@ -415,14 +407,7 @@ def _policy_tool(o: Resolved) -> dict[str, Any]:
 
 
 def _policy_profile(permission: PermissionProfile) -> dict[str, Any]:
-    return permission.model_dump(
-        mode="json",
-        include={
-            "risk_level", "access_kinds", "write_effects", "network_scope", "tenant_scope", "credential_refs",
-            "sandbox_profile", "approval_required", "approval_reason", "prompt_avoidable", "data_sensitivity",
-            "redaction_required",
-        },
-    )  # fmt: skip
+    return permission.model_dump(mode="json", include=set(_STATED["input.permission_profile"]))
 
 
 def _facts(o: Resolved) -> FactPlan | None:

@@ -80,11 +80,6 @@ class _World:
             options = {name: value for name, value in tool.items() if name != "run"}
             self.tools[tool["name"]] = self.governor.govern(self._body(tool["run"]), **options)
 
-    def add(self, kind: str, record: JsonObject) -> JsonObject:
-        """Keep a record that no sink gets."""
-        self.lines.append({"object": kind, "record": record})
-        return record
-
     def _body(self, run: Callable[..., Any]) -> Callable[..., Any]:
         signature = inspect.signature(run, eval_str=True)
         visible = [parameter for name, parameter in signature.parameters.items() if name != "call"]
@@ -130,11 +125,8 @@ def surface(request: Data) -> JsonObject:
         if "query" in request:
             found = world.governor.search(request["query"])
             world.governor.load([match["tool_id"] for match in found.matches])
-            return world.add("tool_search_result", found.to_json_object())
-        record = world.governor.surface(request.get("scope", "session")).record().to_json_object()
-        for ref in record.get("deferred_tools", []):
-            world.add("deferred_tool_ref", ref)
-        return world.add("tool_surface", record)
+            return found.to_json_object()
+        return world.governor.surface(request.get("scope", "session")).record().to_json_object()
 
 
 def invoke(request: Data) -> Sequence[JsonObject]:
@@ -144,7 +136,6 @@ def invoke(request: Data) -> Sequence[JsonObject]:
     policy = None
     if "scheduler_policy" in request:
         policy = SchedulerPolicy.from_json_object({"scheduler_policy_id": "conformance", **request["scheduler_policy"]})
-        world.add("tool_scheduler_policy", {"schema_version": "0.2.0", **policy.to_json_object()})
     calls = [
         BatchCall(
             world.tools[call["tool"]],

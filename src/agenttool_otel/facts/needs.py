@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from agenttool_otel.facts.paths.fact import clean, within
 from agenttool_otel.facts.shell.effects import unwrapped
+from agenttool_otel.facts.shell.python_code import only_calls_modules
 from agenttool_otel.facts.types import Facts, PathFact, ShellCommand, UrlFact
 
 Need = dict[str, str]
@@ -21,7 +22,7 @@ Need = dict[str, str]
 SENTENCES: Final = {
     "write": "writes inside {inside}",
     "delete": "deletes single files inside {inside}",
-    "run": "runs scripts and tests that lie inside {inside}",
+    "run": "runs scripts, tests and modules that lie inside {inside}",
     "test": "`{what}` inside {inside}",
     "command": "`{what}` inside {inside}",
     "install": "`{what}` of packages by name, and of what lies inside {inside}",
@@ -32,6 +33,7 @@ SENTENCES: Final = {
 _OPERATIONS: Final = {"write": "write", "create": "write", "append": "write", "overwrite": "write", "delete": "delete"}
 _READS: Final = frozenset({"read", "list", "enter", "execute"})
 _INTERPRETER: Final = re.compile(r"(?:python|pypy)[0-9.]*|node|ruby|perl|php|bash|sh|dash|zsh|Rscript|lua")
+_PYTHON: Final = re.compile(r"(?:python|pypy)[0-9.]*")
 _PIP: Final = re.compile(r"(?:(?:python[0-9.]* -m )?pip[0-9.]*) install")
 _PACKAGE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(?:\[[a-z0-9_,-]+\])?(?:(?:[=<>!~]=|[<>])[0-9a-z.*]+)?")
 _PIP_OPTIONS: Final = frozenset(
@@ -142,15 +144,18 @@ def _of_command(command: ShellCommand, roots: Sequence[str]) -> list[Need | None
         raise _NotAgreeable
     if category in ("writer", "deleter") and command["complete"]:
         return places
-    if not all(_stays(word, directory, root) for word in argv[1:]):
+    inline = category == "runner" and _PYTHON.fullmatch(argv[0]) is not None and argv[1:2] == ["-c"] and len(argv) > 2
+    if not all(_stays(word, directory, root) for word in argv[3 if inline else 1 :]):
         raise _NotAgreeable
+    if inline and only_calls_modules(argv[2]):
+        return [*places, _need("run", "", root)]
     if category == "vcs_local" and command["complete"]:
         return [_need("command", " ".join(argv[:2]), root)]
     module = argv[1:2] == ["-m"]
     if category == "tester" or (category == "runner" and module and len(argv) > 2):
         return [*places, _need("test", " ".join(argv[: 3 if module else 1]), root)]
     scripts = [place for place in command["places"] if place["operation"] == "execute"]
-    if category == "runner" and _INTERPRETER.fullmatch(argv[0]) and [place["word"] for place in scripts] == argv[1:2]:
+    if category == "runner" and _INTERPRETER.fullmatch(argv[0]) and argv[1:2] == [p["word"] for p in scripts[:1]] != []:
         return [*places, _need("run", "", root)]
     pip = _PIP.match(" ".join(argv))
     if pip and all(word in _PIP_OPTIONS or _PACKAGE.fullmatch(word) or _is_here(word, directory) for word in argv[2:]):

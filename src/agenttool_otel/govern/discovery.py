@@ -17,7 +17,7 @@ from agenttool_otel.names import Attr, Event
 from agenttool_otel.preflight.discovery import DEFAULT_LIMIT, load, search
 from agenttool_otel.preflight.surfaces import Request, Surface, Surfaces
 from agenttool_otel.records import ToolSearchResult
-from agenttool_otel.records.base import JsonValue
+from agenttool_otel.records.base import JsonObject, JsonValue
 
 if TYPE_CHECKING:
     from agenttool_otel.govern.governor import Governor
@@ -146,4 +146,14 @@ def _tell_declared(runtime: Runtime, entry: Entry) -> None:
         attributes[Attr.TOOL_RISK_LEVEL] = tool.spec.permission.risk_level.value
     events.emit(span, Event.DECLARED, attributes, tool_id=entry.tool_id)
     if events.sinks:
-        events.put(lambda: [("tool_declaration", entry.document())])
+        spec = None if tool is None else tool.spec
+        events.put(lambda: [("tool_declaration", entry.document())] if spec is None else _records(spec))
+
+
+def _records(spec: Any) -> list[tuple[str, JsonObject]]:
+    return [
+        ("tool_declaration", spec.declaration.to_json_object()),
+        ("tool_interface", spec.interface.to_json_object()),
+        ("tool_execution_profile", spec.execution.to_json_object()),
+        ("tool_permission_profile", spec.permission.to_json_object()),
+    ]

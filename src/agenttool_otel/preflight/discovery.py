@@ -167,4 +167,8 @@ def _next_action(matches: Sequence[JsonObject], pending: Sequence[str]) -> NextA
 
 def _tell(shelf: Surfaces, surface: Surface, name: str, entry: Entry) -> None:
     attributes = {Attr.TOOL_ID: entry.tool_id, Attr.SURFACE_ID: surface.surface_id}
-    shelf.runtime.telemetry.events.emit(trace.get_current_span(), name, attributes, tool_id=entry.tool_id)
+    events = shelf.runtime.telemetry.events
+    events.emit(trace.get_current_span(), name, attributes, tool_id=entry.tool_id)
+    if events.sinks and name == Event.DEFERRED_DISCOVERED:
+        ref = surface.ref(entry).to_json_object()
+        events.put(lambda: [("deferred_tool_ref", ref)])

@@ -43,6 +43,8 @@ from agenttool_otel.redaction.views.joined import (
 from agenttool_otel.redaction.views.views import View, needs_normalising, normalised_view
 
 _ROUNDS: Final = 5
+_ROUNDS_OF_LARGE: Final = 2
+_LARGE_CHARS: Final = 256 << 10
 _OVERLAP: Final = 4096
 _PLACES: Final = 2000
 _TOKEN_REACH: Final = 2000
@@ -158,7 +160,7 @@ class TextRedactor:
         finds: Finds = []
         if not self.suspicious(text):
             return text, finds
-        for _ in range(_ROUNDS):
+        for _ in range(_ROUNDS if len(text) <= _LARGE_CHARS else _ROUNDS_OF_LARGE):
             changed = self._json(text, finds, depth)
             changed = self._replace(changed, finds)
             if changed == text:

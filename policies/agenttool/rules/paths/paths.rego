@@ -210,7 +210,20 @@ ask contains finding if {
 	some fact in facts
 	not inside_roots(fact)
 	reads(fact)
+	not temporary(data.agenttool.config.effective, fact)
 	finding := blocked("read_outside", "the path to read lies outside of the session's roots", fact)
+}
+
+# METADATA
+# title: Reading in the temporary directory
+# custom:
+#   severity: medium
+ask contains finding if {
+	some fact in facts
+	not inside_roots(fact)
+	reads(fact)
+	temporary(data.agenttool.config.effective, fact)
+	finding := blocked("read_temporary", "the path to read lies in the temporary directory", fact)
 }
 
 # METADATA

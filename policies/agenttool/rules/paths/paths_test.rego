@@ -283,6 +283,7 @@ test_writing_to_the_temporary_directory_is_asked if {
 	document := f.with_path(temporary_file)
 	denied == set() with input as document
 	asked == {name("write_temporary")} with input as document
+	asked == {name("read_temporary")} with input as json.patch(document, [{"op": "replace", "path": "/facts/paths/0/access", "value": "read"}])
 }
 
 test_a_link_in_the_temporary_directory_is_no_temporary_file if {

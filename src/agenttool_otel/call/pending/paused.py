@@ -12,11 +12,13 @@ from typing import Any, NamedTuple
 
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.target import Target
+from agenttool_otel.catalog.spec import ToolSpec
 
 
 class PausedCall(NamedTuple):
     """One waiting call."""
 
+    spec: ToolSpec  # its tool
     target: Target  # what it would run
     args: tuple[Any, ...]  # the positional arguments it was given
     kwargs: dict[str, Any]  # the keyword arguments it was given
@@ -33,7 +35,7 @@ class PausedCalls:
     def keep(self, call: Invocation, target: Target) -> None:
         """Remember a call that was just paused."""
         with self._lock:
-            self._calls[call.id] = PausedCall(target, call.call_args, call.call_kwargs)
+            self._calls[call.id] = PausedCall(call.spec, target, call.call_args, call.call_kwargs)
             if len(self._calls) > self._limit:
                 self._calls.popitem(last=False)
 

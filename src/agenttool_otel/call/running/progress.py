@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final
@@ -69,6 +70,26 @@ def progress_to(listener: Listener, *, steps: bool = True) -> Iterator[None]:
         yield
     finally:
         progress_listeners.reset(token)
+
+
+def mcp_progress(report: Callable[[float, float, str | None], Coroutine[Any, Any, Any]]) -> Listener:
+    """Return a listener for ``progress_to`` that tells the client of an MCP server, in whatever thread the tool runs.
+
+    MCP wants progress that increases: a report without a percentage, or with none above the last, is left out.
+
+    Args:
+        report: the request's ``ctx.report_progress``, which sends nothing where the client gave no token; this is
+            called in the server's event loop.
+    """
+    loop, last = asyncio.get_running_loop(), -1.0
+
+    def tell(record: ToolProgress) -> None:
+        nonlocal last
+        if record.percent is not None and record.percent > last:
+            last = record.percent
+            asyncio.run_coroutine_threadsafe(report(last, 100.0, record.message), loop)
+
+    return tell
 
 
 class Reporter:

@@ -71,6 +71,9 @@ class Batch:
         self._items = list(calls)
         self._tools = [self._tool(index, item) for index, item in enumerate(self._items)]
         self._executor = executor
+        if runtime.telemetry.events.sinks:
+            told = self.policy.model_dump(mode="json", exclude_none=True)
+            runtime.telemetry.events.put(lambda: [("tool_scheduler_policy", told)])
         self._turn = Turn(serial=self.policy.ordering_policy is OrderingPolicy.SERIAL)
         self._mutex = threading.Lock()
         self._taken = 0

@@ -19,6 +19,9 @@ from opentelemetry import context as otel_context
 from opentelemetry import propagate
 
 from agenttool_otel.call.effects import Execute
+from agenttool_otel.call.invocation import Invocation
+from agenttool_otel.call.running.far import FarHandle, far_handle
+from agenttool_otel.call.running.handle import running_body
 from agenttool_otel.context.context import current_context, run_in_context
 from agenttool_otel.errors import ToolFailed
 from agenttool_otel.values.inspection import short_name
@@ -29,15 +32,27 @@ def takes(executor: Executor, effect: Execute) -> bool:
     return not (effect.is_async and isinstance(executor, ThreadPoolExecutor))
 
 
-def submit(executor: Executor, effect: Execute) -> Future[Any]:
+def submit(call: Invocation, executor: Executor, effect: Execute) -> Future[Any]:
     """Start a body there, with the context of the call."""
     if isinstance(executor, ThreadPoolExecutor):
         return executor.submit(contextvars.copy_context().run, effect.target, *effect.args, **effect.kwargs)
     carrier: dict[str, str] = {}
     propagate.inject(carrier)
-    return executor.submit(
-        run_in_context, current_context(), _run, _named(effect.target), effect.args, effect.kwargs, carrier
-    )
+    profile, far = call.spec.execution, None
+    if call.handle is not None and (profile.supports_progress or profile.supports_cancel) and _is_near(executor):
+        far = far_handle(call.handle)
+    named = _named(effect.target)
+    future = executor.submit(run_in_context, current_context(), _run, named, effect.args, effect.kwargs, carrier, far)
+    if far is not None:
+        future.add_done_callback(far.end)
+    return future
+
+
+def _is_near(executor: Executor) -> bool:
+    """Tell whether a pipe reaches the executor's workers."""
+    from concurrent.futures import ProcessPoolExecutor
+
+    return isinstance(executor, ProcessPoolExecutor)
 
 
 def _named(function: Callable[..., Any]) -> Callable[..., Any] | tuple[str, str]:
@@ -53,6 +68,7 @@ def _run(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     carrier: dict[str, str],
+    far: FarHandle | None,
 ) -> Any:
     """Run a body in the other process."""
     found: Any = function
@@ -61,13 +77,16 @@ def _run(
         for part in function[1].split("."):
             found = getattr(found, part)
         found = getattr(getattr(found, "tool", None), "function", found)
-    token = otel_context.attach(propagate.extract(carrier))
+    token, inside = otel_context.attach(propagate.extract(carrier)), running_body.set(far)
     try:
         value = found(*args, **kwargs)
         return asyncio.run(_awaited(value)) if inspect.isawaitable(value) else value
     except BaseException as error:
         raise _portable(error) from None
     finally:
+        if far is not None:
+            far.flush()
+        running_body.reset(inside)
         otel_context.detach(token)
 
 

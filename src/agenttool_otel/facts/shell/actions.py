@@ -14,11 +14,19 @@ from functools import cache
 from agenttool_otel.facts.shell import programs
 from agenttool_otel.facts.shell.effects import Refused, Touch, Verdict, is_harmless_variable, unwrapped
 from agenttool_otel.facts.shell.options import long_option, short_option
-from agenttool_otel.facts.shell.tables import Spec, spec_of
+from agenttool_otel.facts.shell.tables import Spec, effects, spec_of
 from agenttool_otel.facts.shell.words import Word
 from agenttool_otel.values.tables import load_table, row_of
 
 _ALL_FILES = re.compile(r"(?:.*/)?(?:\*|\.\*|\.\[!\.\]\*|\.\?\?\*)\Z")
+_WRAPPER_WORD = re.compile(
+    r"-(?:[nkscpevi]|[oei][0L]|[nc]?\d+)|\d+(?:\.\d+)?[smhd]?|[A-Z]{3,7}|--(?:foreground|preserve-status|verbose)"
+)
+# Options of git that change history, run programs, or write and read where they say; abbreviated, too.
+_GIT_REACHES = (
+    "--amend", "--force", "--exec", "--upload-pack", "--open-files-in-pager", "--output", "--ext-diff", "--template",
+    "--separate-git-dir",
+)  # fmt: skip
 _PRIVILEGED = frozenset({"sudo", "doas", "pkexec", "runuser", "su", "chroot", "unshare"})
 _FIND_ACTIONS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 _FIND_TESTS = frozenset({"-name", "-iname", "-path", "-ipath", "-wholename"})
@@ -86,12 +94,17 @@ def describe(words: list[Word], assignments: list[str], verdict: Verdict) -> Non
             _git_places(words[1:], verdict)
         if verdict.category == "runner":
             _script_place(words[1:], verdict)
-    if skipped and outer in ("xargs", "parallel"):
-        verdict.complete = False  # what stands in its input is added to the words
+    if skipped and (outer in ("xargs", "parallel") or not all(map(_is_plain_wrapper, texts[:skipped]))):
+        verdict.complete = False  # its input is added to the words, or it opens files or goes elsewhere by itself
     if skipped and outer in _PRIVILEGED:
         verdict.category = "privileged"
     elif not all(map(is_harmless_variable, assignments)):
         verdict.category, verdict.complete = "runner", False  # PATH, LD_PRELOAD, PAGER and the like name what is run
+
+
+def _is_plain_wrapper(word: str) -> bool:
+    """Whether a word in front of a wrapped command is the wrapper's name, a time, a number or a harmless option."""
+    return posixpath.basename(word) in effects().wrappers or _WRAPPER_WORD.fullmatch(word) is not None
 
 
 def _category(name: str, words: list[Word]) -> str:
@@ -114,7 +127,16 @@ def _category(name: str, words: list[Word]) -> str:
 
 def _history(texts: list[str]) -> str:
     """The category of a git command whose options reach further than its sub-command."""
-    if any(text.startswith(("--amend", "--force", "--exec", "--upload-pack")) or text == "-f" for text in texts[1:]):
+    options = [text.partition("=")[0] for text in texts[1:] if text.startswith("-")]
+    if "-f" in options or any(
+        option.startswith(reach) or (len(option) > 3 and reach.startswith(option))
+        for option in options
+        for reach in _GIT_REACHES
+    ):
+        return "vcs_history"
+    if texts[:2] == ["bisect", "run"] or (
+        texts[:1] == ["grep"] and any(re.match("-[A-Za-z0-9]*O", o) for o in options)
+    ):
         return "vcs_history"
     if texts[:1] == ["branch"] and any(text in ("-D", "-d", "-M", "-m", "--delete", "-u") for text in texts):
         return "vcs_history"

@@ -79,7 +79,7 @@ class _Reading:
             commands = read(text)
         except Unproven as unproven:
             return self._unproven(text, unproven.construct, depth, where)
-        if _WINDOWS.search(text):
+        if _WINDOWS.search(_without_bodies(text, commands)):
             return self._unproven(text, "windows", depth, where)
         difference = disagreement(text, commands)
         if difference:
@@ -272,6 +272,16 @@ class _Reading:
         verdict.executes = verdict.executes or not all(map(is_harmless_variable, item.assignments))
         verdict.script = script_of(item.words)
         return verdict
+
+
+def _without_bodies(text: str, commands: Sequence[Simple]) -> str:
+    """The text of a line's commands, without the quoted heredocs that they get: those are data."""
+    parts: list[str] = []
+    for command in commands:
+        spans = [(w.start, w.end) for w in (*command.words, *(r.target for r in command.redirects))]
+        start, end = min(spans, default=(0, 0))[0], max((end for _, end in spans), default=0)
+        parts += [command.joint, text[start:end]]
+    return " ".join(parts)
 
 
 def listed_by(pipeline: Sequence[tuple[Simple, Verdict]]) -> list[Touch] | None:

@@ -153,7 +153,7 @@ class WordReader:
                     continue
             elif char == "`" or (char == "$" and following != '"'):
                 raise Unproven("substitution" if char == "`" or following == "(" else "expansion")
-            elif char == "!" and following not in (" ", "\t", "\n", '"'):
+            elif char == "!" and following not in (" ", "\t", "\n", "=", '"'):
                 raise Unproven("history")
             # Take the run of characters that mean themselves in one go.
             end = self.pos

@@ -24,6 +24,7 @@ from agenttool_otel.catalog import GovernOptions, ToolSource, declare
 from agenttool_otel.integrations.facts import Trusts, facts_in_metadata, options_for
 from agenttool_otel.integrations.langchain.arguments import Reader, json_object, use_reading
 from agenttool_otel.integrations.langchain.calls import LangChainAdapter
+from agenttool_otel.integrations.langchain.decided import DecidedTool
 from agenttool_otel.integrations.langchain.govern import declare_langchain, handle_of, is_governed
 from agenttool_otel.integrations.langchain.results import content_of, deliver_answer
 from agenttool_otel.integrations.langchain.surfaces import AgentSurface, SurfaceState
@@ -156,12 +157,12 @@ class GuardedCall(LangChainAdapter):
         arguments = snapshot(self._request.tool_call["args"])
         call.model_input = json_object(arguments)
         if call.spec.check.is_valid(call.model_input):  # the pipeline says what is wrong otherwise
-            call.observable_input = self._give(arguments)
+            call.observable_input = self._give(call, arguments)
             call.validated = True
 
     def rebind(self, call: Invocation, before: dict[str, Any], after: dict[str, Any]) -> None:
         """Put changed arguments into the request, and decide on what the tool reads in them."""
-        shown = dict(self._give(snapshot(after)))
+        shown = dict(self._give(call, snapshot(after)))
         for name in call.spec.declaration.input_contract.internal_only_fields:
             shown.pop(name, None)
         use_reading(call, after, shown)
@@ -174,21 +175,24 @@ class GuardedCall(LangChainAdapter):
         """Return what the agent gets."""
         return deliver_answer(self.call, self.runtime, response)
 
-    def _give(self, arguments: dict[str, Any]) -> dict[str, Any]:
+    def _give(self, call: Invocation, arguments: dict[str, Any]) -> dict[str, Any]:
         """Let the call run with arguments of its own, and return what the tool makes of them."""
         shown = arguments
         if self._known.reader is not None:
-            shown, arguments = self._known.reader.read(arguments, self.call.native_call_id)
+            shown, arguments = self._known.reader.read(arguments, call.native_call_id)
         changed = cast(Any, {**self._request.tool_call, "args": arguments})
-        self.call.call_args = (self._request.override(tool_call=changed),)
+        tool: Any = self._known.tool
+        tool = DecidedTool(tool, arguments) if isinstance(tool, BaseTool) else tool
+        call.call_args = (self._request.override(tool_call=changed, tool=tool),)
         return shown
 
 
 class AgentToolMiddleware(AgentMiddleware[Any, Any, Any]):
     """Governs every tool call of a ``create_agent`` agent: ``create_agent(..., middleware=[AgentToolMiddleware()])``.
 
-    Put it last: a middleware after it gets the request when it is decided, and can run something else. (A tool that is
-    governed itself is decided where it runs, whatever middleware came before.)
+    A middleware behind it gets the request when it is decided: where it changes the arguments, the tool does not run;
+    where it runs something else, that is not decided. So put this one last. (A tool that is governed itself is decided
+    where it runs, whatever middleware came before.)
 
     Args:
         governor: the Governor; ``None`` for the default one.

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextvars
 import inspect
 import sys
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from langchain_core.callbacks import BaseCallbackManager
 from langchain_core.callbacks.manager import BaseRunManager
@@ -18,13 +20,17 @@ from opentelemetry import trace
 
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.phases import Target
+from agenttool_otel.call.resume import continue_stored
 from agenttool_otel.call.running.progress import progress_to
 from agenttool_otel.call.tool import GovernedTool
+from agenttool_otel.errors import ApprovalError
 from agenttool_otel.integrations.adapter import Adapter
 from agenttool_otel.integrations.langchain.arguments import injected_names, json_object, use_reading
 from agenttool_otel.integrations.langchain.results import content_of, deliver
+from agenttool_otel.names import Outcome
 from agenttool_otel.records import ToolProgress
 from agenttool_otel.telemetry.spans import context_of
+from agenttool_otel.values.canonical import digest
 from agenttool_otel.values.conversion import to_json_value
 from agenttool_otel.values.snapshot import snapshot
 
@@ -43,6 +49,11 @@ class Entry:
 _entry: contextvars.ContextVar[Entry | None] = contextvars.ContextVar("agenttool_langchain_entry", default=None)
 
 
+_MAX_ASKED: Final = 256
+_asked: OrderedDict[tuple[Any, ...], str] = OrderedDict()
+"""The invocations that wait, by the run that called the tool, the tool and its input."""
+
+
 @contextmanager
 def entered(handle: GovernedTool, tool: BaseTool, raw: Any, known: Mapping[str, Any]) -> Iterator[None]:
     """Note what ``_run`` can't see, and leave a span even when LangChain refuses the arguments before it."""
@@ -59,11 +70,17 @@ def entered(handle: GovernedTool, tool: BaseTool, raw: Any, known: Mapping[str, 
 class LangChainAdapter(Adapter):
     """A call that LangChain makes; inside a LangGraph run with a checkpointer an ask pauses the graph."""
 
+    _entry: Entry | None = None
+
     def perform(self, target: Target) -> str | None:
         """Run the call; return the text that a person gave in place of its result."""
         with _parent_found(), progress_to(_write, steps=False):
             if not _in_graph():
-                return super().perform(target)
+                if self._is_again:
+                    self._go_on()
+                response = super().perform(target)
+                self._note_question()
+                return response
             from agenttool_otel.integrations.langgraph.interrupts import run_call
 
             return run_call(self.call, target, self.runtime)
@@ -72,10 +89,40 @@ class LangChainAdapter(Adapter):
         """The same without blocking the event loop."""
         with _parent_found(), progress_to(_write, steps=False):
             if not _in_graph():
-                return await super().aperform(target)
+                if self._is_again:
+                    await asyncio.to_thread(self._go_on)
+                response = await super().aperform(target)
+                self._note_question()
+                return response
             from agenttool_otel.integrations.langgraph.interrupts import arun_call
 
             return await arun_call(self.call, target, self.runtime)
+
+    @property
+    def _caller(self) -> Any:
+        """What LangChain knows of the run that calls the tool."""
+        config = self._entry.config if self._entry is not None else None
+        return config.get("callbacks") if isinstance(config, dict) else None
+
+    @property
+    def _is_again(self) -> bool:
+        """Whether ``with_retry`` makes this call once more."""
+        return any(str(tag).startswith("retry:attempt:") for tag in getattr(self._caller, "tags", ()))
+
+    def _question(self) -> tuple[Any, ...]:
+        run = getattr(self._caller, "parent_run_id", None)
+        return () if run is None or self._entry is None else (run, self.call.spec.tool_id, digest(self._entry.raw))
+
+    def _go_on(self) -> None:
+        """Take up the request of the attempt before, instead of asking a second time."""
+        with suppress(KeyError, ApprovalError):
+            continue_stored(self.call, self.runtime.approvals.waiting(_asked[self._question()]))
+
+    def _note_question(self) -> None:
+        if self.call.outcome is Outcome.PENDING and (question := self._question()):
+            _asked[question] = self.call.id
+            if len(_asked) > _MAX_ASKED:
+                _asked.popitem(last=False)
 
 
 @contextmanager
@@ -126,6 +173,7 @@ class ToolCall(LangChainAdapter):
         if entry is not None and entry.tool is not tool:
             entry = None  # another tool's, whose body calls this one's directly
         super().__init__(handle, entry.call_id if entry is not None else None)
+        self._entry = entry
         self._spec, self._tool, self._body = handle.spec, tool, body
         self._args, self._kwargs = args, kwargs
         self.call.call_args, self.call.call_kwargs = args, kwargs

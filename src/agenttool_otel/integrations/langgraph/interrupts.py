@@ -6,7 +6,8 @@ allow the second time lifts nothing), a deny still wins, other arguments are ano
 approved call run once. The interrupt is LangChain's ``tool_approval``; it is answered with
 ``Command(resume={"type": "approve"})``, ``{"type": "reject", "message": ...}``,
 ``{"type": "edit", "edited_action": {"name": ..., "args": {...}}}`` or ``{"type": "respond", "message": ...}``, by
-interrupt id where several wait. Any other value answers nothing: then the answer in the store counts, if there is one.
+interrupt id where several wait; with ``"remember": n``, an approval or edit accepts a
+suggested update with it. Any other value answers nothing: then the answer in the store counts, if there is one.
 
 Who answers is what the host says in ``config["configurable"]``: ``agenttool_answered_by`` and
 ``agenttool_answerer_roles``. A host that lets clients fill ``configurable`` has to overwrite these two.
@@ -45,10 +46,9 @@ from agenttool_otel.approvals.types import (
 from agenttool_otel.call.drivers import arun, run
 from agenttool_otel.call.effects import Asks, Decides
 from agenttool_otel.call.invocation import Invocation
-from agenttool_otel.call.pending.serialized import recall
 from agenttool_otel.call.phases import Target
 from agenttool_otel.call.phases.refusals import fail_closed
-from agenttool_otel.call.resume import asking_context, asking_span
+from agenttool_otel.call.resume import asking_span, continue_stored
 from agenttool_otel.errors import ApprovalError
 from agenttool_otel.integrations.langgraph.tasks import APPROVAL_TYPE, GraphTask
 from agenttool_otel.names import (
@@ -244,11 +244,8 @@ class _GraphCall:
         return True
 
     def _continue(self, stored: StoredCall) -> None:
-        call, request = self.call, stored.request
-        call.context = asking_context(stored.context)
-        call.resumed = True
-        recall(call, stored.context)
-        call.request, call.ticket = request, stored
+        request = stored.request
+        continue_stored(self.call, stored)
         self.links = asking_span(stored.context)
         self._stored = stored
         self.target = replace(self.target, bind=self._bind)
@@ -384,6 +381,7 @@ def _interrupt_value(call: Invocation, request: ApprovalRequest) -> dict[str, An
         "invocation_id": request.invocation_id,
         "rule": request.rule_ref,
         "alternatives": list(request.alternatives),
+        "suggested_updates": list(request.suggested_updates),
         "expires_at": request.expires_at.isoformat() if request.expires_at is not None else None,
     }
 
@@ -400,11 +398,14 @@ def _answer_of(value: Any, tool: str, configurable: dict[str, Any]) -> tuple[App
         "answered_by": by if isinstance(by, str) and by else _ANSWERER,
         "roles": tuple(role for role in roles if isinstance(role, str)) if isinstance(roles, (list, tuple)) else (),
     }
+    remember = value.get("remember")
+    if remember is not None and type(remember) is not int:
+        return None, None
     message = value.get("message")
     reason = message if isinstance(message, str) else ""
     match value.get("type"):
         case "approve":
-            return ApprovalAnswer(approved=True, reason=reason, **who), None
+            return ApprovalAnswer(approved=True, reason=reason, remember=remember, **who), None
         case "reject":
             return ApprovalAnswer(approved=False, reason=reason, **who), None
         case "respond" if reason:
@@ -412,5 +413,6 @@ def _answer_of(value: Any, tool: str, configurable: dict[str, Any]) -> tuple[App
         case "edit":
             action = value.get("edited_action")
             if isinstance(action, dict) and action.get("name") == tool and isinstance(action.get("args"), dict):
-                return ApprovalAnswer(approved=True, reason=reason, edited_input=dict(action["args"]), **who), None
+                edited = dict(action["args"])
+                return ApprovalAnswer(True, reason=reason, edited_input=edited, remember=remember, **who), None
     return None, None

@@ -117,7 +117,7 @@ def find_in_assignments(data: bytes, lowered: bytes, *, extra_keys: frozenset[st
             yield span
         elif _could_nest(data, groups):
             yield from _nested(data, groups, extra_keys, _MOST_NESTED)
-        elif groups[3][0] < 0 and len(fruitless) < _MOST_REMEMBERED:
+        elif len(fruitless) < _MOST_REMEMBERED and _ends_near(data, groups):
             fruitless.add(around)
     if b"=" in data:
         for match in find_all(_TYPED_PATTERN, data):
@@ -128,6 +128,12 @@ def find_in_assignments(data: bytes, lowered: bytes, *, extra_keys: frozenset[st
         span = _judge(data, spans_of(match, 4), extra_keys, service_only=True)
         if span is not None:
             yield span
+
+
+def _ends_near(data: bytes, groups: Groups) -> bool:
+    """Whether a value is bare, or its quotes close within the text that is remembered."""
+    first, last = groups[3]
+    return first < 0 or data.find(data[first:last], last, groups[0][1] + _CONTEXT_AFTER_BYTES) >= 0
 
 
 @lru_cache(maxsize=32)

@@ -108,7 +108,8 @@ def _short_options(data: bytes) -> Iterable[Span]:
         value, letter = data[start:end], data[at:at_end]
         if not value or is_template(value) or is_filler(value):
             continue
-        line = max(data.rfind(b"\n", 0, begin) + 1, begin - _LINE_BYTES)
+        line = max(0, begin - _LINE_BYTES)
+        line = max(data.rfind(b"\n", line, begin) + 1, line)
         last = bisect_left(programs, (begin,))
         its_programs = {name for at, name in programs[max(0, last - _MOST_PROGRAMS) : last] if at >= line}
         apart = space_end > space

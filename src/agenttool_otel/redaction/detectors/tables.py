@@ -22,6 +22,7 @@ _SPACES: Final = b"  "
 _DELIMITERS: Final = (b",", b";", b"\t", b"|", _SPACES)
 _CELL: Final = re.compile(rb"\S+(?: \S+)*")
 _MOST_HEADS: Final = 50
+_MOST_REMEMBERED: Final = 64
 _MOST_ROWS: Final = 5000
 _MOST_COLUMNS: Final = 64
 
@@ -101,11 +102,14 @@ def find_in_lists(data: bytes, lowered: bytes) -> Iterable[Span]:
     """Spans of the items of lists."""
     if not occurs(_LIST_WORDS, lowered) or not occurs(r"[\[({,;]|- ", data):
         return
+    fruitless: set[bytes] = set()
     for match in chain.from_iterable(find_all(pattern, data) for pattern in _LISTS):
-        name = match.group(1).decode()
+        (start, end), (first, last) = match.span(1), match.span(2)
+        name = data[start:end].decode()
         found = classify(name)
-        if found in _LIST_CLASSES:
-            first, last = match.span(2)
+        if found in _LIST_CLASSES and data[start:last] not in fruitless:
+            if len(fruitless) < _MOST_REMEMBERED and last - start < _MOST_BYTES:
+                fruitless.add(data[start:last])
             for item in _ITEM.finditer(data[first:last]):
                 value = item.group(item.lastindex or 0)
                 if (
@@ -113,6 +117,7 @@ def find_in_lists(data: bytes, lowered: bytes) -> Iterable[Span]:
                     and (fits_class(found, value, service=is_service(name)) or _is_chosen(found, value))
                     and (has_digit(value) or not reads_like_words(value))
                 ):
+                    fruitless.discard(data[match.start(1) : last])
                     start, end = item.span(item.lastindex or 0)
                     yield Span(first + start, first + end, kind_of_key(found), "list:" + found.value)
 

@@ -1,0 +1,76 @@
+"""A call whose body runs in another process: what it reports, and its question whether to stop, come back by a pipe.
+
+The body asks and this process answers, so that a report is told, and a stop is acknowledged, before the body goes on.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import Future
+from contextlib import suppress
+from contextvars import copy_context
+from typing import TYPE_CHECKING, Any
+
+from agenttool_otel.call.running.handle import CallHandle
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+
+class FarHandle(CallHandle):
+    """The handle that the body gets there."""
+
+    __slots__ = ("_pipe",)
+
+    def __init__(self, invocation_id: str, pipe: Connection[Any, Any]) -> None:
+        self.invocation_id, self._pipe = invocation_id, pipe
+        self.parent = self.deadline = self.cancellation = self.held_back = None
+        self.locks, self.next_report = frozenset(), 0.0
+        self._mutex = threading.Lock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return FarHandle, (self.invocation_id, self._pipe)
+
+    @property
+    def canceled(self) -> bool:
+        """Whether somebody wants the call to stop."""
+        return self._ask(None)
+
+    def report(self, facts: dict[str, Any], pause: float = 0.0) -> None:
+        """Tell a step, or hold it back where the last one is younger than the pause."""
+        now = time.monotonic()
+        if pause and now < self.next_report:
+            self.held_back = facts
+            return
+        self.held_back, self.next_report = None, now + pause
+        self._ask(facts)
+
+    def _ask(self, message: Any) -> bool:
+        with suppress(OSError, EOFError), self._mutex:  # whoever started the call may be gone
+            self._pipe.send(message)
+            return bool(self._pipe.recv())
+        return False
+
+    def end(self, _: Future[Any]) -> None:
+        """Let nobody wait for the body any more; called where it was started."""
+        with self._pipe, suppress(OSError):
+            self._pipe.send(False)
+
+
+def far_handle(handle: CallHandle) -> FarHandle:
+    """Return the handle of a call for its body in another process, and answer it."""
+    from multiprocessing import Pipe
+
+    ours, theirs = Pipe()
+    listens = copy_context().run  # whoever listens to progress does so in this context
+    threading.Thread(target=listens, args=(_answer, ours, handle), name="agenttool-far", daemon=True).start()
+    return FarHandle(handle.invocation_id, theirs)
+
+
+def _answer(pipe: Connection[Any, Any], handle: CallHandle) -> None:
+    with pipe, suppress(OSError, EOFError):
+        while (message := pipe.recv()) is not False:
+            if message is not None:
+                handle.report(message)
+            pipe.send(message is None and handle.canceled)
