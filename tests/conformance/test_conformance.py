@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from agenttool_otel.call import envelope, finished, resume
+from agenttool_otel.call import envelope, finished, records, resume
 from agenttool_otel.call.phases import execute
 from agenttool_otel.call.phases.inputs import Inputs
 from agenttool_otel.call.phases.refusals import Refusals
@@ -99,9 +99,9 @@ MUTATIONS: dict[int, tuple[str, Callable[[Patch], None]]] = {
     12: ("large results stay whole", changed(ResultKeeper, "choose", nothing)),
     13: ("empty results look like others", lambda patch: patch.setitem(map_content._EMPTY_BLOCK, "empty", False)),
     14: ("artifacts of a call are forgotten", changed((execute, envelope), "examine", nothing)),
-    15: ("nobody says whether a result is trusted", changed(finished, "trust", nothing)),
+    15: ("nobody says whether a result is trusted", changed(records, "trust", nothing)),
     16: ("a person's answer is no decision", changed(Refusals, "answered", lambda *_: "")),
-    17: ("native ids are lost", changed(envelope, "mappings_of", lambda call: [])),
+    17: ("native ids are lost", changed(records, "mappings_of", lambda call: [])),
 }
 
 

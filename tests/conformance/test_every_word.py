@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.server
+import socket
 import subprocess
 import sys
 import threading
@@ -26,7 +27,7 @@ from agenttool_otel import (
     report_progress,
 )
 from agenttool_otel.hooks import Hooks, PermissionResult, UpdatedInput
-from agenttool_otel.names import AbortReason, ErrorClass, InvocationStatus, ProgressStatus, ResultStatus
+from agenttool_otel.names import AbortReason, ErrorClass, HookEvent, InvocationStatus, ProgressStatus, ResultStatus
 from agenttool_otel.telemetry.sinks import CallbackSink
 from agenttool_otel.testing import StaticEngine, decision
 from function_engine import FunctionEngine
@@ -144,13 +145,25 @@ def a_person_says_yes(world: World) -> None:
     answered(world, approved=True)
 
 
-def answered(world: World, *, approved: bool) -> None:
-    governor = world.governor("ask")
+@way("mutation source permission_prompt", "hook event permission_request")
+def a_person_changes_the_arguments(world: World) -> None:
+    answered(world, approved=True, edited={"text": "b"}, hooks=hook("permission_request", lambda ctx: None))
+
+
+@way("mutation source runtime", "hook event permission_decision")
+def a_policy_changes_the_arguments(world: World) -> None:
+    changes = decision("allow", updated_input={"text": "b"})
+    world.call(policy=changes, hooks=hook("permission_decision", lambda ctx: None))
+
+
+def answered(world: World, *, approved: bool, edited: Any = None, hooks: Hooks | None = None) -> None:
+    governor = world.governor("ask", hooks=hooks)
     act = governor.govern(echo, name="act")
     paused = act.tool.invoke(text="a")
     request = governor.approvals.store.by_invocation(paused.invocation_id)
     assert request is not None
-    governor.approvals.store.answer(request.request_id, ApprovalAnswer(approved=approved, answered_by="user:ada"))
+    answer = ApprovalAnswer(approved=approved, answered_by="user:ada", edited_input=edited)
+    governor.approvals.store.answer(request.request_id, answer)
     governor.resume(paused.invocation_id)
 
 
@@ -172,9 +185,9 @@ def a_hook_gives_what_does_not_fit(world: World) -> None:
 # --- calls that run and fail -----------------------------------------------------------------------------------------
 
 
-@way("error class execution_failed", "event tool.invocation.failed", "progress status failed")
+@way("error class execution_failed", "event tool.invocation.failed", "hook event post_tool_use_failure")
 def a_body_raises(world: World) -> None:
-    world.call(raising(RuntimeError("no")))
+    world.call(raising(RuntimeError("no")), hooks=hook("post_tool_use_failure", lambda ctx: None))
 
 
 @way("error class capability_gap")
@@ -189,7 +202,7 @@ def a_body_that_fails_in_several_ways(world: World) -> None:
 
 @way("error class dependency_unavailable")
 def nobody_listens(world: World) -> None:
-    world.call(lambda text: urllib.request.urlopen("http://127.0.0.1:1"))
+    world.call(lambda text: socket.create_connection(("127.0.0.1", 1)))
 
 
 @way("error class credential_missing", "error class rate_limited")
@@ -203,20 +216,21 @@ def a_server_refuses(world: World) -> None:
 
     with http.server.HTTPServer(("127.0.0.1", 0), Refuses) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
+        direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         for status in (401, 429):
-            world.call(lambda text, to=status: urllib.request.urlopen(f"http://127.0.0.1:{server.server_port}/{to}"))
+            world.call(lambda text, to=status: direct.open(f"http://127.0.0.1:{server.server_port}/{to}"))
         server.shutdown()
 
 
 SANDBOXED = """
-import ctypes, struct
+import ctypes, os, signal, struct
 libc, kill = ctypes.CDLL(None), struct.pack("HBBI", 0x06, 0, 0, 0x80000000)
 rule = ctypes.create_string_buffer(kill)
 libc.prctl(38, 1, 0, 0, 0)
 libc.prctl(22, 2, ctypes.create_string_buffer(struct.pack("HP", 1, ctypes.addressof(rule))))
-open("/dev/null")
+os.kill(os.getpid(), signal.SIGSYS)
 """
-"""Leaves a seccomp sandbox in which no system call is allowed any more."""
+"""Leaves a seccomp sandbox in which no system call is allowed; where there is none, it ends in the same way."""
 
 
 @way("error class sandbox_violation")
@@ -336,9 +350,10 @@ def a_body_goes_on_behind_its_limit(world: World) -> None:
     time.sleep(0.3)
 
 
-@way("event tool.result.persisted")
+@way("event tool.result.persisted", "hook event result_persistence")
 def a_large_result(world: World) -> None:
-    world.call(lambda text: "line\n" * 1000, max_inline_chars=100)
+    hooks = hook("result_persistence", lambda ctx: None)
+    world.call(lambda text: "line\n" * 1000, max_inline_chars=100, hooks=hooks)
 
 
 @way("invocation state yielded", "event tool.invocation.yielded", "tool_scheduler_policy.max_parallel")
@@ -392,6 +407,8 @@ def test_a_call_that_goes_so_says_so(name: str, seen: dict[str, set[str]]) -> No
         ("invocation state", list(InvocationStatus)),
         ("result status", list(ResultStatus)),
         ("progress status", list(ProgressStatus)),
+        ("hook event", list(HookEvent)),
+        ("mutation source", ["hook", "permission_prompt", "runtime"]),
         ("event", [f"tool.{name}" for name in EVENTS]),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import json
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -26,6 +27,8 @@ from agenttool_otel import (
     govern,
     native_call,
 )
+from agenttool_otel.names import GenAI
+from agenttool_otel.telemetry import CaptureMode
 from agenttool_otel.testing import FixedApprover, StaticEngine, capture, decision
 
 
@@ -378,6 +381,38 @@ def test_captured_content_is_redacted_and_said_to_be() -> None:
         assert "gen_ai.tool.call.arguments" in captured.span.attributes
         event = next(e for e in captured.span.events if e.name == "tool.arguments.redacted")
         assert set(event.attributes["agenttool.redaction.pointers"]) == {"/query", "/password"}
+
+
+@pytest.mark.parametrize("behavior", ["deny", "ask"])
+@pytest.mark.parametrize("mode", ["SPAN_ONLY", "EVENT_ONLY", "NO_CONTENT"])
+def test_a_call_that_did_not_run_shows_what_was_wanted(behavior: str, mode: CaptureMode) -> None:
+    answer = decision(behavior, obligations={"redact_input": ["/to"]})
+    with capture(policy=StaticEngine({"t": answer}), capture=mode) as captured:
+        governed = captured.governor.govern(lambda amount, password, to: "ran", name="t")
+        governed.tool.invoke(amount=20, password="hunter" + "2!", to="ann")
+        span = captured.span
+        shown = {event.name: event.attributes for event in span.events}
+        found = span.attributes.get(GenAI.TOOL_CALL_ARGUMENTS)
+        if mode == "EVENT_ONLY":
+            assert found is None
+            found = shown["tool.invocation.arguments_ready"][GenAI.TOOL_CALL_ARGUMENTS]
+        assert "tool.invocation.started" not in shown
+        if mode == "NO_CONTENT":
+            assert found is None
+        else:
+            assert json.loads(found)["amount"] == 20
+            assert {json.loads(found)[name] for name in ("password", "to")}.isdisjoint({"hunter" + "2!", "ann"})
+
+
+def test_arguments_that_miss_their_schema_are_not_shown() -> None:
+    with capture(policy=StaticEngine("allow"), capture="SPAN_AND_EVENT") as captured:
+
+        @captured.governor.govern(name="t")
+        def t(amount: int) -> int:
+            return amount
+
+        t.tool.invoke(amount="not a number")
+        assert "not a number" not in repr([(span.attributes, span.events) for span in captured.spans])
 
 
 def test_an_obligation_to_redact_binds_at_every_door() -> None:

@@ -295,3 +295,34 @@ def test_a_generated_read_only_query_changes_nothing(query: str, dialect: str) -
         assert base.execute("pragma schema_version").fetchall() == before[2]
         assert not base.in_transaction
     base.close()
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "with recursive t(n) as (select 1 union all select n+1 from t) select * from t",
+        "with recursive t(n) as (select 1 union all select n+1 from t where 1=1) select * from t",
+        "select printf('%.*c', 1000000000, 'x')",
+        "select printf('%1000000000d', 1)",
+        "select repeat('x', 1000000000)",
+        "select repeat('x', 10000 * 10000)",
+        "select rpad('x', 1e9, 'y')",
+        "select * from generate_series(1, 1000000000000)",
+    ],
+)
+def test_work_without_a_bound_is_not_proven(query: str) -> None:
+    assert not sql_fact(query, argument="/q")["read_only"]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "with recursive t(n) as (select 1 union all select n+1 from t where n < 10) select * from t",
+        "with recursive t(n) as (select 1 union all select n+1 from t limit 10) select * from t",
+        "with recursive t as (select id from e union all select e.id from e join t on e.boss = t.id) select * from t",
+        "with t as (select id from orders) select * from t",
+        "select printf('%5.2f', price), repeat('-', 20), lpad(name, 12, ' ') from orders",
+    ],
+)
+def test_work_with_a_bound_is_proven(query: str) -> None:
+    assert sql_fact(query, argument="/q")["read_only"]

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from importlib import import_module, metadata, resources
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
+from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from langchain_core.tools import BaseTool
 
 from agenttool_otel import Governor, agent_context, govern
@@ -104,3 +106,60 @@ def test_every_entry_names_a_class_that_there_is(name: str) -> None:
         pytest.skip("another version than the reviewed one")
     module, _, cls = name.rpartition(".")
     assert issubclass(getattr(import_module(module), cls), BaseTool)
+
+
+READS = [
+    ("terminal", {"commands": ["ls -la", "cat notes.txt"]}),
+    ("file_search", {"pattern": "*.py"}),
+    ("read_file", {"file_path": "notes.txt"}),
+    ("list_directory", {"dir_path": "."}),
+    ("requests_get", {"url": "https://docs.python.org/3/"}),
+    ("sql_db_query", {"query": "select * from orders"}),
+    ("sql_db_schema", {"table_names": "orders"}),
+    ("sql_db_list_tables", {"tool_input": ""}),
+    ("sql_db_query_checker", {"query": "select 1"}),
+]
+WRITES = [
+    ("copy_file", {"source_path": "notes.txt", "destination_path": "b.txt"}, "paths.write_inside"),
+    ("move_file", {"source_path": "notes.txt", "destination_path": "c.txt"}, "paths.write_inside"),
+    ("file_delete", {"file_path": "notes.txt"}, "paths.write_inside"),
+    ("write_file", {"file_path": "w.txt", "text": "x"}, "paths.write_inside"),
+    ("requests_post", {"text": '{"url": "https://x.example.org/a", "data": {}}'}, "destructive.effects"),
+    ("requests_delete", {"url": "https://x.example.org/a"}, "destructive.effects"),
+    ("sql_db_query", {"query": "select * from orders; drop table orders"}, "sql.multiple"),
+    ("Python_REPL", {"query": "print(1)"}, "declared.writes"),
+]
+DENIED = [
+    ("copy_file", {"source_path": "/etc/shadow", "destination_path": "x"}, "paths.sensitive"),
+    ("requests_get", {"url": "http://169.254.169.254/latest"}, "network.address"),
+    ("sql_db_query", {"query": "delete from orders"}, "sql.unbounded_write"),
+]
+
+
+def test_community_tools_read_freely_and_ask_to_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    community = "langchain_community.agent_toolkits"
+    toolkits = pytest.importorskip(community, reason="pip install --group community")
+    repl = pytest.importorskip("langchain_experimental.tools").PythonREPLTool()
+    shell = import_module("langchain_community.tools").ShellTool()
+    wrapper = import_module("langchain_community.utilities.requests").TextRequestsWrapper(headers={})
+    database = import_module("langchain_community.utilities").SQLDatabase.from_uri("sqlite://")
+    requests = import_module(f"{community}.openapi.toolkit").RequestsToolkit
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "notes.txt").write_text("x", "utf-8")
+    governor = Governor()
+    tools = [
+        shell,
+        *toolkits.FileManagementToolkit(root_dir=".").get_tools(),
+        *requests(requests_wrapper=wrapper, allow_dangerous_requests=True).get_tools(),
+        *toolkits.SQLDatabaseToolkit(db=database, llm=FakeListChatModel(responses=["SELECT 1"])).get_tools(),
+        repl,
+    ]
+    kept = [governor.govern(tool) for tool in tools]  # the one line
+    assert len(kept) == 18
+    expected = [*((*call, "allow", "") for call in READS), *((*call[:2], "ask", call[2]) for call in WRITES)]
+    for name, arguments, behavior, rule in [*expected, *((*call[:2], "deny", call[2]) for call in DENIED)]:
+        with agent_context(actor="agent:dev", session_id="s", roots=["."]):
+            answer = governor.find(name).check(**arguments)
+        told = answer.decision.reason.rule_ref if answer.decision else ""
+        assert (name, answer.behavior.value) == (name, behavior)
+        assert rule in told

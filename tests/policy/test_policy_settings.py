@@ -99,6 +99,24 @@ def test_what_the_rules_read_is_accepted(settings: Any) -> None:
     jsonschema_rs.Draft7Validator(settings_schema(rule_names(STOCK.modules))).validate(settings)
 
 
+@pytest.mark.parametrize(
+    ("examples", "told"),
+    [
+        ({"match": ["git push", "cd x && git push origin"], "not_match": ["git pull", "echo git push"]}, None),
+        ({"match": ["git pull"]}, "match: 'git pull' has no command that begins so"),
+        ({"not_match": ["ls && git push -f"]}, "not_match: 'ls && git push -f' has a command that begins so"),
+        ({"mtach": []}, "did you mean 'match'?"),
+    ],
+)
+def test_examples_of_listed_commands_are_checked(examples: dict[str, Any], told: str | None) -> None:
+    for settings in (
+        {"shell": {"commands": {"deny": [{"words": ["git", "push"], **examples}]}}},
+        {"presets": {"mine": {"shell": {"commands": {"allow": [{"words": ["git", "push"], **examples}]}}}}},
+    ):
+        found = problems(settings)
+        assert (found == []) if told is None else any(told in one for one in found)
+
+
 def test_data_of_ones_own_is_left_alone() -> None:
     assert settings_problems(overlay(STOCK, data={"acme": {"freeze": True}})) == []
 
@@ -129,3 +147,8 @@ def test_an_environments_preset_holds_beside_code_settings(monkeypatch: pytest.M
     decision = read.tool.check(x=1).decision
     assert decision is not None
     assert decision.reason.rule_ref == "agenttool.rules.roles.not_granted"  # which strict alone enforces
+
+
+def test_settings_that_an_opa_never_sees_are_told_where_to_go() -> None:
+    with pytest.raises(ConfigurationError, match=r"policy_preset can't be used with an OPA server: .*policy push"):
+        Governor(policy_engine="opa_server", opa_url="http://127.0.0.1:9", policy_preset="strict")

@@ -202,8 +202,8 @@ def test_a_set_that_no_decision_asks_is_told_with_what_was_meant(project: Path, 
     text = rule_file("\tinput.tool.name").replace("deny contains", f"{wrong} contains")
     write(project, {FILE: text})
     report = run_json("check", project, "--json")[1]
-    check = _check(report, "reads")
-    assert check["status"] == "warned"
+    check = _check(report, "load")
+    assert check["status"] == "failed"
     [problem] = check["problems"]
     assert problem["file"] == FILE
     assert f"data.agenttool.custom.more.{wrong} is asked by no decision (did you mean" in problem["message"]

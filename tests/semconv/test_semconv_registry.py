@@ -103,7 +103,7 @@ def test_instruments_have_the_registered_kind_and_unit(registry: semconv.Registr
     instruments.observe_cache(reader, lambda: [(1, {})])
     instruments.decided("tool", "allow", "executed", "policy", "enforce", "rule")
     for slot in Instruments.__slots__:
-        if slot.startswith("_"):
+        if slot.startswith("_") or slot == "decided":  # a tally's, counted above
             continue
         instrument = getattr(instruments, slot)
         (instrument.record if hasattr(instrument, "record") else instrument.add)(1, {})

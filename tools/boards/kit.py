@@ -167,8 +167,8 @@ def _variables(*, session: bool) -> list[Any]:
         build.DatasourceVariable("tempo_datasource").label("Tempo data source").type("tempo"),
     ]
     values = [
-        _values("job", "Job", f"label_values({decisions}, job)"),
-        _values("instance", "Instance", f'label_values({decisions}{{job=~"$job"}}, instance)'),
+        _values("job", "Job", f"label_values({decisions}, job)", ".+"),
+        _values("instance", "Instance", f'label_values({decisions}{{job=~"$job"}}, instance)', ".+"),
         _values("agent", "Agent", f'label_values({decisions}{{job=~"$job"}}, {label(GenAI.AGENT_NAME)})'),
         _values("tool", "Tool", f'label_values({decisions}{{job=~"$job"}}, {label(GenAI.TOOL_NAME)})'),
     ]
@@ -178,8 +178,9 @@ def _variables(*, session: bool) -> list[Any]:
     return [*sources, *values]
 
 
-def _values(name: str, title: str, query: str) -> Any:
-    # the value of All also matches series that lack the label, such as those of calls outside an agent_context
+def _values(name: str, title: str, query: str, everything: str = ".*") -> Any:
+    # All matches series that lack the label, too, such as those of calls outside an agent_context; every series that
+    # Prometheus scrapes has a job and an instance, and Grafana's dashboard linter wants ".+" for these
     return (
         build.QueryVariable(name)
         .label(title)
@@ -187,7 +188,7 @@ def _values(name: str, title: str, query: str) -> Any:
         .query(query)
         .multi(True)
         .include_all(True)
-        .all_value(".*")
+        .all_value(everything)
         .current(dashboard.VariableOption(selected=True, text="All", value="$__all"))
         .refresh(dashboard.VariableRefresh.ON_TIME_RANGE_CHANGED)
         .sort(dashboard.VariableSort.ALPHABETICAL_ASC)

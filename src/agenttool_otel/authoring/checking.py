@@ -11,7 +11,7 @@ from agenttool_otel.authoring.explaining import title_above
 from agenttool_otel.authoring.opa_program import OpaRun, find_opa, opa_errors, opa_version, unpacked
 from agenttool_otel.authoring.probes import Prober
 from agenttool_otel.authoring.project import Project, parse_tests
-from agenttool_otel.authoring.unread import missing_data, unread_rules
+from agenttool_otel.authoring.unread import missing_data
 from agenttool_otel.errors import PolicyError, PolicyUnavailable
 from agenttool_otel.names import EngineName, EntryPoint
 from agenttool_otel.policy.bundles.check import check_program, entry_path, load_program
@@ -240,9 +240,8 @@ def _placed(project: Project) -> Check:
 
 
 def _read(project: Project) -> Check:
-    problems = [Problem(rule.file, rule.line, message) for rule, message in unread_rules(project)]
-    problems += [Problem(rule.file, line, message) for rule, line, message in missing_data(project)]
-    return _done("reads", problems, detail="rules that decisions ask, data that is there", otherwise="warned")
+    problems = [Problem(rule.file, line, message) for rule, line, message in missing_data(project)]
+    return _done("reads", problems, detail="data that is there", otherwise="warned")
 
 
 def _typed(project: Project) -> Check:

@@ -5,16 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from agenttool_otel.call.invocation import Invocation
-from agenttool_otel.call.records import (
-    call_input,
-    decision_record,
-    evidence_refs,
-    input_mutations,
-    mappings_of,
-    policy_ref,
-    references,
-    trust,
-)
+from agenttool_otel.call.records import call_input, decision_record, references, result_facts
 from agenttool_otel.errors import (
     ApprovalRejected,
     ApprovalRequired,
@@ -72,23 +63,11 @@ def to_result(call: Invocation) -> ToolResult:
         )
     error = call.error or call.flaw
     result = ToolResult(
-        result_id=call.result_id,
-        invocation_id=call.id,
-        status=call.result_status,
-        is_error=call.reported_error is not None,
+        **result_facts(call),
         error=error.model_copy(update=references(call)) if error is not None else None,
-        evidence_refs=evidence_refs(call),
-        input_mutations=input_mutations(call),
-        trust=trust(call),
-        policy_refs=[policy_ref(call.verdict)] if call.verdict is not None and call.verdict.engine else [],
         telemetry_refs=refs,
-        persistence_refs=[call.persistence.decision_id] if call.persistence is not None else [],
-        redaction_state=call.redaction_state,
         permission=decision.to_json_object() if decision is not None else None,
         summary=_summary(call),
-        external_mappings=mappings_of(call) or None,
-        abort_reason=call.abort_reason,
-        context_modifier=call.modified,
     )
     if call.hook_context:
         result.additional_context = call.hook_context

@@ -7,14 +7,7 @@ from operator import attrgetter
 from typing import Any, Final
 
 from agenttool_otel.call.invocation import Invocation
-from agenttool_otel.call.records import (
-    decision_records,
-    input_mutations,
-    invocation_record,
-    policy_ref,
-    references,
-    trust,
-)
+from agenttool_otel.call.records import decision_records, invocation_record, references, result_facts
 from agenttool_otel.names import InvocationStatus
 from agenttool_otel.records import ToolResult
 from agenttool_otel.records.base import JsonObject, Record
@@ -43,6 +36,7 @@ _NEEDED: Final = (
     *("ended_ns", "span", "model_input", "received", "observable_input", "permission_input", "bound", "mutations"),
     *("decisions", "request", "hook_records", "error", "_result_id", "result_status", "persistence", "verdict"),
     *("redaction_state", "flaw", "artifact_refs", "place", "facts", "cancellation", "mappings"),
+    *("abort_reason", "modified"),
 )
 _needed_of = attrgetter(*_NEEDED)
 
@@ -72,19 +66,9 @@ def _records(values: tuple[Any, ...], states: list[tuple[InvocationStatus, int]]
         yield "tool_result_persistence", call.persistence.to_json_object()
     error = call.error or call.flaw
     result = ToolResult(
-        result_id=call.result_id,
-        invocation_id=call.id,
-        status=call.result_status,
-        is_error=call.reported_error is not None,
-        evidence_refs=invocation.evidence_refs,
+        **result_facts(call),
         artifact_refs=call.artifact_refs,
-        input_mutations=input_mutations(call),
-        trust=trust(call),
-        external_mappings=invocation.external_mappings or None,
-        policy_refs=[policy_ref(call.verdict)] if call.verdict is not None and call.verdict.engine else [],
         telemetry_refs=invocation.telemetry_refs,
-        persistence_refs=[call.persistence.decision_id] if call.persistence is not None else [],
-        redaction_state=call.redaction_state,
         error=error.model_copy(update={"message": "", **references(call)}) if error is not None else None,
         created_at=invocation.ended_at or invocation.created_at,
     )

@@ -173,7 +173,7 @@ class Recorder:
         """Tell which remembered approval lets a call run."""
         self.telemetry.attribute(call.span, Attr.APPROVAL_GRANT_ID, grant_id)
 
-    def arguments(self, call: Invocation) -> None:
+    def arguments(self, call: Invocation, event: str = Event.INVOCATION_STARTED) -> None:
         """Capture the arguments, redacted, if content was asked for and somebody keeps it."""
         if not self.captures or not self.telemetry.events.wanted(call.span):
             return
@@ -184,7 +184,7 @@ class Recorder:
         if self._capture_span:
             self.telemetry.attribute(call.span, GenAI.TOOL_CALL_ARGUMENTS, text)
         if self._capture_event:
-            self.emit(call, Event.INVOCATION_STARTED, {GenAI.TOOL_CALL_ARGUMENTS: text})
+            self.emit(call, event, {GenAI.TOOL_CALL_ARGUMENTS: text})
 
     def _captured(self, call: Invocation, target: str, value: Any, pointers: tuple[str, ...]) -> str:
         try:
@@ -347,6 +347,8 @@ class Recorder:
         duration = time.perf_counter() - call.t0
         telemetry = self.telemetry
         try:
+            if self.captures and call.started_ns is None and call.permission_input:
+                self.arguments(call, Event.INVOCATION_ARGUMENTS_READY)  # of a call that did not run, or waits
             if telemetry.events.wanted(call.span):
                 self._tell_end(call)
             recording = telemetry.recording(call.span)

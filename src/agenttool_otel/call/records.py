@@ -110,10 +110,8 @@ def invocation_record(call: Invocation, *, show: Callable[[Any], Any] | None = N
         status=call.status,
         actor_ref=call.context.actor or None,
         runtime_refs=[f"session:{call.context.session_id}"] if call.context.session_id else [],
-        policy_refs=[policy_ref(call.verdict)] if call.verdict and call.verdict.engine else [],
         permission_decision_refs=[decided.decision_id for decided in call.decisions],
         hook_refs=[record.hook_id for record in call.hook_records],
-        evidence_refs=evidence_refs(call),
         artifact_refs=call.artifact_refs,
         telemetry_refs=[trace] if context.is_valid else [],
         scheduler=scheduler_facts(call),
@@ -125,6 +123,7 @@ def invocation_record(call: Invocation, *, show: Callable[[Any], Any] | None = N
         created_at=_time(call.created_ns),
         started_at=_time(call.started_ns) if call.started_ns else None,
         ended_at=_time(call.ended_ns) if call.ended_ns else None,
+        **references(call),
         **shown,
     )
 
@@ -147,15 +146,29 @@ def cancellation_record(call: Invocation) -> dict[str, Any] | None:
     return {"reason": state.reason, "abort_reason": state.abort_reason, **told, "outcome": state.outcome}
 
 
-def evidence_refs(call: Invocation) -> list[str]:
-    """Return what of the chained approval log proves who was asked about a call and what they said."""
-    return [f"approval_log:{call.request.request_id}"] if call.request is not None else []
-
-
 def references(call: Invocation) -> dict[str, list[str]]:
-    """Return the policies and the evidence behind an error."""
+    """Return the policies behind a call, and what of the approval log proves who was asked and what they said."""
     policies = [policy_ref(call.verdict)] if call.verdict is not None and call.verdict.engine else []
-    return {"policy_refs": policies, "evidence_refs": evidence_refs(call)}
+    evidence = [f"approval_log:{call.request.request_id}"] if call.request is not None else []
+    return {"policy_refs": policies, "evidence_refs": evidence}
+
+
+def result_facts(call: Invocation) -> dict[str, Any]:
+    """Return the fields of a call's result that are the same whether content is shown or not."""
+    return {
+        "result_id": call.result_id,
+        "invocation_id": call.id,
+        "status": call.result_status,
+        "is_error": call.reported_error is not None,
+        "input_mutations": input_mutations(call),
+        "trust": trust(call),
+        "persistence_refs": [call.persistence.decision_id] if call.persistence is not None else [],
+        "redaction_state": call.redaction_state,
+        "external_mappings": mappings_of(call) or None,
+        "abort_reason": call.abort_reason,
+        "context_modifier": call.modified,
+        **references(call),
+    }
 
 
 def input_mutations(call: Invocation) -> list[dict[str, Any]] | None:

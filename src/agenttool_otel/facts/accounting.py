@@ -119,7 +119,7 @@ class TextAccounting:
             return
         for fact in commands:
             fact["parsed"], fact["unparsed"] = False, "other_arguments"
-            fact["read_only"] = False
+            fact["read_only"] = fact["complete"] = False
             fact["writes"] = fact["executes"] = fact["network"] = True
 
     def _has_unread(self, arguments: Mapping[str, Any], commands: Sequence[ShellFact]) -> bool:

@@ -35,6 +35,22 @@ _EXPLAIN = re.compile(
 )
 _PRAGMA = re.compile(r"(?i)\s*pragma\s+(?:\w+\s*\.\s*)?(\w+)\s*(?:\(\s*['\"]?[\w.]+['\"]?\s*\)\s*)?;?\s*\Z")
 _SHOW = re.compile(r"(?i)\s*show\s+[\w\s.%*'`\"]*;?\s*\Z")
+_MAKES = frozenset(
+    {
+        "repeat",
+        "pad",
+        "space",
+        "lpad",
+        "rpad",
+        "replicate",
+        "range",
+        "generate_series",
+        "generateseries",
+        "explodinggenerateseries",
+    }
+)
+_WIDE = re.compile(r"%[^a-zA-Z%]*(?:\*|[0-9]{6})")
+_MAX_DIGITS = 6
 _FILE_TABLE = re.compile(r"[/\\:@*?]|\.(?:csv|tsv|parquet|jsonl?|ndjson|xlsx|txt|db|gz|zst)\Z", re.IGNORECASE)
 _CHAIN = re.compile(r"(?:(?:\bnot\b|[-+~!])\s*){32}", re.IGNORECASE)
 _DDL_KINDS = frozenset(
@@ -266,6 +282,10 @@ def _harmless(node: Any, exp: Any) -> bool:
     alias = isinstance(node, exp.Identifier) and isinstance(node.parent, (exp.Alias, exp.TableAlias))
     if alias and not node.args.get("quoted") and node.name.lower() in table["statement_words"]:
         return False  # "SELECT 1 SHUTDOWN" is one statement with an alias, or two in T-SQL
+    if isinstance(node, exp.CTE) and not _ends(node, exp):
+        return False
+    if isinstance(node, exp.Func) and not _is_small(node, exp):
+        return False
     if isinstance(node, exp.Anonymous):
         return isinstance(node.this, str) and node.this.lower() in table["names"]
     if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Func):
@@ -275,6 +295,28 @@ def _harmless(node: Any, exp: Any) -> bool:
     if isinstance(node, exp.Table) and not isinstance(node.this, (exp.Identifier, exp.Func)):
         return False
     return name in table["parts"] or name in table["functions"]
+
+
+def _ends(cte: Any, exp: Any) -> bool:
+    """Whether something bounds a common table that names itself: a limit, a condition, or the rows of another table."""
+    steps = [
+        step for step in cte.this.find_all(exp.Select) if any(t.name == cte.alias for t in step.find_all(exp.Table))
+    ]
+    return all(
+        _bounded(step, exp) or any(table.name != cte.alias for table in step.find_all(exp.Table)) for step in steps
+    ) or any(cte.this.find_all(exp.Limit))
+
+
+def _is_small(call: Any, exp: Any) -> bool:
+    """Whether a function that makes a text or rows of a given size makes a small one."""
+    name = call.name.lower() if isinstance(call, exp.Anonymous) else type(call).__name__.lower()
+    if name in ("printf", "format"):
+        return not any(_WIDE.search(str(one.this)) for one in call.find_all(exp.Literal) if one.is_string)
+    if name not in _MAKES:
+        return True
+    sizes = [one.name for one in call.find_all(exp.Literal) if not one.is_string]
+    counted = not any(call.find_all(exp.Mul, exp.Pow, exp.BitwiseLeftShift))
+    return counted and all(len(size) <= _MAX_DIGITS and size.isdecimal() for size in sizes)
 
 
 def _bounded(node: Any, exp: Any) -> bool:

@@ -10,24 +10,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from agenttool_otel.catalog import ToolSpec
+from agenttool_otel.values.tables import load_table
 
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_READS: Final = _words(
-    "check count describe diff explain fetch find get grep head list load lookup query read retrieve scan search show"
-    " stat status summarize tail view"
-)
-_DESTROYS: Final = _words("clear delete destroy drop erase kill purge remove reset terminate truncate wipe")
-_SENDS: Final = _words("email forward mail message notify post publish reply send share sms tweet")
-_PAYS: Final = _words("buy charge checkout pay payment payout purchase refund transfer")
-_WRITES: Final = _words(
-    "add append apply book cancel change commit create edit insert merge move patch put rename replace save set submit"
-    " update upload upsert write"
-)
-_RUNS: Final = _words("bash eval exec execute python repl run shell terminal")
+_LISTED: Final[dict[str, str]] = load_table(__package__, "guessed_words.toml")
+_WORDS: Final = {effect: frozenset(text.split()) for effect, text in _LISTED.items()}
 _MAX_TEXT: Final = 80
 
 
@@ -56,12 +42,16 @@ def guesses(spec: ToolSpec) -> Iterator[Guess]:
     words = re.findall(r"[a-z]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", spec.name).lower())
     told = re.findall(r"[a-z]+", (spec.declaration.description or "").lower())[:1]
 
-    def said(vocabulary: frozenset[str]) -> str:
-        word = next((word for word in (*words, *told) if word in vocabulary or word.rstrip("s") in vocabulary), "")
+    def said(effect: str) -> str:
+        word = next((word for word in (*words, *told) if {word, word.rstrip("s")} & _WORDS[effect]), "")
         return f"the {'name' if word in words else 'description'} says {word}" if word else ""
 
-    runs, pays, sends = said(_RUNS) or ("it takes a command" if "command" in kinds else ""), said(_PAYS), said(_SENDS)
-    destroys, writes, reads = said(_DESTROYS), said(_WRITES) or sends or pays, said(_READS)
+    runs, pays, sends = (
+        said("runs") or ("it takes a command" if "command" in kinds else ""),
+        said("pays"),
+        said("sends"),
+    )
+    destroys, writes, reads = said("destroys"), said("writes") or sends or pays, said("reads")
     access = [
         *(["code_execution"] if runs else []),
         *(["payment"] if pays else []),

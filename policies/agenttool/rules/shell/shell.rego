@@ -135,8 +135,18 @@ sandboxed(c) if c.shell.sandboxes[input.permission_profile.sandbox_profile] == t
 sandboxed(c) if c.shell.sandbox_modes[input.session.mode] == true
 
 # METADATA
-# title: The command begins with these words
-begins_with(command, words) if {
+# title: The command begins with an entry's words; an entry may have examples beside them
+begins_with(command, entry) if {
+	is_array(entry)
+	begins(command, entry)
+}
+
+begins_with(command, entry) if {
+	is_object(entry)
+	begins(command, entry.words)
+}
+
+begins(command, words) if {
 	words[0] == command.name
 	every position, word in words {
 		same_word(command, position, word)

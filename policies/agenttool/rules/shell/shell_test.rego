@@ -160,6 +160,14 @@ test_one_listed_command_does_not_allow_the_line if {
 	not no_findings with input as document with data.agenttool.settings as listed("allow", [["npm"]])
 }
 
+test_an_entry_may_have_examples_beside_its_words if {
+	entry := {"words": ["npm", "test"], "match": ["npm test"], "not_match": ["npm publish"]}
+	document := f.with_shell({"read_only": false, "commands": command(["npm", "publish"])})
+	asked == {name("not_read_only")} with input as document with data.agenttool.settings as listed("allow", [entry])
+	tested := f.with_shell({"read_only": false, "commands": command(["npm", "test"])})
+	no_findings with input as tested with data.agenttool.settings as listed("allow", [entry])
+}
+
 test_listed_commands_are_asked_about_and_denied if {
 	document := f.with_shell({})
 	not no_findings with input as document with data.agenttool.settings as listed("ask", [["ls"]])

@@ -200,7 +200,6 @@ class Pipeline:
         call.enter(InvocationStatus.NEEDS_INPUT)
         call.outcome = Outcome.PENDING
         call.result_status = ResultStatus.PENDING
-        self._recorder.arguments(call)
         if call.handle is not None:
             call.handle.tell(ProgressStatus.WAITING_FOR_INPUT)
         required = self.required

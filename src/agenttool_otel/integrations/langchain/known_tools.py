@@ -6,13 +6,13 @@ every fact that the host states.
 
 from __future__ import annotations
 
-import json
 import sys
 from functools import cache
-from importlib import metadata, resources
+from importlib import metadata
 from typing import Any, cast
 
 from agenttool_otel.catalog import GovernOptions
+from agenttool_otel.values.tables import load_table
 
 
 def known_facts(tool: Any) -> GovernOptions:
@@ -32,8 +32,7 @@ def known_facts(tool: Any) -> GovernOptions:
 
 @cache
 def _table() -> dict[str, Any]:
-    text = resources.files("agenttool_otel.integrations.langchain").joinpath("known_tools.json").read_text("utf-8")
-    return cast(dict[str, Any], json.loads(text))
+    return cast(dict[str, Any], load_table(__package__, "known_tools.json"))
 
 
 @cache

@@ -61,7 +61,30 @@ def settings_problems(bundle: Bundle) -> list[str]:
         return [*problems, f"{_PLACE} has to be an object"]
     problems += walk.problems(settings, walk.schema, _PLACE)
     problems += _presets(settings, defaults)
-    return problems
+    return problems or [*_examples(settings)]
+
+
+def _examples(settings: Mapping[str, Any]) -> Iterator[str]:
+    """Say which examples of listed commands do not match, or match, as they should."""
+    presets = settings.get("presets") or {}
+    for place, one in ((_PLACE, settings), *((f"{_PLACE}.presets.{name}", one or {}) for name, one in presets.items())):
+        for kind, entries in ((one.get("shell") or {}).get("commands") or {}).items():
+            for number, entry in enumerate(entries or ()):
+                if isinstance(entry, Mapping):
+                    yield from _misjudged(entry, f"{place}.shell.commands.{kind}[{number}]")
+
+
+def _misjudged(entry: Mapping[str, Any], place: str) -> Iterator[str]:
+    from agenttool_otel.facts.shell import shell_fact
+    from agenttool_otel.facts.types import FactEnvironment
+
+    words = list(entry["words"])
+    for member, wanted in (("match", True), ("not_match", False)):
+        for example in entry.get(member) or ():
+            fact = shell_fact(example, argument="", env=FactEnvironment(cwd="/", touch_file_system=False))
+            found = any([one["name"], *one["argv"][1 : len(words)]] == words for one in fact["commands"])
+            if found is not wanted:
+                yield f"{place}.{member}: {example!r} {'has no' if wanted else 'has a'} command that begins so"
 
 
 def _misplaced(bundle: Bundle, ours: Mapping[str, Any], defaults: Mapping[str, Any]) -> Iterator[str]:
@@ -130,7 +153,8 @@ class _Walk:
             # the branch of the value's own type says best what is wrong
             branch = next((entry for entry in schema["anyOf"] if _fits(value, entry)), None)
             if branch is None:
-                yield f"{place} has to be a text or an object, not {_kind(value)}"
+                kinds = " or ".join(_NAMES[_kinds(entry)[0]] for entry in schema["anyOf"])
+                yield f"{place} has to be {kinds}, not {_kind(value)}"
             else:
                 yield from self.problems(value, branch, place)
         elif "enum" in schema:
