@@ -27,7 +27,7 @@ from agenttool_otel import (
     report_progress,
 )
 from agenttool_otel.hooks import Hooks, PermissionResult, UpdatedInput
-from agenttool_otel.names import AbortReason, ErrorClass, InvocationStatus, ProgressStatus, ResultStatus
+from agenttool_otel.names import AbortReason, ErrorClass, HookEvent, InvocationStatus, ProgressStatus, ResultStatus
 from agenttool_otel.telemetry.sinks import CallbackSink
 from agenttool_otel.testing import StaticEngine, decision
 from function_engine import FunctionEngine
@@ -145,13 +145,25 @@ def a_person_says_yes(world: World) -> None:
     answered(world, approved=True)
 
 
-def answered(world: World, *, approved: bool) -> None:
-    governor = world.governor("ask")
+@way("mutation source permission_prompt", "hook event permission_request")
+def a_person_changes_the_arguments(world: World) -> None:
+    answered(world, approved=True, edited={"text": "b"}, hooks=hook("permission_request", lambda ctx: None))
+
+
+@way("mutation source runtime", "hook event permission_decision")
+def a_policy_changes_the_arguments(world: World) -> None:
+    changes = decision("allow", updated_input={"text": "b"})
+    world.call(policy=changes, hooks=hook("permission_decision", lambda ctx: None))
+
+
+def answered(world: World, *, approved: bool, edited: Any = None, hooks: Hooks | None = None) -> None:
+    governor = world.governor("ask", hooks=hooks)
     act = governor.govern(echo, name="act")
     paused = act.tool.invoke(text="a")
     request = governor.approvals.store.by_invocation(paused.invocation_id)
     assert request is not None
-    governor.approvals.store.answer(request.request_id, ApprovalAnswer(approved=approved, answered_by="user:ada"))
+    answer = ApprovalAnswer(approved=approved, answered_by="user:ada", edited_input=edited)
+    governor.approvals.store.answer(request.request_id, answer)
     governor.resume(paused.invocation_id)
 
 
@@ -173,9 +185,9 @@ def a_hook_gives_what_does_not_fit(world: World) -> None:
 # --- calls that run and fail -----------------------------------------------------------------------------------------
 
 
-@way("error class execution_failed", "event tool.invocation.failed", "progress status failed")
+@way("error class execution_failed", "event tool.invocation.failed", "hook event post_tool_use_failure")
 def a_body_raises(world: World) -> None:
-    world.call(raising(RuntimeError("no")))
+    world.call(raising(RuntimeError("no")), hooks=hook("post_tool_use_failure", lambda ctx: None))
 
 
 @way("error class capability_gap")
@@ -338,9 +350,10 @@ def a_body_goes_on_behind_its_limit(world: World) -> None:
     time.sleep(0.3)
 
 
-@way("event tool.result.persisted")
+@way("event tool.result.persisted", "hook event result_persistence")
 def a_large_result(world: World) -> None:
-    world.call(lambda text: "line\n" * 1000, max_inline_chars=100)
+    hooks = hook("result_persistence", lambda ctx: None)
+    world.call(lambda text: "line\n" * 1000, max_inline_chars=100, hooks=hooks)
 
 
 @way("invocation state yielded", "event tool.invocation.yielded", "tool_scheduler_policy.max_parallel")
@@ -394,6 +407,8 @@ def test_a_call_that_goes_so_says_so(name: str, seen: dict[str, set[str]]) -> No
         ("invocation state", list(InvocationStatus)),
         ("result status", list(ResultStatus)),
         ("progress status", list(ProgressStatus)),
+        ("hook event", list(HookEvent)),
+        ("mutation source", ["hook", "permission_prompt", "runtime"]),
         ("event", [f"tool.{name}" for name in EVENTS]),
     ],
 )

@@ -65,7 +65,8 @@ def test_every_keyword_and_word_is_on_the_page_of_govern() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_settings_that_a_page_names_exist(page: Path) -> None:
     known = {*Settings.variables().values()} | {
-        "AGENTTOOL_APPROVALS_KEY", "AGENTTOOL_OPA", "AGENTTOOL_SCREENSHOTS", "AGENTTOOL_SERVERS_DIR",
+        "AGENTTOOL_APPROVALS_KEY", "AGENTTOOL_DIGEST_KEY", "AGENTTOOL_OPA", "AGENTTOOL_SCREENSHOTS",
+        "AGENTTOOL_SERVERS_DIR",
     }  # fmt: skip
     for name in set(re.findall(r"\bAGENTTOOL_[A-Z_]*[A-Z]\b", page.read_text(encoding="utf-8"))):
         assert name in known, name

@@ -10,9 +10,10 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, InjectedToolArg, InjectedToolCallId, StructuredTool, tool
 from pydantic import BaseModel, StringConstraints
 
-from agenttool_otel import ApprovalAnswer
+from agenttool_otel import ApprovalAnswer, Governor, TelemetrySettings
 from agenttool_otel.errors import GovernedOutcome
 from agenttool_otel.hooks import HookContext, Hooks, UpdatedInput
+from agenttool_otel.telemetry.sinks import CallbackSink
 from agenttool_otel.testing import FixedApprover, StaticEngine, capture
 
 Lower = Annotated[str, StringConstraints(to_lower=True)]
@@ -171,6 +172,21 @@ def test_a_hooks_input_is_decided_as_langchain_reads_it() -> None:
     with capture(policy=engine, hooks=hooks) as captured:
         assert captured.governor.govern(shell).invoke({"command": "ls", "where": "/tmp"}) == "rm -rf /"
         assert engine.documents[-1]["input"] == {"command": "rm -rf", "where": "/"}
+
+
+def test_what_langchain_reads_is_a_change_with_its_author() -> None:
+    hooks, lines = Hooks(), list[dict[str, Any]]()
+    hooks.add(lambda ctx: UpdatedInput({"command": "RM"}), "pre_tool_use", hook_id="h", timeout=60)
+    telemetry = TelemetrySettings(sinks=(sink := CallbackSink(lines.append),))
+    governor = Governor(policy=StaticEngine("allow"), hooks=hooks, telemetry=telemetry)
+    assert governor.govern(shell).invoke({"command": "ls"}) == "rm /"
+    assert sink.flush(20)
+    changes = [line["record"] for line in lines if line["object"] == "input_mutation"]
+    assert [(change["source_type"], change["source_ref"]) for change in changes] == [
+        ("hook", "h"),
+        ("adapter", "langchain"),
+    ]
+    assert changes[0]["to_input_ref"] == changes[1]["from_input_ref"]
 
 
 @pytest.mark.parametrize(

@@ -147,3 +147,8 @@ def test_an_environments_preset_holds_beside_code_settings(monkeypatch: pytest.M
     decision = read.tool.check(x=1).decision
     assert decision is not None
     assert decision.reason.rule_ref == "agenttool.rules.roles.not_granted"  # which strict alone enforces
+
+
+def test_settings_that_an_opa_never_sees_are_told_where_to_go() -> None:
+    with pytest.raises(ConfigurationError, match=r"policy_preset can't be used with an OPA server: .*policy push"):
+        Governor(policy_engine="opa_server", opa_url="http://127.0.0.1:9", policy_preset="strict")

@@ -166,7 +166,7 @@ def filled(text: str) -> str:
         ("$__rate_interval", "8s"),
         ("$__range", "2m"),
         ("$job", seeded.SERVICE),
-        ("$instance", ".*"),
+        ("$instance", ".+"),
         ("$agent", ".*"),
         ("$tool", ".*"),
     ):

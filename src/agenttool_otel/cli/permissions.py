@@ -29,6 +29,10 @@ from agenttool_otel.preflight.posture_files import posture_markdown
 
 EXIT_CODES: Final = {"allow": 0, "failed": 1, "usage": 2, "ask": 3, "deny": 4, "unknown_tool": 5}
 """What the exit codes of these commands mean; ``check`` tells its answer by them."""
+_UNKNOWN: Final = (
+    "agenttool permissions describe has the names; a tool that only an agent's middleware governs has to be governed"
+    " in the module, too: [govern(tool, **facts[tool.name]) for tool in tools]"
+)
 
 _fail = partial(failure, EXIT_CODES)
 app = group("permissions", "Ask the policy what it would say, without running anything.")
@@ -70,6 +74,7 @@ def check(
         governor = governor_of(module)
         told = _guarded(lambda: check_tool(governor, tool, arguments))
         known = governor.find(tool) is not None
+        told |= {} if known else {"next_step": _UNKNOWN}
         document = _guarded(lambda: planned_input(governor, tool, arguments)) if show_input else None
     if show_input:
         if document is None:

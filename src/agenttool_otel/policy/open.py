@@ -29,7 +29,8 @@ _LAID_BY_SETTINGS: Final = ("policy_preset", "policy_data")
 def _refuse_unused(engine: str, names: Sequence[str]) -> None:
     """Refuse rules and data that nobody would read: a policy that silently lacks them is weaker than it looks."""
     if names:
-        raise ConfigurationError(f"{', '.join(dict.fromkeys(names))} can't be used with {engine}")
+        there = "put it into the engine itself, for OPA with agenttool policy push as agenttool/settings/data.json"
+        raise ConfigurationError(f"{', '.join(dict.fromkeys(names))} can't be used with {engine}: {there}")
 
 
 def open_engines(

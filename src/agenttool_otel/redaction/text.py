@@ -28,8 +28,18 @@ from agenttool_otel.redaction.placeholders import Placeholders, omitted
 from agenttool_otel.redaction.prefilter import prefilter
 from agenttool_otel.redaction.types import RedactionSettings, Span
 from agenttool_otel.redaction.views import json_text
-from agenttool_otel.redaction.views.decoded import escaped_view, html_view, percent_view
+from agenttool_otel.redaction.views.decoded import (
+    HEXADECIMAL,
+    PERCENT,
+    REFERENCE,
+    escaped_view,
+    html_view,
+    percent_view,
+)
 from agenttool_otel.redaction.views.joined import (
+    COLOUR,
+    SOFT_BREAK,
+    ZERO,
     concatenated_view,
     event_views,
     joined_view,
@@ -40,11 +50,9 @@ from agenttool_otel.redaction.views.joined import (
     without_breaks,
     wrapped_ends,
 )
-from agenttool_otel.redaction.views.views import View, needs_normalising, normalised_view
+from agenttool_otel.redaction.views.views import View, needs_normalising, normalised_view, parts_around
 
 _ROUNDS: Final = 5
-_ROUNDS_OF_LARGE: Final = 2
-_LARGE_CHARS: Final = 256 << 10
 _OVERLAP: Final = 4096
 _PLACES: Final = 2000
 _TOKEN_REACH: Final = 2000
@@ -52,7 +60,10 @@ _BEFORE_PLACE: Final = 96
 _MOST_FINDS: Final = 20_000
 _PERSONAL: Final = frozenset(("email", "phone", "national_id", "iban"))
 
-_DECODED: Final = (percent_view, escaped_view, html_view, uncoloured_view, unwrapped_view, narrowed_view)
+_DECODED: Final = (
+    (percent_view, PERCENT), (escaped_view, HEXADECIMAL), (html_view, REFERENCE), (uncoloured_view, COLOUR),
+    (unwrapped_view, SOFT_BREAK), (narrowed_view, ZERO),
+)  # fmt: skip
 
 Finds = list[tuple[str, str]]
 """(kind, rule) of each thing that was removed from one text."""
@@ -160,9 +171,10 @@ class TextRedactor:
         finds: Finds = []
         if not self.suspicious(text):
             return text, finds
-        for _ in range(_ROUNDS if len(text) <= _LARGE_CHARS else _ROUNDS_OF_LARGE):
+        places: list[tuple[int, int]] | None = None
+        for _ in range(_ROUNDS):
             changed = self._json(text, finds, depth)
-            changed = self._replace(changed, finds)
+            changed, places = self._replace(changed, finds, places if changed == text else None)
             if changed == text:
                 break
             text = changed
@@ -193,10 +205,13 @@ class TextRedactor:
         normalised = normalised_view(text)
         if normalised is not None:
             self._run(self._all, normalised, found)
-        for make in _DECODED:
-            decoded = make(data)
-            if decoded is not None:
-                self._run(self._inner, decoded, found)
+        for make, pattern in _DECODED:
+            for first, last in parts_around(data, (match.span() for match in pattern.finditer(data))):
+                decoded = make(data[first:last])
+                if decoded is not None:
+                    inner: list[tuple[int, Span]] = []
+                    self._run(self._inner, decoded, inner)
+                    found.extend((order, _moved(span, first)) for order, span in inner)
         for events in event_views(data):
             self._run(self._inner, events, found)
         if self._joined is not None:
@@ -331,23 +346,33 @@ class TextRedactor:
             return True
         return any(pattern.search(value) is not None for pattern in self._allow_patterns)
 
-    def _replace(self, text: str, finds: Finds) -> str:
-        spans = self.spans(text)
+    def _replace(
+        self, text: str, finds: Finds, places: list[tuple[int, int]] | None
+    ) -> tuple[str, list[tuple[int, int]]]:
+        """Replace what is found, near the places of the round before; with where this round has replaced something."""
+        data = text.encode("utf-8", "surrogatepass")
+        near = [(0, len(data))] if places is None else parts_around(data, places)
+        spans = [
+            _moved(span, first)
+            for first, last in near
+            for span in self.spans(data[first:last].decode("utf-8", "surrogatepass"))
+        ]
         if not spans:
-            return text
+            return text, []
         if len(spans) > _MOST_FINDS:
             finds.extend((span.kind, span.rule) for span in spans)
-            return text + " "
-        data = text.encode("utf-8", "surrogatepass")
-        parts: list[bytes] = []
+            return text + " ", []
+        out = bytearray()
+        made: list[tuple[int, int]] = []
         at = 0
         for span in spans:
-            parts.append(data[at : span.start])
-            parts.append(self.placeholders.make(span.kind, data[span.start : span.end]).encode())
+            out += data[at : span.start]
+            made.append((len(out), len(out)))
+            out += self.placeholders.make(span.kind, data[span.start : span.end]).encode()
             finds.append((span.kind, span.rule))
             at = span.end
-        parts.append(data[at:])
-        return b"".join(parts).decode("utf-8", "surrogatepass")
+        out += data[at:]
+        return out.decode("utf-8", "surrogatepass"), made
 
     def _json(self, text: str, finds: Finds, depth: int) -> str:
         """Apply key rules and escapes inside of a text that is JSON as a whole."""
@@ -389,6 +414,10 @@ class TextRedactor:
             return None
         finds.extend(inner)
         return json.dumps(new, ensure_ascii=raw.isascii())
+
+
+def _moved(span: Span, by: int) -> Span:
+    return Span(span.start + by, span.end + by, span.kind, span.rule)
 
 
 def original_view(data: bytes, lowered: bytes | None = None) -> View:

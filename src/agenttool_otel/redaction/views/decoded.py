@@ -7,14 +7,14 @@ import re
 
 from agenttool_otel.redaction.views.views import Around, View
 
-_PERCENT = re.compile(rb"(?:%[0-9A-Fa-f]{2})+")
+PERCENT = re.compile(rb"(?:%[0-9A-Fa-f]{2})+")
 # by far most stand alone
 _ONE = {b"%%%02x" % code: bytes((code,)) for code in range(256)} | {
     b"%%%02X" % code: bytes((code,)) for code in range(256)
 }
-_HEXADECIMAL = re.compile(rb"(?:\\x[0-9A-Fa-f]{2})+")
+HEXADECIMAL = re.compile(rb"(?:\\x[0-9A-Fa-f]{2})+")
 # of printable ASCII, so that each is one byte
-_REFERENCE = re.compile(
+REFERENCE = re.compile(
     rb"&(?:#(?:3[2-9]|[4-9]\d|1[01]\d|12[0-6])|#[xX](?:[2-6][0-9A-Fa-f]|7[0-9A-Ea-e])|quot|apos|amp|lt|gt);"
 )
 
@@ -26,23 +26,23 @@ def _bytes_of(match: re.Match[bytes]) -> bytes:
 
 def percent_view(data: bytes) -> View | None:
     """Percent-encoded bytes decoded, one level; None where there are none."""
-    if b"%" not in data or _PERCENT.search(data) is None:
+    if b"%" not in data or PERCENT.search(data) is None:
         return None
-    plain = _PERCENT.sub(_bytes_of, data)
-    return View("percent", plain, Around(data, _PERCENT, 3).source)
+    plain = PERCENT.sub(_bytes_of, data)
+    return View("percent", plain, Around(data, PERCENT, 3).source)
 
 
 def html_view(data: bytes) -> View | None:
     """Character references of HTML decoded, as far as they stand for ASCII; None where there are none."""
-    if b"&" not in data or _REFERENCE.search(data) is None:
+    if b"&" not in data or REFERENCE.search(data) is None:
         return None
-    plain = _REFERENCE.sub(lambda match: html.unescape(match.group().decode()).encode(), data)
-    return View("html", plain, Around(data, _REFERENCE, None).source)
+    plain = REFERENCE.sub(lambda match: html.unescape(match.group().decode()).encode(), data)
+    return View("html", plain, Around(data, REFERENCE, None).source)
 
 
 def escaped_view(data: bytes) -> View | None:
     r"""``\xHH`` decoded, as string literals of programs have it; None where there are none."""
-    if b"\\x" not in data or _HEXADECIMAL.search(data) is None:
+    if b"\\x" not in data or HEXADECIMAL.search(data) is None:
         return None
-    plain = _HEXADECIMAL.sub(lambda match: bytes.fromhex(match.group().replace(b"\\x", b"").decode()), data)
-    return View("escaped", plain, Around(data, _HEXADECIMAL, 4).source)
+    plain = HEXADECIMAL.sub(lambda match: bytes.fromhex(match.group().replace(b"\\x", b"").decode()), data)
+    return View("escaped", plain, Around(data, HEXADECIMAL, 4).source)

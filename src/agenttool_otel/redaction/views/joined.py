@@ -21,9 +21,9 @@ _CONCATENATION = re.compile(
     rb"|(?:</?(?:wbr|br|span|b|i|em|strong|mark|code|font)\b[^<>]{0,200}>)+)"
 )
 # colours of a terminal, as they are or as a program's string literal has them
-_COLOUR = re.compile(rb"(?:\x1b|\\x1[bB]|\\u001[bB]|\\033|\\e)\[[0-9;]{0,16}[A-Za-z]")
-_ZERO = re.compile(rb"\0+")
-_SOFT_BREAK = re.compile(rb"=\r?\n")
+COLOUR = re.compile(rb"(?:\x1b|\\x1[bB]|\\u001[bB]|\\033|\\e)\[[0-9;]{0,16}[A-Za-z]")
+ZERO = re.compile(rb"\0+")
+SOFT_BREAK = re.compile(rb"=\r?\n")
 _LINE_END = re.compile(rb"\r?\n|\\r\\n|\\n|\r")
 _EVENT = re.compile(rb"(?m)^data:[ ]?([^\r\n]+)")
 _MEMBER = re.compile(rb'"(\w{1,64})"\s*:\s*"((?:[^"\\]++|\\.)*+)"')
@@ -91,21 +91,21 @@ def narrowed_view(data: bytes) -> View | None:
     """The text without zero bytes, as UTF-16 that was read as ASCII has them; None where there are none."""
     if b"\0" not in data:
         return None
-    return View("narrowed", data.replace(b"\0", b""), Around(data, _ZERO, 0).source, joins=True)
+    return View("narrowed", data.replace(b"\0", b""), Around(data, ZERO, 0).source, joins=True)
 
 
 def uncoloured_view(data: bytes) -> View | None:
     """The text without a terminal's colours; None where there are none."""
-    if b"[" not in data or _COLOUR.search(data) is None:
+    if b"[" not in data or COLOUR.search(data) is None:
         return None
-    return View("uncoloured", _COLOUR.sub(b"", data), Around(data, _COLOUR, 0).source, joins=True)
+    return View("uncoloured", COLOUR.sub(b"", data), Around(data, COLOUR, 0).source, joins=True)
 
 
 def unwrapped_view(data: bytes) -> View | None:
     """The soft line breaks of quoted-printable text (RFC 2045, 6.7) taken out; None where there are none."""
     if b"=\n" not in data and b"=\r\n" not in data:
         return None
-    return View("unwrapped", _SOFT_BREAK.sub(b"", data), Around(data, _SOFT_BREAK, 0).source, joins=True)
+    return View("unwrapped", SOFT_BREAK.sub(b"", data), Around(data, SOFT_BREAK, 0).source, joins=True)
 
 
 class EventView(View):

@@ -11,7 +11,7 @@ import re
 import unicodedata
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 from agenttool_otel.redaction.types import Span
@@ -24,6 +24,8 @@ _RUNS = re.compile(r"(?P<ascii>[\x00-\x7f]+)|[^\x00-\x7f]+")
 _HAS_INVISIBLE = re.compile(f"[{_INVISIBLE}]")
 _MOST_FORMS = 8192
 _BLOCK = 2048
+_LARGE = 64 << 10
+_REACH = 4096
 
 
 class View:
@@ -53,6 +55,33 @@ class View:
         """Whether something was left out within the span."""
         where = self.source(span)
         return where.end - where.start != span.end - span.start
+
+
+def parts_around(data: bytes, places: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The parts of a text within reach of places in order, by whole lines; a text that is not large is one part."""
+    whole = [(0, len(data))]
+    if len(data) <= _LARGE:
+        return whole
+    parts: list[tuple[int, int]] = []
+    for first, last in places:
+        first, last = max(0, first - _REACH), min(len(data), last + _REACH)
+        if parts and first <= parts[-1][1]:
+            parts[-1] = (parts[-1][0], last)
+        else:
+            parts.append((first, last))
+    if sum(last - first for first, last in parts) * 2 > len(data):
+        return whole
+    return [
+        (_break_before(data, first), _break_before(data, last) if last < len(data) else last) for first, last in parts
+    ]
+
+
+def _break_before(data: bytes, place: int) -> int:
+    """The start of the line that a place is in, or of the character, where the line is long."""
+    start = data.rfind(b"\n", max(0, place - _REACH // 2), place) + 1
+    while not start and place and data[place] & 0xC0 == 0x80:
+        place -= 1
+    return start or place
 
 
 class Pieces:
