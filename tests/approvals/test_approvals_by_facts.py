@@ -162,6 +162,8 @@ ASKED_AGAIN = [
     ("python src/job.py", "sudo python src/job.py"),
     ("python src/job.py", "python src/job.py --config=/etc/x"),
     ("pytest", "python src/job.py"),
+    ("python -m django test", "python -m django shell -c 'import os'"),
+    ("python src/job.py", "python -m timeit 'import os'"),
     ("pytest", "pytest -c /etc/evil.ini"),
     ("pytest", "pytest --rootdir=../other"),
     ("pytest", "pytest link"),

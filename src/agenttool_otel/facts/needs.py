@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -151,8 +152,10 @@ def _of_command(command: ShellCommand, roots: Sequence[str]) -> list[Need | None
         return [*places, _need("run", "", root)]
     if category == "vcs_local" and command["complete"]:
         return [_need("command", " ".join(argv[:2]), root)]
-    module = argv[1:2] == ["-m"]
-    if category == "tester" or (category == "runner" and module and len(argv) > 2):
+    module = argv[1:2] == ["-m"] and len(argv) > 2
+    # modules of the standard library run the code or the file that they are given, as -c does
+    own = module and argv[2].partition(".")[0] not in sys.stdlib_module_names and "-c" not in argv
+    if category == "tester" or (category == "runner" and own):
         return [*places, _need("test", " ".join(argv[: 3 if module else 1]), root)]
     scripts = [place for place in command["places"] if place["operation"] == "execute"]
     if category == "runner" and _INTERPRETER.fullmatch(argv[0]) and argv[1:2] == [p["word"] for p in scripts[:1]] != []:
