@@ -1,20 +1,24 @@
 """How often a policy asks about, and denies, the honest commands of a coding agent.
 
 Reads a corpus of commands (JSON lines, plain or gzip, with ``command`` and ``cwd``) and prints for each preset how many
-are allowed, asked about and denied, by rule: ``python -m benchmarks.agent_commands [file]``. The file may be named by
+are allowed, asked about and denied, by rule: ``python -m benchmarks.agent_commands [file]
+[-v] [--grants]``. The file may be named by
 AGENTTOOL_AGENT_COMMANDS, too; else it is looked for beside the repository, and nothing is measured where it is absent.
 """
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import os
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
-from agenttool_otel import Governor, agent_context
+from agenttool_otel import ApprovalAnswer, Governor, ToolDenied, agent_context
+from agenttool_otel.approvals.types import ApprovalRequest
 
 _REPOSITORY = Path(__file__).resolve().parents[1]
 _DEFAULT = _REPOSITORY.parent / "shared" / "corpora" / "agent_commands.jsonl.gz"
@@ -30,22 +34,7 @@ def corpus(path: Path) -> Counter[tuple[str, str]]:
 
 def decide(commands: Counter[tuple[str, str]], preset: str, sandbox: str | None) -> dict[str, Counter[str]]:
     """The answers: behaviour -> rule -> number of commands."""
-    governor = Governor(policy_data={"agenttool": {"settings": {"preset": preset}}})
-
-    def run(command: str) -> str:
-        """Run a shell command."""
-        return command
-
-    tool = governor.govern(
-        run,
-        namespace="bench",
-        command_args=["command"],
-        tool_kind="shell_command",
-        access_kinds=["file_read", "file_write", "code_execution"],
-        read_only="classifier:command_read_only",
-        destructive="classifier:command_destructive",
-        sandbox_profile=sandbox,
-    )
+    tool = governed(preset, sandbox)
     answers: dict[str, Counter[str]] = {"allow": Counter(), "ask": Counter(), "deny": Counter()}
     shown: Counter[str] = Counter()
     for (cwd, command), count in commands.items():
@@ -59,6 +48,47 @@ def decide(commands: Counter[tuple[str, str]], preset: str, sandbox: str | None)
         if "-v" in sys.argv and answer.behavior.value != "allow" and shown[key] <= _EXAMPLES:
             sys.stdout.write(f"    {key}: {command[:160]!r}\n")
     return answers
+
+
+def asked_with_grants(path: Path, preset: str, sandbox: str | None) -> tuple[int, int]:
+    """How often people are asked who accept for the session what is offered by facts, and of how many commands."""
+
+    class Accepts:
+        asked = 0
+
+        def ask(self, request: ApprovalRequest) -> ApprovalAnswer:
+            Accepts.asked += 1
+            offers = [n for n, one in enumerate(request.suggested_updates) if one["scope"] == "session"]
+            return ApprovalAnswer(approved=True, answered_by="user:bench", remember=offers[-1] if offers else None)
+
+    tool = governed(preset, sandbox, Accepts())
+    content = path.read_bytes()
+    rows = [json.loads(row) for row in (gzip.decompress(content) if path.suffix == ".gz" else content).splitlines()]
+    for row in rows:
+        where: dict[str, Any] = {"roots": [row["cwd"]], "cwd": row["cwd"], "interactive": True}
+        with agent_context(actor="agent:bench", session_id=row["session"], **where), contextlib.suppress(ToolDenied):
+            tool(row["command"])
+    return Accepts.asked, len(rows)
+
+
+def governed(preset: str, sandbox: str | None, approver: Any = None) -> Any:
+    """A shell tool that runs nothing."""
+    governor = Governor(policy_data={"agenttool": {"settings": {"preset": preset}}}, approver=approver)
+
+    def run(command: str) -> str:
+        """Run a shell command."""
+        return ""
+
+    return governor.govern(
+        run,
+        namespace="bench",
+        command_args=["command"],
+        tool_kind="shell_command",
+        access_kinds=["file_read", "file_write", "code_execution"],
+        read_only="classifier:command_read_only",
+        destructive="classifier:command_destructive",
+        sandbox_profile=sandbox,
+    )
 
 
 def main() -> int:
@@ -77,6 +107,9 @@ def main() -> int:
         for name, rules in answers.items():
             for rule, count in rules.most_common():
                 sys.stdout.write(f"  {name:6}{rule:48}{count:6}  {count / total:6.2%}\n")
+        if "--grants" in sys.argv:  # some minutes: every command is a whole call
+            asked, given = asked_with_grants(path, preset, sandbox)
+            sys.stdout.write(f"  asked with session grants by facts: {asked} of {given}, {asked / given:.2%}\n")
     return 0
 
 

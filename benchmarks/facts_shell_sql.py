@@ -14,6 +14,10 @@ _SHELL = {
     "shell: one reading command": "ls -la",
     "shell: a file": "cat src/app/main.py",
     "shell: a pipe of four": "find . -name '*.ts' | grep -v node_modules | sort | head -20",
+    "shell: ten commands with places": (
+        "cd src && cat a.py | head -n 5 | sort && grep -n x b.py && ls -la && wc -l c.py && "
+        "touch d && cp a.py e && echo 1 > f"
+    ),
     "shell: bash -c": "bash -c 'ls -la'",
     "shell: known writer": "rm -rf build",
     "shell: construct outside the proof": "for f in a b; do touch $f; done",

@@ -58,19 +58,11 @@ class PolicyMode(StrEnum):
     SHADOW = "shadow"
 
 
-class ReasonType(StrEnum):
-    RULE = "rule"
-    MODE = "mode"
-    POLICY = "policy"
-    HOOK = "hook"
-    CLASSIFIER = "classifier"
-    WORKING_DIR = "working_dir"
-    SANDBOX_OVERRIDE = "sandbox_override"
-    SAFETY_CHECK = "safety_check"
-    PERMISSION_PROMPT_TOOL = "permission_prompt_tool"
-    ASYNC_AGENT = "async_agent"
-    SUBCOMMAND_RESULTS = "subcommand_results"
-    OTHER = "other"
+ReasonType = StrEnum(
+    "ReasonType",
+    "RULE MODE POLICY HOOK CLASSIFIER WORKING_DIR SANDBOX_OVERRIDE SAFETY_CHECK PERMISSION_PROMPT_TOOL ASYNC_AGENT "
+    "SUBCOMMAND_RESULTS OTHER",
+)
 
 
 class ErrorClass(StrEnum):
@@ -106,88 +98,37 @@ class ErrorClass(StrEnum):
     POST_HOOK_FAILED = "post_hook_failed"
 
 
-class Recoverability(StrEnum):
-    RETRY_SAFE = "retry_safe"
-    RETRY_LATER = "retry_later"
-    CHANGE_ARGUMENTS = "change_arguments"
-    CHANGE_ARGUMENTS_OR_POLICY = "change_arguments_or_policy"
-    DISCOVER_FIRST = "discover_first"
-    APPROVAL_NEEDED = "approval_needed"
-    SETUP_NEEDED = "setup_needed"
-    SIBLING_CAUSED = "sibling_caused"
-    NOT_RECOVERABLE = "not_recoverable"
-    UNKNOWN = "unknown"
+Recoverability = StrEnum(
+    "Recoverability",
+    "RETRY_SAFE RETRY_LATER CHANGE_ARGUMENTS CHANGE_ARGUMENTS_OR_POLICY DISCOVER_FIRST APPROVAL_NEEDED SETUP_NEEDED "
+    "SIBLING_CAUSED NOT_RECOVERABLE UNKNOWN",
+)
 
+InvocationStatus = StrEnum(
+    "InvocationStatus",
+    "PLANNED SELECTED SCHEMA_PARSE_FAILED ARGUMENTS_READY VALIDATION_FAILED PRE_HOOKS_RUNNING AWAITING_APPROVAL "
+    "APPROVED DENIED QUEUED RUNNING NEEDS_INPUT PARTIAL_RESULT POST_HOOKS_RUNNING YIELDED SUCCEEDED FAILED CANCELED "
+    "TIMED_OUT BLOCKED",
+)
 
-class InvocationStatus(StrEnum):
-    PLANNED = "planned"
-    SELECTED = "selected"
-    SCHEMA_PARSE_FAILED = "schema_parse_failed"
-    ARGUMENTS_READY = "arguments_ready"
-    VALIDATION_FAILED = "validation_failed"
-    PRE_HOOKS_RUNNING = "pre_hooks_running"
-    AWAITING_APPROVAL = "awaiting_approval"
-    APPROVED = "approved"
-    DENIED = "denied"
-    QUEUED = "queued"
-    RUNNING = "running"
-    NEEDS_INPUT = "needs_input"
-    PARTIAL_RESULT = "partial_result"
-    POST_HOOKS_RUNNING = "post_hooks_running"
-    YIELDED = "yielded"
-    SUCCEEDED = "succeeded"
-    FAILED = "failed"
-    CANCELED = "canceled"
-    TIMED_OUT = "timed_out"
-    BLOCKED = "blocked"
+Phase = StrEnum(
+    "Phase",
+    "RESOLVE_TOOL PARSE_SCHEMA VALIDATE_VALUES PREPARE_OBSERVABLE_INPUT PRE_HOOKS PERMISSION SCHEDULE EXECUTE "
+    "MAP_RESULT POST_HOOKS PERSIST_RESULT EMIT_TERMINAL",
+)
 
+ResultStatus = StrEnum(
+    "ResultStatus",
+    "SUCCEEDED PARTIAL_SUCCEEDED FAILED DENIED REJECTED REDACTED TOO_LARGE CANCELED TIMED_OUT SYNTHETIC_ERROR "
+    "DISCARDED PENDING",
+)
+"""The states of a result (standard, "Result status"); ``pending`` is ours: an ask that nobody answered yet."""
 
-class Phase(StrEnum):
-    RESOLVE_TOOL = "resolve_tool"
-    PARSE_SCHEMA = "parse_schema"
-    VALIDATE_VALUES = "validate_values"
-    PREPARE_OBSERVABLE_INPUT = "prepare_observable_input"
-    PRE_HOOKS = "pre_hooks"
-    PERMISSION = "permission"
-    SCHEDULE = "schedule"
-    EXECUTE = "execute"
-    MAP_RESULT = "map_result"
-    POST_HOOKS = "post_hooks"
-    PERSIST_RESULT = "persist_result"
-    EMIT_TERMINAL = "emit_terminal"
-
-
-class ResultStatus(StrEnum):
-    """The states of a result (standard, "Result status"); ``pending`` is ours: an ask that nobody answered yet."""
-
-    SUCCEEDED = "succeeded"
-    PARTIAL_SUCCEEDED = "partial_succeeded"
-    FAILED = "failed"
-    DENIED = "denied"
-    REJECTED = "rejected"
-    REDACTED = "redacted"
-    TOO_LARGE = "too_large"
-    CANCELED = "canceled"
-    TIMED_OUT = "timed_out"
-    SYNTHETIC_ERROR = "synthetic_error"
-    DISCARDED = "discarded"
-    PENDING = "pending"
-
-
-class ContentType(StrEnum):
-    TEXT = "text"
-    STRUCTURED_CONTENT = "structured_content"
-    IMAGE = "image"
-    AUDIO = "audio"
-    VIDEO = "video"
-    FILE = "file"
-    RESOURCE_LINK = "resource_link"
-    EMBEDDED_RESOURCE = "embedded_resource"
-    LOG = "log"
-    DIFF = "diff"
-    ARTIFACT_REF = "artifact_ref"
-    PERSISTED_OUTPUT_REF = "persisted_output_ref"
-    HANDOFF_REF = "handoff_ref"
+ContentType = StrEnum(
+    "ContentType",
+    "TEXT STRUCTURED_CONTENT IMAGE AUDIO VIDEO FILE RESOURCE_LINK EMBEDDED_RESOURCE LOG DIFF ARTIFACT_REF "
+    "PERSISTED_OUTPUT_REF HANDOFF_REF",
+)
 
 
 class RedactionState(StrEnum):
@@ -206,24 +147,12 @@ class PersistenceStrategy(StrEnum):
     NEVER_PERSIST = "never_persist"
 
 
-class ToolKind(StrEnum):
-    FUNCTION = "function"
-    MCP_TOOL = "mcp_tool"
-    OPENAPI_OPERATION = "openapi_operation"
-    NATIVE_TOOL = "native_tool"
-    BROWSER_ACTION = "browser_action"
-    SHELL_COMMAND = "shell_command"
-    CODE_EXECUTION = "code_execution"
-    FILE_OPERATION = "file_operation"
-    WEB_SEARCH = "web_search"
-    RETRIEVAL = "retrieval"
-    MODEL_TASK = "model_task"
-    SKILL_TOOL = "skill_tool"
-    PEER_AGENT_TOOL = "peer_agent_tool"
-    POLICY_CHECK = "policy_check"
-    ARTIFACT_OPERATION = "artifact_operation"
-    EVIDENCE_EXPORT = "evidence_export"
-    CUSTOM = "custom"
+ToolKind = StrEnum(
+    "ToolKind",
+    "FUNCTION MCP_TOOL OPENAPI_OPERATION NATIVE_TOOL BROWSER_ACTION SHELL_COMMAND CODE_EXECUTION FILE_OPERATION "
+    "WEB_SEARCH RETRIEVAL MODEL_TASK SKILL_TOOL PEER_AGENT_TOOL POLICY_CHECK ARTIFACT_OPERATION EVIDENCE_EXPORT "
+    "CUSTOM",
+)
 
 
 class Lifecycle(StrEnum):
@@ -236,17 +165,10 @@ class Lifecycle(StrEnum):
     RETIRED = "retired"
 
 
-class ExecutionKind(StrEnum):
-    MCP_SERVER = "mcp_server"
-    HTTP_API = "http_api"
-    NATIVE_APP = "native_app"
-    LOCAL_PROCESS = "local_process"
-    SHELL = "shell"
-    BROWSER = "browser"
-    MODEL_SERVICE = "model_service"
-    PEER_AGENT = "peer_agent"
-    EMBEDDED_RUNTIME = "embedded_runtime"
-    HYBRID = "hybrid"
+ExecutionKind = StrEnum(
+    "ExecutionKind",
+    "MCP_SERVER HTTP_API NATIVE_APP LOCAL_PROCESS SHELL BROWSER MODEL_SERVICE PEER_AGENT EMBEDDED_RUNTIME HYBRID",
+)
 
 
 class RiskLevel(StrEnum):
@@ -256,15 +178,10 @@ class RiskLevel(StrEnum):
     CRITICAL = "critical"
 
 
-class AccessKind(StrEnum):
-    FILE_READ = "file_read"
-    FILE_WRITE = "file_write"
-    NETWORK = "network"
-    BROWSER = "browser"
-    CREDENTIAL = "credential"
-    PAYMENT = "payment"
-    EXTERNAL_SEND = "external_send"
-    CODE_EXECUTION = "code_execution"
+AccessKind = StrEnum(
+    "AccessKind",
+    "FILE_READ FILE_WRITE NETWORK BROWSER CREDENTIAL PAYMENT EXTERNAL_SEND CODE_EXECUTION",
+)
 
 
 class WriteEffect(StrEnum):
@@ -290,17 +207,12 @@ class LoadingState(StrEnum):
     UNAVAILABLE = "unavailable"
 
 
-class BlockReason(StrEnum):
-    """Why a tool is not on a surface (standard, "Tool surface")."""
-
-    POLICY_BLOCKED = "policy_blocked"
-    CREDENTIAL_MISSING = "credential_missing"
-    SETUP_REQUIRED = "setup_required"
-    MODEL_UNSUPPORTED = "model_unsupported"
-    RECURSIVE_TOOL_FORBIDDEN = "recursive_tool_forbidden"
-    ROLE_NOT_ALLOWED = "role_not_allowed"
-    FEATURE_DISABLED = "feature_disabled"
-    DEFERRED_UNTIL_DISCOVERED = "deferred_until_discovered"
+BlockReason = StrEnum(
+    "BlockReason",
+    "POLICY_BLOCKED CREDENTIAL_MISSING SETUP_REQUIRED MODEL_UNSUPPORTED RECURSIVE_TOOL_FORBIDDEN ROLE_NOT_ALLOWED "
+    "FEATURE_DISABLED DEFERRED_UNTIL_DISCOVERED",
+)
+"""Why a tool is not on a surface (standard, "Tool surface")."""
 
 
 class QueryType(StrEnum):
@@ -319,16 +231,7 @@ class NextAction(StrEnum):
     REFINE_QUERY = "refine_query"
 
 
-class SurfaceScope(StrEnum):
-    TURN = "turn"
-    TASK = "task"
-    SESSION = "session"
-    TENANT = "tenant"
-    SKILL = "skill"
-    PEER_AGENT = "peer_agent"
-    WORKSPACE = "workspace"
-    ROLE = "role"
-    MODEL_REQUEST = "model_request"
+SurfaceScope = StrEnum("SurfaceScope", "TURN TASK SESSION TENANT SKILL PEER_AGENT WORKSPACE ROLE MODEL_REQUEST")
 
 
 class HookEvent(StrEnum):
@@ -396,17 +299,11 @@ class ContextModifierPolicy(StrEnum):
     FORBID = "forbid"
 
 
-class ProgressStatus(StrEnum):
-    QUEUED = "queued"
-    STARTED = "started"
-    RUNNING = "running"
-    WAITING_FOR_PERMISSION = "waiting_for_permission"
-    WAITING_FOR_INPUT = "waiting_for_input"
-    BACKGROUNDED = "backgrounded"
-    PARTIAL_RESULT = "partial_result"
-    COMPLETED = "completed"
-    FAILED = "failed"
-    CANCELED = "canceled"
+ProgressStatus = StrEnum(
+    "ProgressStatus",
+    "QUEUED STARTED RUNNING WAITING_FOR_PERMISSION WAITING_FOR_INPUT BACKGROUNDED PARTIAL_RESULT COMPLETED FAILED "
+    "CANCELED",
+)
 
 
 class TrustLevel(StrEnum):
@@ -463,57 +360,20 @@ class ApprovalStatus(StrEnum):
     INTERRUPTED = "interrupted"
 
 
-class ApprovalConflictReason(StrEnum):
-    """Why an approval can't be created, answered or used; also the ``reason`` of refusals in the evidence log."""
+ApprovalConflictReason = StrEnum(
+    "ApprovalConflictReason",
+    "ARGUMENTS ACTOR TENANT SESSION TOOL DECLARATION PLACES POLICY_REVISION NOT_ANSWERED ALREADY_ANSWERED REJECTED "
+    "CONSUMED CANCELED INTERRUPTED EXPIRED REQUESTER ROLE UNIDENTIFIED INVALID_ANSWER DUPLICATE STILL_OPEN "
+    "RATE_LIMITED WRONG_CLAIM CORRUPT",
+)
+"""Why an approval can't be created, answered or used; also the ``reason`` of refusals in the evidence log."""
 
-    ARGUMENTS = "arguments"
-    ACTOR = "actor"
-    TENANT = "tenant"
-    SESSION = "session"
-    TOOL = "tool"
-    DECLARATION = "declaration"
-    PLACES = "places"
-    POLICY_REVISION = "policy_revision"
-    NOT_ANSWERED = "not_answered"
-    ALREADY_ANSWERED = "already_answered"
-    REJECTED = "rejected"
-    CONSUMED = "consumed"
-    CANCELED = "canceled"
-    INTERRUPTED = "interrupted"
-    EXPIRED = "expired"
-    REQUESTER = "requester"
-    ROLE = "role"
-    UNIDENTIFIED = "unidentified"
-    INVALID_ANSWER = "invalid_answer"
-    DUPLICATE = "duplicate"
-    STILL_OPEN = "still_open"
-    RATE_LIMITED = "rate_limited"
-    WRONG_CLAIM = "wrong_claim"
-    CORRUPT = "corrupt"
-
-
-class ApprovalLogKind(StrEnum):
-    CREATED = "created"
-    CREATE_REFUSED = "create_refused"
-    ANSWERED = "answered"
-    ANSWER_REFUSED = "answer_refused"
-    CLAIMED = "claimed"
-    CLAIM_REFUSED = "claim_refused"
-    CLAIM_RELEASED = "claim_released"
-    FINISHED = "finished"
-    CANCELED = "canceled"
-    EXPIRED = "expired"
-    INTERRUPTED = "interrupted"
-    GRANTED = "granted"
-    GRANT_USED = "grant_used"
-    GRANT_REVOKED = "grant_revoked"
-    RESULT_REQUIRED = "result_required"
-    RESULT_COMPLETED = "result_completed"
-    RESULT_INTERRUPTED = "result_interrupted"
-    CLAIM_EXTENDED = "claim_extended"
-    CLAIM_TAKEN_OVER = "claim_taken_over"
-    EXPIRY_REPORTED = "expiry_reported"
-    KEY_ROTATED = "key_rotated"
+ApprovalLogKind = StrEnum(
+    "ApprovalLogKind",
+    "CREATED CREATE_REFUSED ANSWERED ANSWER_REFUSED CLAIMED CLAIM_REFUSED CLAIM_RELEASED FINISHED CANCELED EXPIRED "
+    "INTERRUPTED GRANTED GRANT_USED GRANT_REVOKED RESULT_REQUIRED RESULT_COMPLETED RESULT_INTERRUPTED CLAIM_EXTENDED "
+    "CLAIM_TAKEN_OVER EXPIRY_REPORTED KEY_ROTATED",
+)
 
 
 class RequiredStatus(StrEnum):
@@ -545,21 +405,12 @@ class EngineName(StrEnum):
     NONE = "none"
 
 
-class FailClosedCause(StrEnum):
-    """Why a decision could not be had and the call was denied for that; label of the fail-closed metric."""
-
-    UNDEFINED = "undefined"
-    MALFORMED = "malformed"
-    UNKNOWN_BEHAVIOR = "unknown_behavior"
-    ENGINE_ERROR = "engine_error"
-    ENGINE_PANIC = "engine_panic"
-    TIMEOUT = "timeout"
-    UNAVAILABLE = "unavailable"
-    CIRCUIT_OPEN = "circuit_open"
-    BUNDLE_MISSING = "bundle_missing"
-    INPUT_INVALID = "input_invalid"
-    NO_DECISION = "no_decision"
-    INTERNAL = "internal"
+FailClosedCause = StrEnum(
+    "FailClosedCause",
+    "UNDEFINED MALFORMED UNKNOWN_BEHAVIOR ENGINE_ERROR ENGINE_PANIC TIMEOUT UNAVAILABLE CIRCUIT_OPEN BUNDLE_MISSING "
+    "INPUT_INVALID NO_DECISION INTERNAL",
+)
+"""Why a decision could not be had and the call was denied for that; label of the fail-closed metric."""
 
 
 # --- facts ----------------------------------------------------------------------------------------------------------
@@ -592,78 +443,29 @@ class PathAccess(StrEnum):
     UNKNOWN = "unknown"
 
 
-class PathClass(StrEnum):
-    """Kinds of places that deserve care; ``input.facts.paths[_].sensitive``."""
+PathClass = StrEnum("PathClass", "KEY CREDENTIAL APPROVAL POLICY VCS AGENT_CONFIG SYSTEM DOTFILE")
+"""Kinds of places that deserve care; ``input.facts.paths[_].sensitive``."""
 
-    KEY = "key"
-    CREDENTIAL = "credential"
-    APPROVAL = "approval"
-    POLICY = "policy"
-    VCS = "vcs"
-    AGENT_CONFIG = "agent_config"
-    SYSTEM = "system"
-    DOTFILE = "dotfile"
+PathRejection = StrEnum(
+    "PathRejection",
+    "NOT_TEXT EMPTY NUL CONTROL SURROGATE TOO_LONG NOT_NORMALIZED URL LOOP SPECIAL_FILE TOO_MANY INTERNAL",
+)
+"""Why a value is no usable path; ``input.facts.paths[_].rejected``."""
 
+WindowsForm = StrEnum("WindowsForm", "DRIVE UNC DEVICE STREAM RESERVED_NAME SHORT_NAME TRAILING BACKSLASH")
+"""Windows spellings that mean another file there than here; ``input.facts.paths[_].windows``."""
 
-class PathRejection(StrEnum):
-    """Why a value is no usable path; ``input.facts.paths[_].rejected``."""
+AddressClass = StrEnum(
+    "AddressClass",
+    "NAME PUBLIC LOOPBACK PRIVATE LINK_LOCAL METADATA RESERVED MULTICAST UNSPECIFIED UNKNOWN",
+)
+"""Where an address or host leads; ``input.facts.urls[_].address_class``."""
 
-    NOT_TEXT = "not_text"
-    EMPTY = "empty"
-    NUL = "nul"
-    CONTROL = "control"
-    SURROGATE = "surrogate"
-    TOO_LONG = "too_long"
-    NOT_NORMALIZED = "not_normalized"
-    URL = "url"
-    LOOP = "loop"
-    SPECIAL_FILE = "special_file"
-    TOO_MANY = "too_many"
-    INTERNAL = "internal"
-
-
-class WindowsForm(StrEnum):
-    """Windows spellings that mean another file there than here; ``input.facts.paths[_].windows``."""
-
-    DRIVE = "drive"
-    UNC = "unc"
-    DEVICE = "device"
-    STREAM = "stream"
-    RESERVED_NAME = "reserved_name"
-    SHORT_NAME = "short_name"
-    TRAILING = "trailing"
-    BACKSLASH = "backslash"
-
-
-class AddressClass(StrEnum):
-    """Where an address or host leads; ``input.facts.urls[_].address_class``."""
-
-    NAME = "name"
-    PUBLIC = "public"
-    LOOPBACK = "loopback"
-    PRIVATE = "private"
-    LINK_LOCAL = "link_local"
-    METADATA = "metadata"
-    RESERVED = "reserved"
-    MULTICAST = "multicast"
-    UNSPECIFIED = "unspecified"
-    UNKNOWN = "unknown"
-
-
-class UrlRejection(StrEnum):
-    """Why a value is no usable URL; ``input.facts.urls[_].rejected``."""
-
-    NOT_TEXT = "not_text"
-    EMPTY = "empty"
-    CONTROL = "control"
-    SPACE = "space"
-    SURROGATE = "surrogate"
-    TOO_LONG = "too_long"
-    NO_SCHEME = "no_scheme"
-    NO_HOST = "no_host"
-    MALFORMED = "malformed"
-    TOO_MANY = "too_many"
-    INTERNAL = "internal"
+UrlRejection = StrEnum(
+    "UrlRejection",
+    "NOT_TEXT EMPTY CONTROL SPACE SURROGATE TOO_LONG NO_SCHEME NO_HOST MALFORMED TOO_MANY INTERNAL",
+)
+"""Why a value is no usable URL; ``input.facts.urls[_].rejected``."""
 
 
 # --- telemetry ------------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from agenttool_otel import Governor, agent_context
 
+CORPUS = Path(__file__).parents[1] / "facts" / "corpus" / "shell.jsonl"
 READS = """git status|git diff|git log --oneline -5|ls -la|cat src/app.py|grep -rn TODO src|find . -name '*.py'|pwd
 wc -l src/app.py|head -20 README.md|cd src && ls|git status && git diff \\| head -50"""
 RUNS_THE_CHECKOUT = """pytest|pytest -q test_a.py|python -m pytest -x|npm test|npm run build|make test|ruff check .
@@ -114,6 +116,23 @@ def test_a_coding_agent_is_asked_about_these_of_forty_calls(
     assert {name for name, behavior in decided.items() if behavior == "ask"} == asked
     assert set(decided.values()) == {"allow", "ask"}
     assert len(asked) == number
+
+
+def test_a_stated_sandbox_lifts_no_denial_and_no_secret(tmp_path: Path) -> None:
+    governor = Governor()
+
+    def run(command: str) -> str:
+        """Run a shell command."""
+        raise AssertionError("ran")
+
+    plain = governor.govern(run, name="plain", **SHELL)
+    boxed = governor.govern(run, name="boxed", sandbox_profile="checkout", **SHELL)
+    rows = [json.loads(line) for line in CORPUS.read_text("utf-8").splitlines()]
+    with checkout(tmp_path):
+        for row in rows:
+            before, after = (tool.tool.check(command=row["input"]).behavior for tool in (plain, boxed))
+            if before == "deny" or row["expected"] == "read_only_sensitive":
+                assert after == before, row["input"]
 
 
 @pytest.mark.parametrize("settings", [{}, {"preset": "coding"}])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from asyncio import to_thread
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from langchain.agents.middleware import AgentMiddleware, ModelRequest
@@ -83,13 +83,8 @@ class ToolNodeGuard:
             request: the call.
             handler: runs it.
         """
-        with self._in_force(request) as request:
-            governed = request.tool is not None and is_governed(request.tool)
-            known = None if governed else self._known(request)
-            with in_turn(request, handle_of(request.tool) if known is None else known.handle):
-                if known is None:
-                    return handler(request)
-                return cast(Answer, GuardedCall(known, request).run(handler))
+        with self._in_force(request) as (request, known):
+            return cast(Answer, handler(request) if known is None else GuardedCall(known, request).run(handler))
 
     async def acall(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Answer]]) -> Answer:
         """The asynchronous form.
@@ -98,27 +93,24 @@ class ToolNodeGuard:
             request: the call.
             handler: runs it.
         """
-        with self._in_force(request) as request:
-            governed = request.tool is not None and is_governed(request.tool)
-            known = None if governed else self._known(request)
-            with in_turn(request, handle_of(request.tool) if known is None else known.handle):
-                if known is None:
-                    return await handler(request)
-                return cast(Answer, await GuardedCall(known, request).arun(handler))
+        with self._in_force(request) as (request, known):
+            answer = handler(request) if known is None else GuardedCall(known, request).arun(handler)
+            return cast(Answer, await answer)
 
     @contextmanager
-    def _in_force(self, request: ToolCallRequest) -> Iterator[ToolCallRequest]:
-        """Put the surface in force for a call, of a tool that it loaded, too."""
-        if self.surface is None:
-            yield request
-            return
-        name = request.tool_call["name"]
-        if request.tool is None and (loaded := self.surface.loaded_tool(name)) is not None:
-            request = request.override(tool=loaded)
-        elif request.tool is not None:
-            self.surface.know(request.tool)
-        with self.surface.in_force(request.state):
-            yield request
+    def _in_force(self, request: ToolCallRequest) -> Iterator[tuple[ToolCallRequest, _Known | None]]:
+        """Put the surface in force for a call, of a tool that it loaded, too; with what a tool's own guard is for."""
+        with ExitStack() as stack:
+            if self.surface is not None:
+                loaded = self.surface.loaded_tool(request.tool_call["name"]) if request.tool is None else None
+                if loaded is not None:
+                    request = request.override(tool=loaded)
+                elif request.tool is not None:
+                    self.surface.know(request.tool)
+                stack.enter_context(self.surface.in_force(request.state))
+            known = None if request.tool is not None and is_governed(request.tool) else self._known(request)
+            stack.enter_context(in_turn(request, handle_of(request.tool) if known is None else known.handle))
+            yield request, known
 
     def _handle(self, tool: BaseTool) -> GovernedTool:
         return self._known_tool(tool.name, tool).handle
