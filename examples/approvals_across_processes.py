@@ -11,13 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from agenttool_otel import (
-    ApprovalAnswer,
-    ApprovalRequired,
-    ApprovalStore,
-    Governor,
-    agent_context,
-)
+from agenttool_otel import ApprovalAnswer, ApprovalRequired, ApprovalStore, Governor, agent_context
 
 FOLDER = Path(sys.argv[2] if len(sys.argv) > 2 else tempfile.mkdtemp())
 governor = Governor(approvals=ApprovalStore(str(FOLDER / "approvals.db")))

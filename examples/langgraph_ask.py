@@ -17,11 +17,7 @@ from langgraph.types import Command
 from agenttool_otel import AgentToolMiddleware, agent_context
 
 FACTS = {
-    "write_file": {
-        "tool_kind": "file_operation",
-        "access_kinds": ["file_write"],
-        "write_effects": ["local_persistent"],
-    }
+    "write_file": {"tool_kind": "file_operation", "access_kinds": ["file_write"], "write_effects": ["local_persistent"]}
 }
 
 

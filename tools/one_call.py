@@ -71,10 +71,7 @@ def calls() -> dict[str, Callable[[], Any]]:
     folder = Path(tempfile.mkdtemp(prefix="one-call-"))
     (folder / "notes.txt").write_text("notes\n", "utf-8")
 
-    return {
-        "no facts": partial(count_words, "one two three"),
-        "file": partial(read_file, str(folder / "notes.txt")),
-    }
+    return {"no facts": partial(count_words, "one two three"), "file": partial(read_file, str(folder / "notes.txt"))}
 
 
 def main(arguments: list[str]) -> int:

@@ -179,8 +179,7 @@ class RiskLevel(StrEnum):
 
 
 AccessKind = StrEnum(
-    "AccessKind",
-    "FILE_READ FILE_WRITE NETWORK BROWSER CREDENTIAL PAYMENT EXTERNAL_SEND CODE_EXECUTION",
+    "AccessKind", "FILE_READ FILE_WRITE NETWORK BROWSER CREDENTIAL PAYMENT EXTERNAL_SEND CODE_EXECUTION"
 )
 
 
@@ -456,14 +455,12 @@ WindowsForm = StrEnum("WindowsForm", "DRIVE UNC DEVICE STREAM RESERVED_NAME SHOR
 """Windows spellings that mean another file there than here; ``input.facts.paths[_].windows``."""
 
 AddressClass = StrEnum(
-    "AddressClass",
-    "NAME PUBLIC LOOPBACK PRIVATE LINK_LOCAL METADATA RESERVED MULTICAST UNSPECIFIED UNKNOWN",
+    "AddressClass", "NAME PUBLIC LOOPBACK PRIVATE LINK_LOCAL METADATA RESERVED MULTICAST UNSPECIFIED UNKNOWN"
 )
 """Where an address or host leads; ``input.facts.urls[_].address_class``."""
 
 UrlRejection = StrEnum(
-    "UrlRejection",
-    "NOT_TEXT EMPTY CONTROL SPACE SURROGATE TOO_LONG NO_SCHEME NO_HOST MALFORMED TOO_MANY INTERNAL",
+    "UrlRejection", "NOT_TEXT EMPTY CONTROL SPACE SURROGATE TOO_LONG NO_SCHEME NO_HOST MALFORMED TOO_MANY INTERNAL"
 )
 """Why a value is no usable URL; ``input.facts.urls[_].rejected``."""
 

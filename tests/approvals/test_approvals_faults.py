@@ -15,13 +15,7 @@ from agenttool_otel.approvals.store.requests import by_id
 from agenttool_otel.approvals.store.schema import requests
 from agenttool_otel.approvals.store.store import ApprovalStore
 from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest, AskLimit
-from agenttool_otel.errors import (
-    ApprovalConflict,
-    ApprovalError,
-    ApprovalExpired,
-    ApprovalNotFound,
-    ApprovalStoreError,
-)
+from agenttool_otel.errors import ApprovalConflict, ApprovalError, ApprovalExpired, ApprovalNotFound, ApprovalStoreError
 from agenttool_otel.names import ApprovalConflictReason as Reason
 from agenttool_otel.names import ApprovalLogKind as Kind
 from agenttool_otel.names import ApprovalStatus as Status

@@ -67,8 +67,7 @@ def page(browser: Any) -> Iterator[Any]:
     problems: list[str] = []
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.on(
-        "console",
-        lambda message: problems.append(message.text) if "Content Security Policy" in message.text else None,
+        "console", lambda message: problems.append(message.text) if "Content Security Policy" in message.text else None
     )
     yield page
     context.close()

@@ -509,9 +509,7 @@ async def test_a_task_canceled_while_its_call_is_stored_does_not_wait(on_sqlite:
     assert captured.span.attributes["agenttool.invocation.status"] == "canceled"
 
 
-async def test_a_completion_canceled_after_its_claim_is_still_recorded(
-    on_sqlite: Processes,
-) -> None:
+async def test_a_completion_canceled_after_its_claim_is_still_recorded(on_sqlite: Processes) -> None:
     captured = on_sqlite.start("allow")
     governor, store = captured.governor, captured.governor.approvals.store
     invocation_id = waiting(captured)

@@ -50,12 +50,7 @@ class Odd(Exception):
 def where(number: int) -> dict[str, Any]:
     """Say where this runs, for whom and under which trace."""
     span = trace.get_current_span().get_span_context()
-    return {
-        "number": number,
-        "pid": os.getpid(),
-        "actor": current_context().actor,
-        "trace": f"{span.trace_id:032x}",
-    }
+    return {"number": number, "pid": os.getpid(), "actor": current_context().actor, "trace": f"{span.trace_id:032x}"}
 
 
 @governor.govern(read_only=True, concurrency_safe=True)

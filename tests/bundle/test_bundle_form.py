@@ -100,10 +100,7 @@ def test_messages_are_fixed_words() -> None:
     for file, text in modules():
         for match in re.finditer(r'"message":\s*([^,}\n]+)', text):
             value = match[1].strip()
-            assert value.startswith(('"', "min({")) or value in {"message", "reason.message"}, (
-                file,
-                value,
-            )
+            assert value.startswith(('"', "min({")) or value in {"message", "reason.message"}, (file, value)
         assert "sprintf" not in text.replace('sprintf("%s:%d", [fact.host, fact.port])', "").replace(
             'sprintf("%d", [fact.port])', ""
         ), file

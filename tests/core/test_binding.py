@@ -81,9 +81,7 @@ def test_no_argument_ever_comes_to_stand_for_another_one(case: tuple[inspect.Sig
 
 
 @given(calls())
-def test_the_models_view_of_a_call_gives_the_same_call(
-    case: tuple[inspect.Signature, dict[str, Any]],
-) -> None:
+def test_the_models_view_of_a_call_gives_the_same_call(case: tuple[inspect.Signature, dict[str, Any]]) -> None:
     signature, bound = case
     if "more" in bound.get("rest", {}) and "more" in signature.parameters:
         bound["rest"].pop("more")

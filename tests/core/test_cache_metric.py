@@ -17,13 +17,7 @@ from agenttool_otel.names import Label, Metric
 from agenttool_otel.telemetry import TelemetrySettings
 from agenttool_otel.telemetry.tallies import Tally, tally_for
 
-FACTS: Any = {
-    "read_only": True,
-    "destructive": False,
-    "open_world": False,
-    "access_kinds": [],
-    "write_effects": [],
-}
+FACTS: Any = {"read_only": True, "destructive": False, "open_world": False, "access_kinds": [], "write_effects": []}
 
 
 def totals(reader: InMemoryMetricReader) -> dict[str, Any]:

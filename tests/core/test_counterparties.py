@@ -24,8 +24,7 @@ def governed(settings: dict[str, Any], asked: list[str] | None = None) -> tuple[
         return ApprovalAnswer(approved=True, answered_by="user:ann")
 
     governor = Governor(
-        policy_data={"agenttool": {"settings": {**WRITES, **settings}}},
-        approver=approve if asked is not None else None,
+        policy_data={"agenttool": {"settings": {**WRITES, **settings}}}, approver=approve if asked is not None else None
     )
 
     @governor.govern(name="fetch", namespace="web", **OUTSIDE)

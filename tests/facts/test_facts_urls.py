@@ -18,11 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agenttool_otel.facts.types import FactEnvironment, UrlFact
-from agenttool_otel.facts.urls import (
-    AddressChanged,
-    connect_pinned,
-    url_fact,
-)
+from agenttool_otel.facts.urls import AddressChanged, connect_pinned, url_fact
 from agenttool_otel.facts.urls.addresses import address_class, hosts_data
 from agenttool_otel.names import AddressClass
 
@@ -75,9 +71,7 @@ def spellings(address: ipaddress.IPv4Address) -> list[str]:
 
 @settings(max_examples=200, deadline=None)
 @given(st.ip_addresses(v=4))
-def test_no_spelling_of_a_private_address_is_public_or_a_name(
-    address: ipaddress.IPv4Address,
-) -> None:
+def test_no_spelling_of_a_private_address_is_public_or_a_name(address: ipaddress.IPv4Address) -> None:
     if address_class(address) is AddressClass.PUBLIC:
         return
     for spelling in spellings(address):

@@ -266,10 +266,7 @@ def test_an_interrupt_clears_a_managed_tools_confirmation(asynchronous: bool) ->
     with capture(policy=StaticEngine("ask")) as captured:
         governor = captured.governor
         governed = governor.govern(lambda x=1: ran.append(x), name="act")
-        with (
-            agent_context(actor="agent:a", session_id="s1", tenant="acme"),
-            pytest.raises(ApprovalRequired) as asked,
-        ):
+        with agent_context(actor="agent:a", session_id="s1", tenant="acme"), pytest.raises(ApprovalRequired) as asked:
             governed()
         why = "the user went on"
         with agent_context(actor="user:operator"):

@@ -318,9 +318,7 @@ def test_what_runs_was_decided_and_seen_by_every_hook(values: list[int], forbidd
             "pre_tool_use",
         )
     hooks.add(
-        lambda ctx: PermissionResult("deny") if ctx.arguments["limit"] == forbidden else None,
-        "pre_tool_use",
-        order=-1,
+        lambda ctx: PermissionResult("deny") if ctx.arguments["limit"] == forbidden else None, "pre_tool_use", order=-1
     )
     with capture(policy=engine, hooks=hooks) as captured:
         call = called(captured, trim, given={"text": "a", "limit": 0})

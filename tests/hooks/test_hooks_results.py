@@ -85,11 +85,7 @@ def test_every_hook_run_leaves_a_record_and_two_events(asynchronous: bool) -> No
                 captured.events if "hook" in e.event_type]  # fmt: skip
         assert told == [
             ("tool.hook.pre.started", "before", None),
-            (
-                "tool.hook.pre.completed",
-                "before",
-                ["progress", "message", "updated_input", "permission_result"],
-            ),
+            ("tool.hook.pre.completed", "before", ["progress", "message", "updated_input", "permission_result"]),
             ("tool.hook.pre.started", "judge", None),
             ("tool.hook.pre.completed", "judge", []),
             ("tool.hook.post.started", "after", None),

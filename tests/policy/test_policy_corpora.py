@@ -16,11 +16,7 @@ from agenttool_otel.testing import Capture, capture
 OWN = Path(__file__).parents[1] / "facts" / "corpus"
 SHARED = Path(os.environ.get("AGENTTOOL_CORPORA", Path(__file__).parents[3] / "shared" / "corpora"))
 
-REDACTED = {
-    "own-userinfo-1",
-    "own-userinfo-2",
-    "own-userinfo-3",
-}
+REDACTED = {"own-userinfo-1", "own-userinfo-2", "own-userinfo-3"}
 """Credentials in a URL: stock carries them, redacted wherever they are shown (``network.credentials_in_url``)."""
 
 ALLOWED_HOSTS_NEEDED = {"own-names-of-others-2", "own-names-of-others-4"}

@@ -42,10 +42,7 @@ def test_a_rule_behind_a_false_data_guard_is_not_read(tmp_path: Path) -> None:
 
 
 def test_it_is_read_once_the_guard_holds(tmp_path: Path) -> None:
-    assert reads(tmp_path, "configured", {"limits": {"calls": 3}}) == {
-        "tool.name",
-        "session.counters.calls",
-    }
+    assert reads(tmp_path, "configured", {"limits": {"calls": 3}}) == {"tool.name", "session.counters.calls"}
 
 
 def test_a_guard_may_depend_on_the_mode_which_is_then_read(tmp_path: Path) -> None:
@@ -59,10 +56,7 @@ def test_a_guard_may_depend_on_the_mode_which_is_then_read(tmp_path: Path) -> No
         ("not configured", {"tool.name", "session.counters.calls"}),
         ("depends_on_arguments", {"tool.name", "session.counters.calls", "input.n"}),
         ("configured == true", {"tool.name", "session.counters.calls"}),
-        (
-            "input.session.interactive; configured",
-            {"tool.name", "session.counters.calls", "session.interactive"},
-        ),
+        ("input.session.interactive; configured", {"tool.name", "session.counters.calls", "session.interactive"}),
     ],
 )
 def test_anything_else_counts_as_read(tmp_path: Path, first: str, expected: set[str]) -> None:

@@ -35,9 +35,7 @@ def keys(kind: str) -> tuple[str, str]:
         ec.generate_private_key(ec.SECP256R1()) if kind.startswith("ES") else rsa.generate_private_key(65537, 2048)
     )
     pem = private.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.TraditionalOpenSSL,
-        serialization.NoEncryption(),
+        serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
     )
     public = private.public_key().public_bytes(
         serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo

@@ -9,10 +9,7 @@ import pytest
 from opa_program import find_opa
 from policy_project import rule_file, run, run_json, write
 
-ENGINES = [
-    "embedded",
-    pytest.param("opa", marks=pytest.mark.opa),
-]
+ENGINES = ["embedded", pytest.param("opa", marks=pytest.mark.opa)]
 
 FAILING = """package agenttool.custom_test
 
@@ -123,10 +120,7 @@ def test_too_little_coverage_is_a_failure_and_names_the_lines(project: Path, eng
 
 def test_an_error_in_a_test_is_no_pass(project: Path, engine: str) -> None:
     text = "package agenttool.custom_test\n\ntest_error if {\n\t1 / data.agenttool.custom.zero == 1\n}\n"
-    write(
-        project,
-        {"agenttool/custom/deployments_test.rego": text, "agenttool/custom/data.json": '{"zero": 0}'},
-    )
+    write(project, {"agenttool/custom/deployments_test.rego": text, "agenttool/custom/data.json": '{"zero": 0}'})
     status, report = run_json("test", project, "--engine", engine, "--json")
     assert status == 1
     assert _outcomes(report)["test_error"] in ("failed", "error")

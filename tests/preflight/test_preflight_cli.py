@@ -71,11 +71,7 @@ def test_the_exit_code_tells_what_the_policy_says(module: str, tool: str, argume
 
 @pytest.mark.parametrize(
     "words",
-    [
-        ["check", "mystery", "--args", "[1]"],
-        ["check", "mystery", "--args", "{"],
-        ["describe", "--evaluation", "1"],
-    ],
+    [["check", "mystery", "--args", "[1]"], ["check", "mystery", "--args", "{"], ["describe", "--evaluation", "1"]],
 )
 def test_what_is_no_object_is_refused(module: str, words: list[str]) -> None:
     assert command(*words, "--module", module).exit_code == EXIT_CODES["usage"]

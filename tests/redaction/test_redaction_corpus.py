@@ -24,9 +24,7 @@ def _missed(rows: list[dict[str, Any]], redactor: Redactor) -> tuple[list[str], 
     return missed, false
 
 
-def test_the_corpus_reaches_its_recall_and_precision(
-    secrets_corpus: list[dict[str, Any]],
-) -> None:
+def test_the_corpus_reaches_its_recall_and_precision(secrets_corpus: list[dict[str, Any]]) -> None:
     missed, false = _missed(secrets_corpus, default_redactor())
     secret = sum(row["expected"] == "redact" for row in secrets_corpus)
     harmless = sum(row["expected"] == "keep" for row in secrets_corpus)

@@ -51,10 +51,7 @@ def page() -> Iterator[Any]:
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=SWITCHES)
         made = browser.new_page(viewport={"width": 1400, "height": 900})
-        made.route(
-            "**/*",
-            lambda route: route.continue_() if "//127.0.0.1:" in route.request.url else route.abort(),
-        )
+        made.route("**/*", lambda route: route.continue_() if "//127.0.0.1:" in route.request.url else route.abort())
         yield made
         browser.close()
 

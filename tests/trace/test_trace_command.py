@@ -153,10 +153,7 @@ def server(routes: dict[str, Any]) -> Iterator[tuple[str, list[Any]]]:
 
 
 def test_tempo_is_recognised_searched_and_fetched_from(document: dict[str, Any]) -> None:
-    routes = {
-        "/api/search": {"traces": [{"traceID": "ab12"}]},
-        "/api/v2/traces/ab12": {"trace": document},
-    }
+    routes = {"/api/search": {"traces": [{"traceID": "ab12"}]}, "/api/v2/traces/ab12": {"trace": document}}
     with server(routes) as (url, asked):
         result = runner.invoke(
             app, [url, "--session", 's"1', "--behavior", "deny", "--header", "X-Scope-OrgID: t1", "--service", "shop"]

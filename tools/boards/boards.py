@@ -105,10 +105,7 @@ def overview() -> Any:
                         "ops",
                         (
                             q.rate(
-                                Metric.DURATION,
-                                GenAI.ERROR_TYPE,
-                                suffix="count",
-                                **{q.label(GenAI.ERROR_TYPE): '!=""'},
+                                Metric.DURATION, GenAI.ERROR_TYPE, suffix="count", **{q.label(GenAI.ERROR_TYPE): '!=""'}
                             ),
                             f"{{{{{q.label(GenAI.ERROR_TYPE)}}}}}",
                         ),
@@ -513,10 +510,7 @@ def policy() -> Any:
                         "Cache look-ups",
                         "Look-ups in the decision cache per second: hit, miss, bypass.",
                         "ops",
-                        (
-                            q.rate(Metric.CACHE_LOOKUPS, Label.CACHE_RESULT),
-                            f"{{{{{q.label(Label.CACHE_RESULT)}}}}}",
-                        ),
+                        (q.rate(Metric.CACHE_LOOKUPS, Label.CACHE_RESULT), f"{{{{{q.label(Label.CACHE_RESULT)}}}}}"),
                     ),
                     lines(
                         "Decision p99 by engine",
@@ -601,7 +595,7 @@ def session() -> Any:
                         q.calls(_SESSION, q.where(GenAI.ERROR_TYPE, "!=", ""), _TOOL),
                     ),
                 ],
-            ),
+            )
         ],
         session=True,
     )

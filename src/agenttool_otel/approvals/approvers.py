@@ -18,13 +18,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from agenttool_otel.approvals.console import ConsoleApprover
-from agenttool_otel.approvals.types import (
-    ApprovalAnswer,
-    ApprovalRequest,
-    Approver,
-    AskLimit,
-    AsyncApprover,
-)
+from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest, Approver, AskLimit, AsyncApprover
 from agenttool_otel.errors import ApprovalError, ConfigurationError
 from agenttool_otel.names import INSTRUMENTATION_NAME, ApprovalStatus
 from agenttool_otel.values.inspection import short_name

@@ -95,11 +95,7 @@ def verdict_object(verdict: Verdict) -> dict[str, Any]:
     }
     return {
         "behavior": verdict.behavior.value,
-        "reason": {
-            "type": verdict.reason_type.value,
-            "rule_ref": verdict.rule_ref,
-            "message": verdict.message,
-        },
+        "reason": {"type": verdict.reason_type.value, "rule_ref": verdict.rule_ref, "message": verdict.message},
         "rule_refs": list(verdict.rule_refs),
         "updated_input": verdict.updated_input,
         "suggested_updates": list(verdict.suggested_updates),

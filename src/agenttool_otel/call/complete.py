@@ -182,11 +182,7 @@ def _asking_call(runtime: Runtime, stored: StoredCall, request: ApprovalRequest)
     # the call is still its actor's, whoever interrupts it
     context = contextvars.Context().run(asking_context, stored.context)
     call = Invocation(
-        spec,
-        context,
-        native_call_id=stored.context.get("native_call_id"),
-        id=request.invocation_id,
-        resumed=True,
+        spec, context, native_call_id=stored.context.get("native_call_id"), id=request.invocation_id, resumed=True
     )
     recall(call, stored.context)
     call.request = request

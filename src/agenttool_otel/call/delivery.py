@@ -271,8 +271,7 @@ def _mark_dropped(call: Invocation) -> None:
 
 def _masking(transform: Transform, mask: ArgumentMask) -> Transform:
     return Transform(
-        lambda text: transform.text(mask.text(text)),
-        lambda value, pointer: transform.value(mask.value(value), pointer),
+        lambda text: transform.text(mask.text(text)), lambda value, pointer: transform.value(mask.value(value), pointer)
     )
 
 

@@ -18,13 +18,7 @@ from agenttool_otel.catalog import ToolSource, ToolSpec, declare
 from agenttool_otel.context.context import current_context, current_mappings, current_native_call
 from agenttool_otel.errors import InstanceMissing
 from agenttool_otel.policy.preflight import Preflight
-from agenttool_otel.records import (
-    ExecutionProfile,
-    PermissionProfile,
-    ToolDeclaration,
-    ToolInterface,
-    ToolResult,
-)
+from agenttool_otel.records import ExecutionProfile, PermissionProfile, ToolDeclaration, ToolInterface, ToolResult
 
 
 class GovernedTool:
@@ -40,13 +34,7 @@ class GovernedTool:
     __slots__ = ("__weakref__", "_governor", "function", "is_async", "spec", "streams")
 
     def __init__(
-        self,
-        spec: ToolSpec,
-        function: Callable[..., Any],
-        *,
-        governor: Runtime | None,
-        is_async: bool,
-        streams: bool,
+        self, spec: ToolSpec, function: Callable[..., Any], *, governor: Runtime | None, is_async: bool, streams: bool
     ) -> None:
         self.spec = spec
         self.function = function

@@ -59,12 +59,7 @@ class Catalog:
     # --- adding ------------------------------------------------------------------------------------------------------
 
     def add(
-        self,
-        tool: Any,
-        *,
-        provider: str = "",
-        loader: Loader | None = None,
-        **facts: Unpack[GovernOptions],
+        self, tool: Any, *, provider: str = "", loader: Loader | None = None, **facts: Unpack[GovernOptions]
     ) -> Any:
         """Add a tool.
 

@@ -114,12 +114,7 @@ class Resolved:
 
 
 def declare_function(
-    function: Callable[..., Any],
-    options: GovernOptions,
-    *,
-    drop_first: bool,
-    is_async: bool,
-    streams: bool,
+    function: Callable[..., Any], options: GovernOptions, *, drop_first: bool, is_async: bool, streams: bool
 ) -> ToolSpec:
     """Declare a Python callable."""
     description, parameter_docs = read_docstring(function)
@@ -350,10 +345,7 @@ def _waits(o: Resolved) -> bool:
 
 
 def _mappings(o: Resolved) -> list[ExternalMapping]:
-    return [
-        *o.source.mappings,
-        *(ExternalMapping(**mapping) for mapping in o.options.get("external_mappings", ())),
-    ]
+    return [*o.source.mappings, *(ExternalMapping(**mapping) for mapping in o.options.get("external_mappings", ()))]
 
 
 def _execution(o: Resolved) -> ExecutionProfile:

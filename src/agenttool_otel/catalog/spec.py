@@ -95,12 +95,7 @@ class ToolSpec:
 
 
 def _classify(
-    fact: Classifier,
-    arguments: Mapping[str, Any],
-    facts: Mapping[str, Any],
-    *,
-    unknown: bool,
-    read_only: bool = False,
+    fact: Classifier, arguments: Mapping[str, Any], facts: Mapping[str, Any], *, unknown: bool, read_only: bool = False
 ) -> bool:
     if isinstance(fact, bool):
         return fact

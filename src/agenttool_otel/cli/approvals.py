@@ -30,13 +30,7 @@ from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest
 from agenttool_otel.cli.common import AsJson, failure, group, print_json
 from agenttool_otel.cli.endings import open_endings
 from agenttool_otel.cli.rendering import out
-from agenttool_otel.errors import (
-    ApprovalConflict,
-    ApprovalError,
-    ApprovalExpired,
-    ApprovalNotFound,
-    ConfigurationError,
-)
+from agenttool_otel.errors import ApprovalConflict, ApprovalError, ApprovalExpired, ApprovalNotFound, ConfigurationError
 from agenttool_otel.names import ApprovalStatus, Env
 
 EXIT_CODES: Final = {"ok": 0, "store_error": 1, "usage": 2, "not_found": 3, "conflict": 4, "expired": 5, "timeout": 6}

@@ -51,8 +51,7 @@ def agenttool() -> None:
 def demo(
     interactive: Annotated[bool, typer.Option("--interactive", "-i", help="Answer the questions yourself.")] = False,
     save: Annotated[
-        Path | None,
-        typer.Option("--save", dir_okay=False, help="Write the trace to this file, for agenttool trace."),
+        Path | None, typer.Option("--save", dir_okay=False, help="Write the trace to this file, for agenttool trace.")
     ] = None,
 ) -> None:
     """Watch a scripted agent's tool calls being decided and traced; needs no key, no server and no network."""

@@ -8,14 +8,7 @@ from functools import cache
 from typing import Any, Final
 
 from agenttool_otel.cli.spans import SpanView
-from agenttool_otel.names import (
-    Attr,
-    Event,
-    GenAI,
-    Outcome,
-    PolicyMode,
-    RedactionState,
-)
+from agenttool_otel.names import Attr, Event, GenAI, Outcome, PolicyMode, RedactionState
 from agenttool_otel.values.tables import load_table
 
 

@@ -159,10 +159,7 @@ class Settings:
 
     policy_bundle: str = _setting("", "POLICY_BUNDLE")
     policy_engine: str = _setting(
-        EngineName.EMBEDDED.value,
-        "POLICY_ENGINE",
-        _words(EngineName.EMBEDDED, EngineName.OPA_SERVER),
-        guards=True,
+        EngineName.EMBEDDED.value, "POLICY_ENGINE", _words(EngineName.EMBEDDED, EngineName.OPA_SERVER), guards=True
     )
     policy_mode: PolicyMode = _setting(PolicyMode.ENFORCE, "POLICY_MODE", _mode)
     shadow_tools: tuple[str, ...] = _setting((), "SHADOW_TOOLS", _list)

@@ -211,15 +211,7 @@ def _unestablished() -> dict[str, Any]:
     return table
 
 
-EMPTY_FACTS: Facts = {
-    "paths": [],
-    "urls": [],
-    "shell": [],
-    "sql": [],
-    "provenance": {},
-    "intent": None,
-    "approved": [],
-}
+EMPTY_FACTS: Facts = {"paths": [], "urls": [], "shell": [], "sql": [], "provenance": {}, "intent": None, "approved": []}
 """The facts of a call whose tool has no such arguments; shared, so never change it."""
 
 

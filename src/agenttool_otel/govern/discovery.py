@@ -30,9 +30,7 @@ class Discovery(Runtime):
     def catalog(self) -> Catalog:
         """Every tool that is known here: those that are governed, and those that were added as declarations."""
         return Catalog(
-            registries=lambda: self.registries,
-            govern=partial(_govern, self),
-            declared=partial(_tell_declared, self),
+            registries=lambda: self.registries, govern=partial(_govern, self), declared=partial(_tell_declared, self)
         )
 
     @cached_property

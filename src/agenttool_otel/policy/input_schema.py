@@ -66,11 +66,7 @@ def schema_of(annotation: Any) -> dict[str, Any]:
 
 @cache
 def _schema_text() -> str:
-    schema = {
-        "$schema": "http://json-schema.org/draft-07/schema#",
-        "$id": INPUT_SCHEMA_ID,
-        **schema_of(PolicyInput),
-    }
+    schema = {"$schema": "http://json-schema.org/draft-07/schema#", "$id": INPUT_SCHEMA_ID, **schema_of(PolicyInput)}
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 

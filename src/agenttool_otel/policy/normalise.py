@@ -11,23 +11,11 @@ from datetime import datetime
 from typing import Any, Final
 
 from agenttool_otel.errors import PolicyError, PolicyEvaluationError, PolicyTimeout
-from agenttool_otel.names import (
-    Behavior,
-    DecisionSource,
-    EngineName,
-    FailClosedCause,
-    PersistenceStrategy,
-    ReasonType,
-)
+from agenttool_otel.names import Behavior, DecisionSource, EngineName, FailClosedCause, PersistenceStrategy, ReasonType
 from agenttool_otel.policy.types import EngineAnswer, Verdict
 from agenttool_otel.values.inspection import short_name
 
-STRICTNESS: Final[dict[Behavior, int]] = {
-    Behavior.PASSTHROUGH: 0,
-    Behavior.ALLOW: 1,
-    Behavior.ASK: 2,
-    Behavior.DENY: 3,
-}
+STRICTNESS: Final[dict[Behavior, int]] = {Behavior.PASSTHROUGH: 0, Behavior.ALLOW: 1, Behavior.ASK: 2, Behavior.DENY: 3}
 """Rank of a behavior: the higher one wins."""
 
 _BEHAVIORS: Final = {str(item): item for item in Behavior}

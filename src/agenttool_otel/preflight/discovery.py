@@ -9,14 +9,7 @@ from opentelemetry import trace
 
 from agenttool_otel.catalog import Entry
 from agenttool_otel.catalog.search import text_of, words_of
-from agenttool_otel.names import (
-    Attr,
-    Event,
-    Lifecycle,
-    LoadingState,
-    NextAction,
-    QueryType,
-)
+from agenttool_otel.names import Attr, Event, Lifecycle, LoadingState, NextAction, QueryType
 from agenttool_otel.preflight.surfaces import Surface, Surfaces
 from agenttool_otel.records import ToolSearchResult
 from agenttool_otel.records.base import JsonObject
@@ -147,13 +140,7 @@ def _why(entry: Entry, words: set[str]) -> str:
 
 def _match(surface: Surface, entry: Entry, score: float, reason: str) -> JsonObject:
     ref = surface.ref(entry).to_json_object()
-    return {
-        "tool_id": entry.tool_id,
-        "name": entry.name,
-        "score": round(score, 3),
-        "reason": reason,
-        "ref": ref,
-    }
+    return {"tool_id": entry.tool_id, "name": entry.name, "score": round(score, 3), "reason": reason, "ref": ref}
 
 
 def _next_action(matches: Sequence[JsonObject], pending: Sequence[str]) -> NextAction:

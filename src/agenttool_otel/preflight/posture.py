@@ -202,9 +202,7 @@ def planned_input(runtime: Runtime, name: str, arguments: Mapping[str, Any] | No
     return without_secrets(runtime, document)
 
 
-def permission_functions(
-    runtime: Runtime,
-) -> tuple[Callable[..., dict[str, Any]], Callable[..., dict[str, Any]]]:
+def permission_functions(runtime: Runtime) -> tuple[Callable[..., dict[str, Any]], Callable[..., dict[str, Any]]]:
     """Make the functions behind ``permissions_check`` and ``permissions_describe``, not governed yet.
 
     Args:

@@ -22,15 +22,7 @@ from agenttool_otel.catalog import Catalog, Entry
 from agenttool_otel.catalog.filters import EXCLUDED, Conditions, Hidden
 from agenttool_otel.context.context import AgentContext, current_context
 from agenttool_otel.errors import ConfigurationError
-from agenttool_otel.names import (
-    EVENT_SOURCE,
-    Attr,
-    BlockReason,
-    ErrorClass,
-    Event,
-    LoadingState,
-    SurfaceScope,
-)
+from agenttool_otel.names import EVENT_SOURCE, Attr, BlockReason, ErrorClass, Event, LoadingState, SurfaceScope
 from agenttool_otel.preflight.tool_lists import anthropic_tools, mcp_tools, openai_tools
 from agenttool_otel.records import DeferredToolRef, ToolDeclaration, ToolSurface
 from agenttool_otel.records.base import JsonObject, JsonValue, utc_now

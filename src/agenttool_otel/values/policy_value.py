@@ -12,12 +12,7 @@ from pydantic.fields import FieldInfo
 from pydantic.networks import AnyUrl
 from pydantic_core import MultiHostUrl, Url
 
-from agenttool_otel.values.conversion import (
-    Converter,
-    JsonLike,
-    bytes_tag,
-    to_json_value,
-)
+from agenttool_otel.values.conversion import Converter, JsonLike, bytes_tag, to_json_value
 from agenttool_otel.values.inspection import Kind, class_name, instance_dict
 from agenttool_otel.values.unicode import has_surrogate
 

@@ -19,13 +19,7 @@ from agenttool_otel.approvals.store.rows import open_call, request_of, seal_requ
 from agenttool_otel.approvals.store.schema import requests
 from agenttool_otel.approvals.store.transaction import Refused, Transaction
 from agenttool_otel.approvals.types import ApprovalRequest, AskLimit, StoredCall
-from agenttool_otel.errors import (
-    ApprovalConflict,
-    ApprovalError,
-    ApprovalExpired,
-    ApprovalNotFound,
-    ApprovalStoreError,
-)
+from agenttool_otel.errors import ApprovalConflict, ApprovalError, ApprovalExpired, ApprovalNotFound, ApprovalStoreError
 from agenttool_otel.names import ApprovalConflictReason as Reason
 from agenttool_otel.names import ApprovalLogKind as Kind
 from agenttool_otel.names import ApprovalStatus as Status
@@ -50,13 +44,7 @@ class Limits:
 class Requests:
     """Requests and the calls that they are about."""
 
-    def __init__(
-        self,
-        db: Database,
-        digest: Callable[[Any], str],
-        default_ttl: timedelta,
-        limits: Limits,
-    ) -> None:
+    def __init__(self, db: Database, digest: Callable[[Any], str], default_ttl: timedelta, limits: Limits) -> None:
         self.db = db
         self.digest = digest
         self._default_ttl = default_ttl
@@ -271,12 +259,7 @@ class Requests:
             return unreadable(row, str(error))
 
     def list(
-        self,
-        status: Status | str | None = None,
-        *,
-        invocation_id: str | None = None,
-        limit: int = 100,
-        offset: int = 0,
+        self, status: Status | str | None = None, *, invocation_id: str | None = None, limit: int = 100, offset: int = 0
     ) -> list[ApprovalRequest]:
         """Return requests, those that expire first in front when pending, otherwise the newest."""
         wanted = None if status is None else Status(status)

@@ -9,13 +9,7 @@ from typing import Any, Final
 import jinja2
 from markupsafe import Markup, escape
 
-from agenttool_otel.approvals.display import (
-    arguments_text,
-    describe_arguments,
-    describe_suggestion,
-    remaining,
-    visible,
-)
+from agenttool_otel.approvals.display import arguments_text, describe_arguments, describe_suggestion, remaining, visible
 
 _SPELT_OUT: Final = re.compile(r"\\u\{[0-9a-f]+\}")
 

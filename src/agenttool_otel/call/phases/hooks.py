@@ -344,11 +344,7 @@ class HookRunner:
         """Write the outputs into the record, and pass on what has no effect on the call itself."""
         state, clean = _state(call), partial(self._refusals.redact, call=call)
         if run.failed:
-            record.failure = {
-                "error_type": _failure(run),
-                "timed_out": run.timed_out,
-                "effect": hook.on_failure,
-            }
+            record.failure = {"error_type": _failure(run), "timed_out": run.timed_out, "effect": hook.on_failure}
         for output in run.outputs:
             entry: dict[str, Any] = {"kind": output.kind}
             record.outputs.append(entry)

@@ -104,21 +104,11 @@ class Inputs:
         except Exception as error:
             message = self._refusals.message_of(error, call)
             self._refusals.refuse(
-                call,
-                ErrorClass.INVALID_ARGUMENTS,
-                message,
-                InvocationStatus.VALIDATION_FAILED,
-                ResultStatus.FAILED,
+                call, ErrorClass.INVALID_ARGUMENTS, message, InvocationStatus.VALIDATION_FAILED, ResultStatus.FAILED
             )
 
     def mutate(
-        self,
-        call: Invocation,
-        target: Target,
-        updated: Any,
-        source: MutationSource,
-        source_ref: str,
-        reason: str,
+        self, call: Invocation, target: Target, updated: Any, source: MutationSource, source_ref: str, reason: str
     ) -> None:
         """Replace the permission input, record who did it, and validate it like a model's."""
         before, after = call.permission_input, to_policy_value(updated)

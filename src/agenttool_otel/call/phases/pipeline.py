@@ -63,10 +63,7 @@ _LIFECYCLE_ERRORS = {
 }
 
 
-_LAST_STEPS = {
-    InvocationStatus.SUCCEEDED: ProgressStatus.COMPLETED,
-    InvocationStatus.CANCELED: ProgressStatus.CANCELED,
-}
+_LAST_STEPS = {InvocationStatus.SUCCEEDED: ProgressStatus.COMPLETED, InvocationStatus.CANCELED: ProgressStatus.CANCELED}
 
 
 class Pipeline:

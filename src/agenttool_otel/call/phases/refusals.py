@@ -43,11 +43,7 @@ class Refused(Exception):
 def fail_closed(message: str, cause: FailClosedCause) -> Verdict:
     """Make the verdict of a decision that could not be had."""
     return Verdict(
-        Behavior.DENY,
-        source=DecisionSource.ERROR,
-        reason_type=ReasonType.POLICY,
-        message=message,
-        fail_closed=cause,
+        Behavior.DENY, source=DecisionSource.ERROR, reason_type=ReasonType.POLICY, message=message, fail_closed=cause
     )
 
 
@@ -87,11 +83,7 @@ class Refusals:
     def mutation_failed(self, call: Invocation, message: str) -> NoReturn:
         """End the call because a changed input can't be used."""
         self.refuse(
-            call,
-            ErrorClass.INPUT_MUTATION_FAILED,
-            message,
-            InvocationStatus.VALIDATION_FAILED,
-            ResultStatus.FAILED,
+            call, ErrorClass.INPUT_MUTATION_FAILED, message, InvocationStatus.VALIDATION_FAILED, ResultStatus.FAILED
         )
 
     def deny(self, call: Invocation, verdict: Verdict, session: Session) -> NoReturn:

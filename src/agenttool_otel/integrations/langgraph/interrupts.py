@@ -51,12 +51,7 @@ from agenttool_otel.call.phases.refusals import fail_closed
 from agenttool_otel.call.resume import asking_span, continue_stored
 from agenttool_otel.errors import ApprovalError
 from agenttool_otel.integrations.langgraph.tasks import APPROVAL_TYPE, GraphTask
-from agenttool_otel.names import (
-    ApprovalStatus,
-    FailClosedCause,
-    Outcome,
-    ResultStatus,
-)
+from agenttool_otel.names import ApprovalStatus, FailClosedCause, Outcome, ResultStatus
 from agenttool_otel.policy.types import PolicyInput, Verdict
 from agenttool_otel.values.canonical import digest
 

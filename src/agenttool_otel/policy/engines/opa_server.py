@@ -72,12 +72,7 @@ class OpaServerEngine:
         max_idle_connections: int = 32,
     ) -> None:
         self._address = OpaAddress.make(
-            url,
-            token=token,
-            token_file=token_file,
-            ca_file=ca_file,
-            client_cert=client_cert,
-            client_key=client_key,
+            url, token=token, token_file=token_file, ca_file=ca_file, client_cert=client_cert, client_key=client_key
         )
         self._retries = retries
         self._breaker = breaker or CircuitBreaker()

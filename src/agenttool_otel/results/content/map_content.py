@@ -106,11 +106,7 @@ def _bytes_block(view: memoryview) -> JsonObject:
     media_type = sniff(flat)
     kind = content_class(media_type)
     if kind in (_C.TEXT, _C.DIFF) and flat.nbytes <= _MAX_MODEL_CHARS:
-        return {
-            "type": kind.value,
-            "text": bytes(flat).decode("utf-8", "backslashreplace"),
-            "media_type": media_type,
-        }
+        return {"type": kind.value, "text": bytes(flat).decode("utf-8", "backslashreplace"), "media_type": media_type}
     block: JsonObject = {
         "type": (_C.FILE if kind is _C.TEXT else kind).value,
         "media_type": media_type,

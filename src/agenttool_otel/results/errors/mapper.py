@@ -174,10 +174,7 @@ def _process_verdict(exception: BaseException, reference: str) -> tuple[Verdict,
 def _build(verdict: Verdict, exception: BaseException, redact: Redact | None, reference: str) -> ToolError:
     error_class, recoverability = verdict
     error = ToolError.of(
-        error_class,
-        message_of(exception, redact),
-        native_error_ref=reference,
-        retry_after=retry_after(exception),
+        error_class, message_of(exception, redact), native_error_ref=reference, retry_after=retry_after(exception)
     )
     if recoverability is not None:
         error.recoverability = recoverability
