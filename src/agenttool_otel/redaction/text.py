@@ -61,9 +61,10 @@ _MOST_FINDS: Final = 20_000
 _PERSONAL: Final = frozenset(("email", "phone", "national_id", "iban"))
 
 _DECODED: Final = (
-    (percent_view, PERCENT), (escaped_view, HEXADECIMAL), (html_view, REFERENCE), (uncoloured_view, COLOUR),
-    (unwrapped_view, SOFT_BREAK), (narrowed_view, ZERO),
+    (percent_view, PERCENT, b"%"), (escaped_view, HEXADECIMAL, b"\\x"), (html_view, REFERENCE, b"&"),
+    (uncoloured_view, COLOUR, b"["), (unwrapped_view, SOFT_BREAK, b"="), (narrowed_view, ZERO, b"\0"),
 )  # fmt: skip
+"""A reading, the pattern of what it decodes, and bytes that each of those has."""
 
 Finds = list[tuple[str, str]]
 """(kind, rule) of each thing that was removed from one text."""
@@ -205,7 +206,9 @@ class TextRedactor:
         normalised = normalised_view(text)
         if normalised is not None:
             self._run(self._all, normalised, found)
-        for make, pattern in _DECODED:
+        for make, pattern, mark in _DECODED:
+            if mark not in data:
+                continue
             for first, last in parts_around(data, (match.span() for match in pattern.finditer(data))):
                 decoded = make(data[first:last])
                 if decoded is not None:
