@@ -11,6 +11,8 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
+from functools import partial
+from itertools import chain, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -263,6 +265,17 @@ def siblings(text: str) -> Iterator[str]:
     yield rewritten(
         text, {word.start: (word.end, f"{text[word.start : word.end]} ") for word in spans if "\n" not in text}
     )
+    yield rewritten(text, dict(chain.from_iterable(map(partial(turned, text), commands))))
+
+
+def turned(text: str, command: Any) -> Iterator[tuple[int, tuple[int, str]]]:
+    """The options behind a program's name the other way round, where none of them takes a value."""
+    spec = read_only().get(command.words[0].text) if command.words else None
+    options = list(takewhile(lambda word: word.text.startswith("-"), command.words[1:]))
+    alone = spec.long | {f"-{letter}" for letter in spec.short} if spec is not None else {"-r", "-f", "-v", "-p", "-n"}
+    if all(word.text in alone or word.text[2:] in alone for word in options):
+        for word, other in zip(options, reversed(options), strict=True):
+            yield word.start, (word.end, text[other.start : other.end])
 
 
 def rewritten(text: str, changes: dict[int, tuple[int, str]]) -> str:
