@@ -272,10 +272,11 @@ def turned(text: str, command: Any) -> Iterator[tuple[int, tuple[int, str]]]:
     """The options behind a program's name the other way round, where none of them takes a value."""
     spec = read_only().get(command.words[0].text) if command.words else None
     options = list(takewhile(lambda word: word.text.startswith("-"), command.words[1:]))
-    alone = spec.long | {f"-{letter}" for letter in spec.short} if spec is not None else {"-r", "-f", "-v", "-p", "-n"}
-    if all(word.text in alone or word.text[2:] in alone for word in options):
-        for word, other in zip(options, reversed(options), strict=True):
-            yield word.start, (word.end, text[other.start : other.end])
+    if spec is None or not all(word.text[2:] in spec.long or set(word.text[1:]) <= spec.short for word in options):
+        return
+    for word, other in zip(options, reversed(options), strict=True):
+        shown = text[other.start : other.end]
+        yield word.start, (word.end, f"-{shown[:0:-1]}" if re.fullmatch(r"-\w+", shown) else shown)
 
 
 def rewritten(text: str, changes: dict[int, tuple[int, str]]) -> str:
