@@ -195,9 +195,10 @@ def test_time_is_linear_on_adversarial_text(name: str) -> None:
 @pytest.mark.speed
 @pytest.mark.slow
 @pytest.mark.parametrize("name", _ADVERSARIAL)
-def test_one_megabyte_of_adversarial_text_takes_a_second_at_most(name: str) -> None:
+def test_a_megabyte_of_adversarial_text_takes_seconds_at_most(name: str) -> None:
     text = _ADVERSARIAL[name](1_000_000)
-    assert min(_seconds(text) for _ in range(3)) <= 1.0
+    # 0.1 to 1.2 where nothing else runs; what is not linear takes minutes
+    assert min(_seconds(text) for _ in range(3)) <= 4.0
 
 
 @pytest.mark.speed
@@ -212,7 +213,7 @@ def test_time_is_linear_up_to_ten_megabytes(name: str) -> None:
 def test_a_hundred_kilobytes_of_log_are_cheap() -> None:
     text = _long(_PLAIN, 100_000)
     _seconds(text)
-    assert min(_seconds(text) for _ in range(5)) <= 0.03
+    assert min(_seconds(text) for _ in range(5)) <= 0.06  # 16 ms on a quiet machine
 
 
 @pytest.mark.speed

@@ -30,7 +30,7 @@ from servers_run import free_ports
 
 from agenttool_otel import ApprovalRequest, Governor, TelemetrySettings, ToolResult, agent_context
 from agenttool_otel.approvals.types import ApprovalAnswer
-from agenttool_otel.names import Attr, Label
+from agenttool_otel.names import Attr, Event, Label
 from agenttool_otel.redaction import RedactionSettings, Redactor
 
 SERVICE = "agenttool-tests"
@@ -122,6 +122,7 @@ class Run:
         blocked.write_text("results can't be stored below a file")
         self.yes, self.no = Person(True), Person(False)
         self.heard: list[str] = []  # a canceled call gives no result that could name it, its events do
+        self.begun = 0  # how many bodies were begun
         self.governors = {
             "plain": self._governor(folder),
             "yes": self._governor(folder, approver=self.yes),
@@ -142,10 +143,14 @@ class Run:
             meter_provider=self.meters,
             capture=capture,
             verbose=True,
-            subscribers=(lambda event: self.heard.append(event.invocation_id or ""),),
+            subscribers=(self._hear,),
         )
         options.setdefault("results_dir", str(folder / "results"))
         return Governor(telemetry=telemetry, **options)
+
+    def _hear(self, event: Any) -> None:
+        self.heard.append(event.invocation_id or "")
+        self.begun += event.event_type == Event.INVOCATION_STARTED
 
     def _tools(self, governor: Governor) -> dict[str, Any]:
         files: dict[str, Any] = {
@@ -237,9 +242,14 @@ class Run:
         self.planned.append(Planned(kind, invocation_id, tool, session, behavior, status, rule, size))
 
     def _canceled(self, governed: Any, given: dict[str, Any]) -> str:
+        begun = self.begun
+
         async def stop() -> None:
             task = asyncio.ensure_future(governed.ainvoke(given))
-            await asyncio.sleep(0.01)
+            for _ in range(6_000):  # canceled while it is decided, it would be denied
+                if self.begun > begun:
+                    break
+                await asyncio.sleep(0.01)
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await task
