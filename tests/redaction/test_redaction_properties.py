@@ -206,7 +206,8 @@ def test_a_megabyte_of_adversarial_text_takes_seconds_at_most(name: str) -> None
 @pytest.mark.parametrize("name", _ADVERSARIAL)
 def test_time_is_linear_up_to_ten_megabytes(name: str) -> None:
     one, ten = _ADVERSARIAL[name](1_000_000), _ADVERSARIAL[name](10_000_000)
-    assert _seconds(ten) <= 20 * min(_seconds(one) for _ in range(2)) + 0.2
+    most = 20 * min(_seconds(one) for _ in range(2)) + 0.2
+    assert any(_seconds(ten) <= most for _ in range(3))  # something else may take the machine once
 
 
 @pytest.mark.speed
