@@ -161,6 +161,12 @@ class Invocation:
         return self.value is not _NOT_RUN
 
     @property
+    def policy_tool(self) -> dict[str, Any]:
+        """``input.tool`` of this call."""
+        tool, facts = self.spec.policy_tool, self.spec.safety_facts
+        return tool if self.spec.safety.static else {**tool, **facts(self.permission_input, self.facts)}
+
+    @property
     def model_value(self) -> Any:
         """What a model gets of the result."""
         return self.delivered if self.preview is _NOT_RUN else self.preview

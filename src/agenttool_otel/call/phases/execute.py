@@ -203,11 +203,7 @@ class Body:
         call.value = attempt.value
         call.delivered = attempt.value if target.unwrap is None else target.unwrap(attempt.value)
         call.items = attempt.items
-        value = call.delivered
-        if attempt.items is not None:
-            call.size = attempt.size
-        else:
-            call.size = len(value) if type(value) is str and value.isascii() else size_of(value)
+        call.size = attempt.size if attempt.items is not None else size_of(call.delivered)
         call.result_status = ResultStatus.SUCCEEDED
         if attempt.abandoned:
             call.result_status = ResultStatus.PARTIAL_SUCCEEDED

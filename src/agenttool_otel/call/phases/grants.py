@@ -137,9 +137,7 @@ class GrantUse:
 
 def needs_of_call(call: Invocation) -> list[Need] | None:
     """Return what a grant by facts has to state for a call, ``None`` where none can."""
-    tool = call.spec.policy_tool
-    if not call.spec.safety.static:
-        tool = {**tool, **call.spec.safety_facts(call.permission_input, call.facts)}
+    tool = call.policy_tool
     kinds = call.spec.policy_profile["access_kinds"]
     stated = not any(word in guess for guess in tool["inferred"] for word in ("read_only", "destructive", "access"))
     harmless = stated and tool["destructive"] is False and bool(kinds) and _PLAIN_ACCESS.issuperset(kinds)

@@ -371,9 +371,7 @@ def policy_input(call: Invocation, session: Session, counters: Mapping[str, int]
     """Build the policy input of a call."""
     native: Any = {"external_mappings": [one.model_dump(mode="json") for one in call.mappings]} if call.mappings else {}
     spec, context = call.spec, call.context
-    tool = spec.policy_tool
-    if not spec.safety.static:
-        tool = {**tool, **spec.safety_facts(call.permission_input, call.facts)}
+    tool = call.policy_tool
     past: tuple[list[dict[str, Any]], bool] = ([], True)
     if call.happened is not None or (call.preflight and _reads_history(call)):
         past = session.told(call.permission_input, but=call.happened)

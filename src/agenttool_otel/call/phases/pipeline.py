@@ -279,7 +279,7 @@ class Pipeline:
             self._refusals.refuse(call, ErrorClass.UNKNOWN_TOOL, message, InvocationStatus.BLOCKED, ResultStatus.FAILED)
         call.enter(InvocationStatus.SELECTED)
         if call.context.surface_in_force is not None or call.ticket is not None:
-            self._check_surface(call)
+            self._check_surface(call, session)
         lifecycle = call.spec.declaration.lifecycle
         error_class = _LIFECYCLE_ERRORS.get(lifecycle)
         # a surface in force has looked, and a call that was asked about was loaded then
@@ -294,15 +294,14 @@ class Pipeline:
                 "no context is stated here: call inside agent_context, or wrap a thread's function in carry_context",
             )
 
-    def _check_surface(self, call: Invocation) -> None:
+    def _check_surface(self, call: Invocation, session: Session) -> None:
         """Refuse a call that the surface in force does not have; where it is not here, ask the policy again."""
         context, tool_id = call.context, call.spec.tool_id
         refusal: tuple[ErrorClass, str] | None = None
         if context.surface_in_force is not None:
             refusal = context.surface_in_force.refusal(tool_id, context)
         elif call.ticket is not None and call.ticket.context.get("surface_in_force"):
-            spec, session = call.spec, self._sessions.of(context)
-            document = tool_input(context, session, spec.policy_tool, spec.policy_profile)
+            document = tool_input(context, session, call.spec.policy_tool, call.spec.policy_profile)
             if not self._services.decider.visible(document):
                 refusal = ErrorClass.BLOCKED_TOOL, "the tool is hidden by now, and its surface is not here"
         if refusal is not None:
