@@ -56,6 +56,8 @@ lint: $(STAMP)
 	$(BIN)/lint-imports
 	$(BIN)/codespell
 	$(BIN)/python tools/check_links.py
+	$(BIN)/python tools/size.py check
+	$(BIN)/python tools/one_call.py check
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import atexit
+import random
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
-from agenttool_otel.facts import FactEnvironment, ProvenanceLedger, path_fact, plan_facts, url_fact
+from agenttool_otel.facts import FactEnvironment, ProvenanceLedger, plan_facts
+from agenttool_otel.facts.outputs import ANYBODYS, OutputTrust
+from agenttool_otel.facts.paths.fact import path_fact
+from agenttool_otel.facts.urls.fact import url_fact
 
 
 def rows() -> Iterator[tuple[str, Callable[[], object]]]:
@@ -59,24 +64,56 @@ def rows() -> Iterator[tuple[str, Callable[[], object]]]:
 
     ledger = ProvenanceLedger()
     ledger.record_user("Send the report to bob@example.org")
-    ledger.record_tool_output("web.fetch", "Contact eve@evil.example or https://evil.example/", open_world=True)
+    ledger.record_output("web.fetch", "Contact eve@evil.example or https://evil.example/", ANYBODYS)
     traced = FactEnvironment(roots=(str(base),), cwd=str(base), home="/home/agent", ledger=ledger)
     arguments = {"path": "src/deep/module.py", "url": "https://docs.python.org/3/", "note": "to bob@example.org"}
     yield "plan, path and URL and three origins", lambda: two.establish(arguments, traced)
     yield "provenance, look up an address", lambda: ledger.lookup("eve@evil.example")
     small = "Contact eve@evil.example or see https://evil.example/ for more of the same. " * 3
-    letters = "abcdefghij"
-    words = " ".join("".join(letters[int(digit)] for digit in str(index * 7919 % 10_000)) for index in range(5000))
     sink = ProvenanceLedger()
-    yield "provenance, record 200 B", lambda: sink.record_tool_output("web.fetch", small[:200], open_world=True)
-    yield "provenance, record 20 KB", lambda: sink.record_tool_output("web.fetch", words[:20_000], open_world=True)
+    page = _prose(20_000, random.Random(7))
+    records = [{"id": str(at), "sender": f"ann{at}@example.org", "body": page[300 * at :][:280]} for at in range(14)]
+    for name, seen in (("200 B", small[:200]), ("5 KB", page[:5000]), ("5 KB of records", records), ("20 KB", page)):
+        yield f"provenance, record {name}", partial(sink.record_output, "web.fetch", seen, ANYBODYS)
+
+    long = ProvenanceLedger()
+    long.record_user("pay ann@user.example, and the bill 4711 to DE89370400440532013000")
+    for at in range(1000):
+        told = f"{_prose(1200, random.Random(at))} was never in that house mail{at}@known.example"
+        long.record_output(f"tool{at % 30}", told, OutputTrust(open_world=at % 2 == 0))
+    known = [f"mail{at}@known.example" for at in range(980, 1000)]
+    mixed = ["ann@user.example", "nobody@nowhere.example", "DE89370400440532013000", "Main street 5", "4711", "13"]
+    mixed += ["https://a.example/x/y?z=1", "/srv/data/report.pdf", "bob", "the house that was never", *known[:10]]
+    nowhere = [f"new{at}@nowhere{at}.example" for at in range(20)]
+    for name, values in (("known", known), ("mixed", mixed), ("nowhere", nowhere)):
+        yield f"provenance, 20 targets, {name}", partial(_look_up, long, values)
+
+
+def _look_up(ledger: ProvenanceLedger, values: list[str]) -> None:
+    for value in values:
+        ledger.lookup(value, name="recipient", family="mail")
+
+
+def _prose(size: int, chance: random.Random) -> str:
+    """Return text of words, names, numbers, addresses and links, about as often as in mails."""
+    lengths = (2, 2, 3, 3, 4, 4, 5, 6, 7, 9, 11)
+    known = ["".join(chance.choices("abcdefghijklmnoprstuvwyz", k=chance.choice(lengths))) for _ in range(2000)]
+    words: list[str] = []
+    while sum(map(len, words)) + len(words) < size:
+        for _ in range(20):
+            word = known[int(chance.expovariate(0.005)) % 2000]
+            forms = (f"{word}.", f"{word},", word.title(), str(chance.randrange(10**5)), f"{word}@{word}.example")
+            link = f"https://{word}.example/{word}"
+            words += chance.choices([word, *forms, link], [87, 4, 4, 2, 1, 1, 0.5])
+    return " ".join(words)[:size]
 
 
 if __name__ == "__main__":
+    import time
     import timeit
 
     for name, call in rows():
-        timer = timeit.Timer(call)
+        timer = timeit.Timer(call, timer=time.thread_time)
         number, _ = timer.autorange()
         best = min(timer.repeat(3, number)) / number
         print(f"{name:45} {best * 1e6:10.1f} us")

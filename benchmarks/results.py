@@ -13,7 +13,7 @@ import timeit
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from agenttool_otel.results.content.map_content import content_types_of, map_content
+from agenttool_otel.results.content.map_content import map_content
 from agenttool_otel.results.content.preview import preview
 from agenttool_otel.results.content.size import size_of
 from agenttool_otel.results.errors.control_flow import control_flow
@@ -54,7 +54,6 @@ def rows() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "size, 100 MB text", lambda: size_of(large)
     yield "size, 3 fields", lambda: size_of(small)
     yield "size, 1000 rows", lambda: size_of(table)
-    yield "content types, text", lambda: content_types_of(short)
     yield "content, 200 B text", lambda: map_content(short)
     yield "content, 3 fields", lambda: map_content(small)
     yield "preview, 20 KB", lambda: preview(medium, 2048)

@@ -285,7 +285,7 @@ def opa_program(given: str | None) -> str:
     for candidate in (
         given,
         os.environ.get("AGENTTOOL_OPA"),
-        str(ROOT / ".servers" / "bin" / "opa"),
+        str(ROOT / ".servers" / "opa"),
         shutil.which("opa"),
         str(Path.home() / ".cache" / "agenttool" / "bin" / "opa"),
     ):

@@ -13,8 +13,9 @@ STEPS: tuple[tuple[str, ...], ...] = (
         "-c",
         "from agenttool_otel.policy.bundles.bundle import default_bundle_path as d; "
         "from agenttool_otel.policy.bundles.load import load_bundle as l; "
-        "from agenttool_otel.policy.bundles.settings_schema import write_settings_schema as w; "
-        "w('docs/policy-settings.schema.json', l(d()).modules)",
+        "from agenttool_otel.policy.bundles.settings_schema import rule_names as r, settings_schema as s; "
+        "import json, pathlib; text = json.dumps(s(r(l(d()).modules)), indent=2, ensure_ascii=False); "
+        "pathlib.Path('docs/policy-settings.schema.json').write_text(text + chr(10), encoding='utf-8')",
     ),
     ("tools/make_names.py",),
     ("tools/semconv.py", "docs"),

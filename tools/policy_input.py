@@ -9,10 +9,10 @@ import inspect
 import json
 import re
 import sys
+import types
 from pathlib import Path
-from typing import Any, Final, get_args, get_type_hints, is_typeddict
+from typing import Any, Final, Union, get_args, get_origin, get_type_hints, is_typeddict
 
-from agenttool_otel.policy.input_schema import input_schema
 from agenttool_otel.policy.types import PolicyInput
 
 ROOT: Final = Path(__file__).resolve().parent.parent
@@ -26,6 +26,49 @@ check` prints the input of a call of yours, ready for `agenttool policy explain`
 here is refused when it is loaded.
 """
 _MEMBER: Final = re.compile(r"^    (\w+): [^#\n]+?(?:  # (.+))?$")
+
+
+_PRIMITIVES: Final[dict[Any, dict[str, Any]]] = {
+    str: {"type": "string"},
+    bool: {"type": "boolean"},
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    type(None): {"type": "null"},
+}
+
+
+def schema_of(annotation: Any) -> dict[str, Any]:
+    """Return the JSON Schema of one annotation of the contract, inlined: OPA's type checker reads a subset of it.
+
+    Args:
+        annotation: a type; pydantic refuses ``typing.TypedDict`` below Python 3.12.
+    """
+    if annotation is Any:
+        return {}
+    if annotation in _PRIMITIVES:
+        return dict(_PRIMITIVES[annotation])
+    if is_typeddict(annotation):
+        hints = get_type_hints(annotation)
+        schema: dict[str, Any] = {
+            "type": "object",
+            "title": annotation.__name__,
+            "properties": {name: schema_of(hint) for name, hint in hints.items()},
+            "required": sorted(annotation.__required_keys__),
+            "additionalProperties": False,
+        }
+        if annotation.__doc__:
+            schema["description"] = " ".join(annotation.__doc__.replace("`", "").split())
+        return schema
+    origin, args = get_origin(annotation), get_args(annotation)
+    if origin is list:
+        return {"type": "array", "items": schema_of(args[0])}
+    if origin is dict and args[0] is str:
+        # OPA takes an object schema with neither properties nor constraints for "any object"
+        return {"type": "object"} if args[1] is Any else {"type": "object", "additionalProperties": schema_of(args[1])}
+    if origin in (Union, types.UnionType):
+        # anyOf, not a list of types: OPA's checker would take only the first of a list
+        return {"anyOf": [schema_of(arg) for arg in args]}
+    raise TypeError(f"no JSON Schema for {annotation!r}")
 
 
 def comments(kind: type) -> dict[str, str]:
@@ -65,7 +108,8 @@ def kinds() -> list[type]:
 def described() -> dict[str, Any]:
     """Return the schema with a description of every member."""
     said = {kind.__name__: comments(kind) for kind in kinds()}
-    schema = input_schema()
+    draft = {"$schema": "http://json-schema.org/draft-07/schema#", "$id": "urn:agenttool-otel:policy-input:0.2.0"}
+    schema = {**draft, **schema_of(PolicyInput)}
     waiting: list[Any] = [schema]
     while waiting:
         node = waiting.pop()

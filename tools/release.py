@@ -72,7 +72,8 @@ def problems(wheel: Path, sdist: Path) -> list[str]:
         inside = set(archive.namelist())
         metadata = archive.read(f"{STEM}.dist-info/METADATA").decode("utf-8")
     wanted = {f"agenttool_otel/{path.relative_to(PACKAGE)}" for path in _files(PACKAGE)}
-    wanted |= {f"agenttool_otel/_policies/{path.relative_to(ROOT / 'policies')}" for path in _files(ROOT / "policies")}
+    for name, folder in (("_policies", ROOT / "policies"), ("_demo", ROOT / "examples" / "demo")):
+        wanted |= {f"agenttool_otel/{name}/{path.relative_to(folder)}" for path in _files(folder)}
     info = {f"{STEM}.dist-info/{name}" for name in ("METADATA", "WHEEL", "RECORD", "entry_points.txt")}
     info.add(f"{STEM}.dist-info/licenses/LICENSE")
     found += [f"the wheel lacks {name}" for name in sorted((wanted | info) - inside)]

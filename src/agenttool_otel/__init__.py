@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 from typing import TYPE_CHECKING, Any
 
@@ -98,7 +99,13 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+    collecting = gc.isenabled()
+    gc.disable()  # while classes are made, of which none goes, the collector would take a tenth of the time
+    try:
+        value = getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+    finally:
+        if collecting:
+            gc.enable()
     globals()[name] = value
     return value
 

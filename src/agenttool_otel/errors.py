@@ -8,6 +8,8 @@ one of these: it is re-raised as it was.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 from agenttool_otel.names import ApprovalConflictReason, ErrorClass, FailClosedCause
@@ -29,8 +31,8 @@ class GovernedOutcome(AgentToolError):
     """A call that ended without running, as an exception for callers of the plain function.
 
     Attributes:
-        result: the terminal (or, for a pause, pending) tool_result record.
-        decision: the permission decision behind it, if the call got that far.
+        result: the terminal (or, for a pause, pending) tool_result record; made when first read, of what was then.
+        decision: the permission decision behind it, if the call got that far; likewise.
         error_class: the standard's error class; ``None`` for a pause, which is no error.
         invocation_id: the invocation's id.
     """
@@ -39,19 +41,27 @@ class GovernedOutcome(AgentToolError):
         self,
         message: str,
         *,
-        result: ToolResult | None = None,
-        decision: PermissionDecision | None = None,
         error_class: ErrorClass | None = None,
         invocation_id: str = "",
+        records: Callable[[], tuple[ToolResult | None, PermissionDecision | None]] = lambda: (None, None),
     ) -> None:
         super().__init__(message)
-        self.result = result
-        self.decision = decision
+        self._records = records
         self.error_class = error_class
         self.invocation_id = invocation_id
 
+    @cached_property
+    def result(self) -> ToolResult | None:
+        return self._records()[0]
+
+    @cached_property
+    def decision(self) -> PermissionDecision | None:
+        return self._records()[1]
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return (_rebuild_outcome, (type(self), str(self), self.__dict__.copy()))
+        state = {**self.__dict__, "result": self.result, "decision": self.decision}
+        del state["_records"]
+        return (_rebuild_outcome, (type(self), str(self), state))
 
 
 def _rebuild_outcome(cls: type[GovernedOutcome], message: str, state: dict[str, Any]) -> GovernedOutcome:

@@ -113,6 +113,7 @@ COVERED = [
     ("rm src/job.py", "rm -f docs/x"),
     ("python src/job.py", "cd src && python3 job.py --fast 2>&1 | tail -5"),
     ("pytest", "pytest -x src 2>&1 | head"),
+    ("npm test", "npm test -- --watch"),
     ("python src/job.py", "python -m pytest src"),
     ("python src/job.py", "python -c 'import job; print(job.x)'"),
     ("python -c 'import job; print(job.x)'", "python3 -c 'import sys; sys.path.insert(0, \"src\"); from job import y'"),
@@ -162,6 +163,7 @@ ASKED_AGAIN = [
     ("python src/job.py", "sudo python src/job.py"),
     ("python src/job.py", "python src/job.py --config=/etc/x"),
     ("pytest", "python src/job.py"),
+    ("go test ./...", "go vet ./..."),
     ("python -m django test", "python -m django shell -c 'import os'"),
     ("python src/job.py", "python -m timeit 'import os'"),
     ("pytest", "pytest -c /etc/evil.ini"),
@@ -345,6 +347,11 @@ def test_what_is_offered_is_a_sentence(tools: Tools, approver: Remembering, here
     assert narrow == f"Also `git add` inside {here}, writes inside {here}/src for this session, for 1 h"
     assert wide == f"Also `git add` inside {here}, writes inside {here} for this session, for 1 h"
     assert all("this actor in these roots" in one for one in roots)
+
+
+def test_the_word_behind_a_program_is_named(tools: Tools, approver: Remembering, here: Path) -> None:
+    tools["run"]("cargo test --quiet")
+    assert approver.offers[1] == f"Also `cargo test` inside {here} for this session, for 1 h"
 
 
 def test_a_narrow_grant_ends_at_its_directory(here: Path) -> None:

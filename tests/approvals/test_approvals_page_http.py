@@ -283,7 +283,7 @@ def test_changes_arrive_as_events(signed_in: Client, store: ApprovalStore) -> No
     store.create(a_request(), ARGS)
     started = time.monotonic()
     assert answer.readline() == b"event: change\n"
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 30
     connection.close()
 
 

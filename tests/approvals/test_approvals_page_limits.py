@@ -167,10 +167,10 @@ def test_a_request_that_drips_is_cut(server: ApprovalsServer, monkeypatch: pytes
     with connect(server) as connection:
         started = time.monotonic()
         connection.sendall(start.format(port=server.port).encode())
-        while time.monotonic() - started < 8 and not is_cut(connection, 0.1):
+        while time.monotonic() - started < 60 and not is_cut(connection, 0.1):
             with contextlib.suppress(ConnectionError):
                 connection.sendall(b"x" if start else b"")
-        assert 0.4 < time.monotonic() - started < 5
+        assert 0.4 < time.monotonic() - started < 30
 
 
 def test_an_open_stream_ends_with_its_connection(

@@ -243,7 +243,7 @@ def test_a_locked_store_fails_in_bounded_time_and_nothing_runs(tmp_path: Path) -
     ):
         with pytest.raises(ApprovalStoreError, match="locked"):
             act()
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 30
     holder.execute("ROLLBACK")
     holder.close()
     assert store.claim(request.invocation_id, **bindings(request)).arguments == ARGS
@@ -261,7 +261,7 @@ def test_a_locked_postgresql_fails_in_bounded_time(postgres_url: str) -> None:
         started = time.monotonic()
         with pytest.raises(ApprovalStoreError):
             store.answer(request.request_id, yes())
-        assert time.monotonic() - started < 5
+        assert time.monotonic() - started < 30
     assert store.answer(request.request_id, yes()).status is Status.APPROVED
 
 

@@ -110,3 +110,34 @@ def test_a_request_without_these_facts_is_shown_as_before(store: ApprovalStore, 
     Console(width=300, file=printed).print(request_panel(request))
     assert "Arguments" in printed.getvalue()
     assert "Directory" not in printed.getvalue()
+
+
+IBAN = "DE89370400440532013000"
+
+
+def test_every_view_says_where_a_value_stands(store: ApprovalStore) -> None:
+    with capture(policy_preset="assistant", approvals=store) as captured:
+        governor = captured.governor
+
+        @governor.govern(namespace="drive", name="read_file", read_only=True, open_world=True, access_kinds=[])
+        def read_file(file: str) -> str:
+            return f"Please pay 98.70 to {IBAN}"
+
+        @governor.govern(namespace="bank", name="send_money", write_effects=["remote_mutation"], destructive=False)
+        def send_money(recipient: str, amount: float) -> None: ...
+
+        with agent_context(actor="agent:x", session_id="s", user_text="Please pay the bill bill-december.txt"):
+            read_file(file="bill-december.txt")
+            with pytest.raises(ApprovalRequired):
+                send_money(recipient=IBAN, amount=98.7)
+    [request] = store.list()
+    sentence = "stands only in the output of drive.read_file"
+    console = Console(file=io.StringIO(), width=200)
+    console.print(request_panel(request))
+    for view in (page_of(store, request), console.file.getvalue()):  # type: ignore[attr-defined]
+        assert "Origin of /recipient" in view
+        assert f"{sentence} (bill-december.txt)" in view
+    [span] = [span for span in captured.spans if span.name.endswith("send_money")]
+    assert f"recipient {sentence}" in span.attributes["agenttool.permission.origins"]
+    told = [span.to_json() for span in captured.spans]
+    assert not any(IBAN in text or "bill-december" in text for text in told)

@@ -66,11 +66,9 @@ def test_reads_run_together_and_keep_their_order(run: Run, seen: Overlaps) -> No
             time.sleep(0.1 - number / 100)
             return number
 
-    started = time.monotonic()
     results = run([BatchCall(read, {"number": number}) for number in range(8)], of)
     assert [result.value for result in results] == list(range(8))
     assert seen.most > 1
-    assert time.monotonic() - started < 0.5
 
 
 def test_a_call_that_is_not_safe_runs_alone_and_in_order(run: Run, seen: Overlaps) -> None:

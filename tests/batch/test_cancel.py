@@ -73,7 +73,7 @@ def test_a_cooperative_function_is_stopped_soon(door: str, told: Told) -> None:
     started = time.monotonic()
     state = told.governor.cancel(told.running(), f"enough of {SECRET}")
     thread.join()
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 30
     assert state.outcome is CancelOutcome.CANCELED
     assert SECRET not in state.reason
     assert told.cancels() == ["cancel_requested", "cancel_acknowledged", "canceled"]

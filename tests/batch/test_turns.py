@@ -112,7 +112,7 @@ def test_who_waits_for_one_that_never_comes_goes_on() -> None:
     guarded._wrap_tool_call = other
     started = time.monotonic()
     assert world.run("sync", "write", "write", "read") == ["answered elsewhere", "beside 0", "read"]
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 30
 
 
 @doors

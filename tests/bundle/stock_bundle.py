@@ -33,7 +33,7 @@ def opa_program() -> str:
     """Path of a real OPA, or skip."""
     for candidate in (
         os.environ.get("AGENTTOOL_OPA"),
-        str(REPOSITORY / ".servers" / "bin" / "opa"),
+        str(REPOSITORY / ".servers" / "opa"),
         shutil.which("opa"),
         str(Path.home() / ".cache" / "agenttool" / "bin" / "opa"),
     ):

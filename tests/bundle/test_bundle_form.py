@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from graphlib import TopologicalSorter
 from pathlib import PurePosixPath
 
 import pytest
 from stock_bundle import DECISION, OBLIGATIONS, POLICIES, VISIBLE, modules, run_opa
+
+from agenttool_otel.policy.bundles.check import load_program
+from agenttool_otel.policy.bundles.load import load_bundle
 
 
 def _code(text: str) -> str:
@@ -37,6 +41,18 @@ def test_the_schema_check_finds_a_misspelt_member(tmp_path: pytest.TempPathFacto
 def test_opa_loads_it_as_a_bundle() -> None:
     done = run_opa("check", "--bundle", str(POLICIES))
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_no_two_packages_need_each_others_functions() -> None:
+    # a running OPA takes one package at a time, and none whose functions it does not know yet
+    program = load_program(load_bundle(POLICIES))
+    packages = {rule.path: ".".join(module.package) for module in program.modules for rule in module.rules}
+    needs: dict[str, set[str]] = {}
+    for rule in program.rules:
+        called = {packages[path] for path, _ in rule.functions if path in packages}
+        needs.setdefault(packages[rule.path], set()).update(called - {packages[rule.path]})
+    assert sum(map(len, needs.values())) > 20
+    TopologicalSorter(needs).prepare()  # raises where there is a circle
 
 
 @pytest.mark.opa

@@ -13,7 +13,7 @@ from agenttool_otel import ApprovalRequired, Governor, TelemetrySettings, ToolDe
 from agenttool_otel.approvals.types import ApprovalAnswer
 from agenttool_otel.call import recorder
 from agenttool_otel.names import Attr, Event
-from agenttool_otel.telemetry.events import EventSeam
+from agenttool_otel.telemetry.telemetry import EventEmitter
 from agenttool_otel.testing import Capture, StaticEngine, capture, decision
 
 _LEAN = {Attr.PERMISSION_BEHAVIOR, Attr.PERMISSION_RULE, Attr.PERMISSION_RULES, Attr.PERMISSION_REASON_MESSAGE}
@@ -75,7 +75,7 @@ def test_an_unsampled_call_makes_no_event_or_attributes(monkeypatch: pytest.Monk
     assert governed("b") == "bbb"
     for name in ("decision_attributes", "lean_decision", "final_attributes"):
         monkeypatch.setattr(recorder, name, unwanted)
-    monkeypatch.setattr(EventSeam, "emit", unwanted)
+    monkeypatch.setattr(EventEmitter, "emit", unwanted)
     assert governed("b") == "bbb"
     assert governor.telemetry.losses.total == 0
 

@@ -8,6 +8,7 @@ import json
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from agenttool_otel import (
     govern,
     native_call,
 )
-from agenttool_otel.names import GenAI
+from agenttool_otel.names import Attr, GenAI
 from agenttool_otel.telemetry import CaptureMode
 from agenttool_otel.testing import FixedApprover, StaticEngine, capture, decision
 
@@ -475,3 +476,33 @@ def test_a_timeout_raised_by_an_async_tool_itself_is_retried() -> None:
     with capture(policy=StaticEngine("allow")) as captured:
         retry = {"max_attempts": 3, "initial_delay_ms": 1}
         assert asyncio.run(captured.governor.govern(flaky, timeout_ms=60_000, retry=retry)()) == "up"
+
+
+def test_a_denials_records_are_of_the_time_of_the_denial() -> None:
+    with capture(policy=StaticEngine("deny")) as captured:
+        with pytest.raises(ToolDenied) as caught:
+            captured.governor.govern(module_level.__wrapped__, name="t")(1)
+        ended = datetime.now(UTC)
+    denied = pickle.loads(pickle.dumps(caught.value))
+    result, decided = caught.value.result, caught.value.decision
+    assert result is not None
+    assert decided is not None
+    assert result.created_at <= ended
+    assert decided.decision_id == (captured.span.attributes or {})[Attr.PERMISSION_DECISION_ID]
+    assert result.permission == decided.to_json_object()
+    assert (denied.result, denied.decision) == (result, decided)
+    assert str(denied) == str(caught.value) == result.summary
+
+
+@pytest.mark.parametrize("argument", ["/srv/ghp_" + "a1B2c3D4e" * 4, "/srv/notes-123456789.txt"])
+def test_the_path_of_a_denial_is_shown_without_secrets(argument: str) -> None:
+    def read(path: str) -> None:
+        raise AssertionError("ran")
+
+    with capture(policy=StaticEngine(decision("deny", blocked_path=argument))) as captured:
+        with pytest.raises(ToolDenied) as caught:
+            captured.governor.govern(read)(argument)
+        clean = captured.governor.redactor.redact_text(argument).value
+    assert caught.value.decision is not None
+    assert caught.value.decision.blocked_path == clean
+    assert (clean == argument) == ("notes" in argument)

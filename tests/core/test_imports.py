@@ -11,6 +11,7 @@ HEAVY = (
     "sqlalchemy", "sqlglot", "tree_sitter", "tree_sitter_bash",
     "http.client", "urllib3", "requests", "httpx", "aiohttp",
     "opentelemetry.sdk", "langchain_core", "typer", "rich",
+    "agenttool_otel.facts.shell", "agenttool_otel.facts.sql", "agenttool_otel.facts.urls",
 )  # fmt: skip
 
 

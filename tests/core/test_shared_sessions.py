@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-import shutil
-import socket
+import asyncio
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from agenttool_otel import ConfigurationError, Governor, ToolDenied, agent_context
+from agenttool_otel.approvals.store.database import parse_url
 from agenttool_otel.context.context import AgentContext
-from agenttool_otel.context.session_counts import open_counts
+from agenttool_otel.context.session_store import open_store
 from agenttool_otel.context.sessions import SessionBook
+from agenttool_otel.facts.outputs import ANYBODYS
+from agenttool_otel.testing import StaticEngine
 
+KEY = b"k" * 32
 WORKER = Path(__file__).with_name("shared_session_worker.py")
 READS: dict[str, Any] = {"read_only": True, "access_kinds": ["file_read"]}
 
@@ -35,41 +39,6 @@ def ran(url: str, calls: int, budget: int) -> int:
     return sum(int(worker.communicate(timeout=1_100)[0]) for worker in workers)
 
 
-@pytest.fixture
-def redis_url(tmp_path: Path) -> Iterator[str]:
-    program = shutil.which("redis-server")
-    if program is None:
-        pytest.skip("needs Redis: apt-get install redis-server")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    server = subprocess.Popen(
-        [program, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(tmp_path)],
-        stdout=subprocess.DEVNULL,
-    )
-    try:
-        for _ in range(100):
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            time.sleep(0.1)
-        yield f"redis://127.0.0.1:{port}/0"
-    finally:
-        server.terminate()
-        server.wait(20)
-
-
-@pytest.fixture
-def postgres_url() -> Iterator[str]:
-    sys.path.insert(0, str(Path(__file__).parents[1] / "approvals"))
-    from approval_helpers import postgres_binaries, running_postgres
-
-    if postgres_binaries() is None:
-        pytest.skip("needs PostgreSQL: apt-get install postgresql")
-    with running_postgres() as url:
-        yield f"{url}/postgres"
-
-
 def test_two_processes_spend_no_more_than_one_budget(tmp_path: Path) -> None:
     assert ran(f"sqlite:///{tmp_path}/s.db", 100, 90) == 90
 
@@ -80,19 +49,19 @@ def test_two_processes_spend_no_more_than_one_budget(tmp_path: Path) -> None:
 def test_of_ten_thousand_calls_exactly_the_budget_runs(
     kind: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    url = f"sqlite:///{tmp_path}/s.db" if kind == "sqlite" else request.getfixturevalue(f"{kind}_url")
+    url = request.getfixturevalue(f"{kind}_url")
     assert ran(url, 5_000, 5_000) == 5_000
 
 
 def test_a_store_that_fails_denies_and_a_tool_still_returns(tmp_path: Path) -> None:
     governor = Governor(sessions_url=str(tmp_path / "s.db"))
-    counts: Any = governor.sessions._counts
+    counts: Any = governor.sessions._store
     failing = False
 
-    def add(session: str, changes: Any, inner: Any = counts.add) -> Any:
+    def add(*given: Any, inner: Any = counts.add) -> Any:
         if failing:
             raise OSError
-        return inner(session, changes)
+        return inner(*given)
 
     counts.add = add
 
@@ -115,9 +84,69 @@ def test_a_store_that_fails_denies_and_a_tool_still_returns(tmp_path: Path) -> N
     governor.close()
 
 
+def watched(
+    tmp_path: Path, during: Callable[[int], None], answer: str = "allow"
+) -> tuple[Governor, list[dict[str, int]]]:
+    governor = Governor(policy=StaticEngine(answer), sessions_url=str(tmp_path / "s.db"))
+    counts: Any = governor.sessions._store
+    after: list[dict[str, int]] = []
+
+    def add(*given: Any, inner: Any = counts.add) -> Any:
+        during(len(after))
+        after.append(inner(*given))
+        return after[-1]
+
+    counts.add = add
+    return governor, after
+
+
+@pytest.mark.parametrize("denied", [False, True])
+async def test_an_event_loop_never_waits_for_the_sessions_store(tmp_path: Path, denied: bool) -> None:
+    threads: list[int] = []
+    answer = "deny" if denied else "allow"
+    governor, after = watched(tmp_path, lambda number: threads.append(threading.get_ident()), answer)
+
+    @governor.govern(**READS)
+    async def look() -> str:
+        return "x"
+
+    with agent_context(actor="agent:a", session_id="s"), pytest.raises(ToolDenied) if denied else nullcontext():
+        assert await look() == "x"
+    assert after[-1]["open"] == 0
+    assert after[-1].get("denials", 0) == denied
+    assert len(threads) == 2
+    assert threading.get_ident() not in threads
+
+
+async def test_a_call_cancelled_while_it_tells_its_end_ends_once(tmp_path: Path) -> None:
+    telling, go_on = threading.Event(), threading.Event()
+
+    def wait(number: int) -> None:
+        if number == 1:
+            telling.set()
+            go_on.wait(20)
+
+    governor, after = watched(tmp_path, wait)
+
+    @governor.govern(**READS)
+    async def look() -> str:
+        return "x"
+
+    with agent_context(actor="agent:a", session_id="s"):
+        task = asyncio.create_task(look())
+        await asyncio.to_thread(telling.wait, 20)
+        task.cancel()
+        go_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await look()
+    assert after[-1]["open"] == 0
+    assert max(one.get("calls", 0) for one in after) == 2
+
+
 def test_what_another_process_counted_makes_this_one_doubt(tmp_path: Path) -> None:
     url = str(tmp_path / "s.db")
-    one, other = (SessionBook(counts=open_counts(url)) for _ in range(2))
+    one, other = (SessionBook(store=open_store(parse_url(url), KEY)) for _ in range(2))
     context = AgentContext(actor="agent:a", session_id="s")
     one.of(context).admit("t")
     one.of(context).admit("t")
@@ -131,7 +160,7 @@ def test_what_another_process_counted_makes_this_one_doubt(tmp_path: Path) -> No
 
 
 def test_a_counted_session_is_no_text_in_the_database(tmp_path: Path) -> None:
-    book = SessionBook(counts=open_counts(str(tmp_path / "s.db")))
+    book = SessionBook(store=open_store(parse_url(tmp_path / "s.db"), KEY))
     book.of(AgentContext(actor="agent:hidden", session_id="hidden")).admit("hidden.tool")
     book.close()
     assert all(b"hidden" not in file.read_bytes() for file in tmp_path.iterdir())
@@ -150,7 +179,7 @@ def test_the_longest_unused_session_forgets_first() -> None:
         session = book.of(context)
         session.record_user_text((f"write to user{number}@example.org",))
         words = " ".join(f"word{number}x{index}" for index in range(700))
-        session.record_output("web.fetch", words, open_world=True)
+        session.open_ledger().record_output("web.fetch", words, ANYBODYS)
         book.of(context)
     assert sum(book.of(context).memory for context in contexts[-3:]) <= 2**20
     first, last = (book.of(contexts[at]).ledger for at in (0, -1))
@@ -165,6 +194,7 @@ def test_two_thousand_sessions_stay_within_the_bound() -> None:
     program = (
         "import resource, random\n"
         "from agenttool_otel.context.context import AgentContext\n"
+        "from agenttool_otel.facts.outputs import ANYBODYS\n"
         "from agenttool_otel.context.sessions import SessionBook\n"
         "used = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024\n"
         "book, before = SessionBook(max_bytes=64 * 2**20), used()\n"
@@ -172,7 +202,7 @@ def test_two_thousand_sessions_stay_within_the_bound() -> None:
         "    context = AgentContext(actor='agent:a', session_id=str(number))\n"
         "    for _ in range(10):\n"
         "        text = ' '.join('%x' % random.getrandbits(32) for _ in range(560))\n"
-        "        book.of(context).record_output('web.fetch', text, open_world=True)\n"
+        "        book.of(context).open_ledger().record_output('web.fetch', text, ANYBODYS)\n"
         "print(used() - before)\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import dataclasses
+import datetime
 import html
 import json
 import urllib.parse
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 from agenttool_otel import ApprovalRequired, Governor, agent_context
 from agenttool_otel.facts.outputs import OutputTrust
 from agenttool_otel.facts.provenance import ProvenanceLedger
-from agenttool_otel.names import Trust
+from agenttool_otel.names import ArgumentRole, Trust
 
 names = st.text("abcdefghijklmnopqrstuvwxyz", min_size=4, max_size=12)
 addresses = st.builds("{}@{}.example".format, names, names)
@@ -194,6 +195,26 @@ def test_links_of_free_text_are_told_with_what_was_added(text: str, flags: tuple
     ledger.record_output("page", "go to https://evil.example/a and https://good.example/a", OPEN)
     fact = ledger.lookup(text)
     assert (fact["link"], fact["extended"]) == flags
+
+
+@pytest.mark.parametrize("text", ["evil.example or www.evil.example", "www.evil.example or evil.example"])
+def test_a_host_is_a_link_where_one_mention_of_it_is(text: str) -> None:
+    ledger = ProvenanceLedger()
+    ledger.record_output("page", "go to evil.example", OPEN)
+    assert ledger.lookup(text, role=ArgumentRole.CONTENT)["link"] is True
+
+
+@given(addresses, st.sampled_from(["note:", "important-remark:", "Data=", "a.b,", "Zürich\u00a0"]))
+def test_encoded_values_are_found_inside_longer_words(value: str, before: str) -> None:
+    ledger = ProvenanceLedger()
+    ledger.record_output("page", before + base64.b64encode(f"to {value} now".encode()).decode(), OPEN)
+    assert ledger.lookup(value)["untrusted"] is True
+
+
+def test_a_date_of_a_record_is_known_as_a_date_and_as_text() -> None:
+    ledger = ProvenanceLedger()
+    ledger.record_output("calendar.read", [{"day": datetime.date(2026, 11, 23)}], CLOSED)
+    assert [ledger.lookup(day)["trust"] for day in (datetime.date(2026, 11, 23), "2026-11-23")] == ["trusted"] * 2
 
 
 def test_confidential_sources_of_a_value_are_told() -> None:

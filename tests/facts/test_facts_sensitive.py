@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
+import warnings
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from agenttool_otel.facts.paths import path_fact
+from agenttool_otel.facts.paths.globs import wild
 from agenttool_otel.facts.paths.sensitive import sensitive_class
 from agenttool_otel.facts.types import FactEnvironment
 
@@ -102,3 +108,15 @@ def test_what_may_have_been_a_lone_surrogate_is_rejected(text: str) -> None:
     env = FactEnvironment(roots=("/srv",), cwd="/srv")
     assert path_fact(text, argument="/p", access="read", env=env)["rejected"] == "surrogate"
     assert url_fact(f"https://a.example/{text}", argument="/u", env=env)["rejected"] == "surrogate"
+
+
+@settings(max_examples=500)
+@example(letters="--a", name=":")
+@example(letters="+--", name=",")
+@given(letters=st.text("[]!^a-z&|~#:.", max_size=6), name=st.text("[]!^abz-&|~#:.", min_size=1, max_size=1))
+def test_odd_sets_in_globs_match_no_less_and_warn_of_nothing(letters: str, name: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = wild.__wrapped__(f"[{letters}]")
+    if re.fullmatch(r"[^\[\]!^]+", letters) and fnmatchcase(name, f"[{letters}]"):
+        assert found.matches.fullmatch(name)

@@ -87,7 +87,7 @@ def options_of(spec: Spec) -> list[str]:
 def forms() -> Iterator[str]:
     """Every option of every installed program of the table, before and behind operands."""
     for name, spec in read_only().items():
-        if name in WAITS or (shutil.which(name) is None and not spec.builtin):
+        if name in WAITS or (shutil.which(name.split()[0]) is None and not spec.builtin):
             continue
         pattern = PATTERNS.get(spec.program, "1 ") if spec.operands == "pattern" else ""
         for option in options_of(spec):

@@ -18,6 +18,7 @@ _ENVIRONMENT = {
 }
 READING = [
     "git status",
+    "git status --porcelain=v1 -uno",
     "git --no-pager status --short",
     "git diff HEAD~1 a.txt | head -20",
     "git log --oneline -5",
@@ -28,6 +29,16 @@ READING = [
     "git ls-files | xargs wc -l",
     "timeout 5 git diff --stat",
     "find . -name a.txt && git rev-parse HEAD",
+    "git show HEAD^",
+    "git cat-file -p HEAD^{tree}",
+    "git diff HEAD^^ HEAD^2",
+    "git show stash@{0} HEAD^:a.txt",
+    "git log HEAD@{upstream}..HEAD",
+    "git log --grep='#1321' --oneline",
+    "git config --get user.name",
+    "git for-each-ref --format='%(refname:short) %(objectname:short)' --sort=-committerdate refs/heads",
+    "git grep -n -e TODO --and -e later -- a.txt",
+    "git config --get-all remote.origin.url",
 ]
 
 
@@ -116,6 +127,9 @@ def test_a_repository_that_is_not_plain_ends_the_proof(repository: Path) -> None
         "git --git-dir=x status",
         "git grep -O a",
         "git log --format=%GG",
+        "git for-each-ref --format='%(refname) %(signature:grade)'",
+        "git tag -l --sort=-signature",
+        "git branch --sort signature",
         "git log --show-signature",
         "git stash",
         "git stash drop",

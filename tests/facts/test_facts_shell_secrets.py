@@ -38,8 +38,8 @@ def test_a_glob_for_any_name_of_a_secret_is_seen(pattern: str) -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        "cat ~/.{ssh,aws}/config",
-        "cat ~/.s{s,x}h/id",
+        "cat ~/.{ssh,{aws,x}}/config",
+        "cat ~/.s{s,{x,y}}h/id",
         "cat \"$HOME\"/.s's'h/config",
         'cat ${HOME}/.a"w"s/config',
         "cat $'/etc/\\x73hadow'",

@@ -181,14 +181,13 @@ def test_a_failing_hook_does_not_replace_the_tools_own_exception() -> None:
 
 async def test_hooks_do_not_block_the_event_loop() -> None:
     hooks = Hooks()
-    hooks.add(lambda ctx: time.sleep(0.5), "pre_tool_use")
-    beats = 0
+    beaten, waited = threading.Event(), []
+    hooks.add(lambda ctx: waited.append(beaten.wait(20)), "pre_tool_use", timeout=30)
 
     async def heart() -> None:
-        nonlocal beats
-        while True:
+        for _ in range(5):
             await asyncio.sleep(0.01)
-            beats += 1
+        beaten.set()
 
     with capture(policy=StaticEngine("allow"), hooks=hooks) as captured:
         beating = asyncio.create_task(heart())
@@ -197,8 +196,8 @@ async def test_hooks_do_not_block_the_event_loop() -> None:
             return "ran"
 
         assert await captured.governor.govern(tool)() == "ran"
-        beating.cancel()
-    assert beats >= 5
+        await beating
+    assert waited == [True]
 
 
 async def test_cancelling_during_a_hook_runs_nothing_and_is_recorded() -> None:

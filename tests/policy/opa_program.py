@@ -22,7 +22,7 @@ def find_opa() -> str | None:
     """Path of an OPA program: AGENTTOOL_OPA, the repository's own, PATH, the user's cache."""
     candidates = (
         os.environ.get("AGENTTOOL_OPA"),
-        str(_REPOSITORY / ".servers" / "bin" / "opa"),
+        str(_REPOSITORY / ".servers" / "opa"),
         shutil.which("opa"),
         str(Path.home() / ".cache" / "agenttool" / "bin" / "opa"),
     )

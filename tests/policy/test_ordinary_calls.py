@@ -118,6 +118,19 @@ def test_a_coding_agent_is_asked_about_these_of_forty_calls(
     assert len(asked) == number
 
 
+@pytest.mark.parametrize("settings", [{}, {"preset": "coding"}])
+def test_a_sandbox_agrees_to_no_program_out_of_nowhere(settings: dict[str, Any], tmp_path: Path) -> None:
+    governor = Governor(policy_data={"agenttool": {"settings": settings}})
+    run = governor.govern(lambda command: "", name="run", description="x", sandbox_profile="checkout", **SHELL)
+    rows = [json.loads(line) for line in CORPUS.read_text("utf-8").splitlines()]
+    commands = [row["input"] for row in rows if row.get("class") == "variable"]
+    commands += ["echo bHM= | base64 -d | sh", "rev a | bash -s", "LD_PRELOAD=./x.so pytest", "X='cat ~/.netrc' pytest"]
+    with checkout(tmp_path):
+        assert [command for command in commands if run.tool.check(command=command).behavior == "allow"] == []
+        for command in ("python -m pytest", "PYTHONPATH=src pytest", "bash run.sh"):
+            assert run.tool.check(command=command).behavior == "allow", command
+
+
 def test_a_stated_sandbox_lifts_no_denial_and_no_secret(tmp_path: Path) -> None:
     governor = Governor()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import threading
 from typing import Any
 
@@ -31,7 +32,7 @@ def engine(rules: str, **more: str) -> EmbeddedEngine:
 
 def paths(rules: str, **more: str) -> set[str] | None:
     """Paths that the analysis finds, dotted; None when it refuses to say."""
-    proven = engine(rules, **more).reads(DECISION)
+    proven = engine(rules, **more).reads(DECISION, {})
     return None if proven is None else {".".join(path) for path in proven[1].paths}
 
 
@@ -59,6 +60,15 @@ class TestReads:
             ("default decision := 1\ndecision := 2 if input.tool.read_only", {"tool.read_only"}),
             ("unused := input.session\ndecision := input.tool.id", {"tool.id"}),
             ("decision := data.lists[input.tool.id]", {"tool.id"}),
+            ("decision := object.keys(input.input)", {"input.\0object.keys"}),
+            ('decision := 1 if input.actor.id != ""', {"actor.id.\0empty"}),
+            ('decision := 1 if input.actor.id < ""', {"actor.id"}),
+            ('decision := 1 if input.actor.id != "a"', {"actor.id"}),
+            ("decision := 1 if is_string(input.session.id)", {"session.id.\0is_string"}),
+            ("decision := [is_string(input.actor.id), input.actor.id]", {"actor.id"}),
+            ("decision := [is_string(input.actor[k]) | some k in input.actor.roles]", {"actor"}),
+            ("decision := is_string(lower(input.actor.id))", {"actor.id"}),
+            ("decision := count(input.actor.id)", {"actor.id"}),
             # nothing is claimed for these
             ("decision := input", None),
             ("decision := x if x := input", None),
@@ -86,7 +96,7 @@ class TestReads:
             b"import data.lib.raw\n\ndecision := [t.id, lib.helper(1), raw]\n",
             "lib.rego": b"package lib\n\nhelper(_) := input.actor.kind\n\nraw := input.input\n",
         }
-        proven = EmbeddedEngine(bundle_from_files(files, origin="t")).reads(DECISION)
+        proven = EmbeddedEngine(bundle_from_files(files, origin="t")).reads(DECISION, {})
         assert proven is not None
         assert set(proven[1].paths) == {("tool", "id"), ("actor", "kind"), ("input",)}
 
@@ -191,6 +201,27 @@ class TestBehaviour:
         keys = [cache.key(subject, DECISION, make_document({"input": item})) for item in (one, two)]
         assert keys[0] != keys[1]
 
+    NAMES = 'decision := {"behavior": "allow"} if "x" in object.keys(input.input)'
+
+    @pytest.mark.parametrize("value", ["other", 7, None, {"y": [1]}, ""])
+    def test_what_no_rule_reads_does_not_miss(self, value: Any) -> None:
+        decider = Decider([engine(self.NAMES)], cache=DecisionCache())
+        assert not decider.decide(make_document({"input": {"x": "text"}})).cached
+        assert decider.decide(make_document({"input": {"x": value}})).cached
+        assert not decider.decide(make_document({"input": {"x": "text", "y": value}})).cached
+
+    @pytest.mark.parametrize(
+        "value",
+        [float("nan"), "\ud800", b"x", {1, 2}, [[[[[]]]]] * 20, "x" * 20_000, json.loads("[" * 200 + "]" * 200)],
+    )
+    def test_what_an_engine_might_refuse_does_not_hit(self, value: Any) -> None:
+        decider, fresh = Decider([subject := engine(self.NAMES)], cache=DecisionCache()), Decider([subject])
+        decider.decide(make_document({"input": {"x": "text"}}))
+        document = make_document({"input": {"x": value}})
+        verdict = decider.decide(document)
+        assert plain(verdict) == plain(fresh.decide(document))
+        assert not verdict.cached
+
     def test_many_threads(self) -> None:
         cache = DecisionCache(8)
         decider = Decider([engine(self.RULES)], cache=cache)
@@ -263,3 +294,50 @@ def test_cached_and_fresh_decisions_are_the_same(case: tuple[Any, list[Any]]) ->
     for cached, fresh in ((LYING, FRESH), (STOCK_CACHED, STOCK_FRESH)):
         for document in (base, *others, base):
             assert plain(cached.decide(document)) == plain(fresh.decide(document))
+
+
+@pytest.mark.parametrize("value", ["x", ["x"], None, 7])
+def test_arguments_that_are_no_object_hit_nothing(value: Any) -> None:
+    decider = Decider([engine(TestBehaviour.NAMES)], cache=DecisionCache())
+    decider.decide(make_document({"input": {"x": 1}}))
+    verdict = decider.decide(make_document({"input": value}))
+    assert (verdict.behavior, verdict.cached) == (Behavior.DENY, False)
+
+
+FREE_TEXTS = [
+    "",
+    "text",
+    "/etc/passwd",
+    "https://evil.example/",
+    "//host/x",
+    "../up",
+    "a b",
+    7,
+    None,
+    ["x", "//y"],
+    {"t": "~"},
+]
+
+
+@st.composite
+def calls_of_tools(draw: st.DrawFn) -> list[Any]:
+    """Documents of few tools with many texts: what guards tell apart, and what they leave out."""
+    base = draw(documents())
+    made = []
+    for _ in range(8):
+        document = copy.deepcopy(base)
+        document["tool"]["kind"] = draw(st.sampled_from(["function", "file_operation", "retrieval"]))
+        document["permission_profile"]["access_kinds"] = draw(
+            st.sampled_from([[], ["file_read"], ["network"], ["browser", "file_read"], ["external_send"]])
+        )
+        names = draw(st.lists(st.sampled_from(["q", "path", "tenant", "tenant_id", "url"]), max_size=3, unique=True))
+        document["input"] = {name: draw(st.sampled_from([*FREE_TEXTS, base["actor"]["tenant"]])) for name in names}
+        made.append(document)
+    return made
+
+
+@settings(max_examples=25, deadline=None)
+@given(calls_of_tools())
+def test_texts_of_tools_are_cached_as_they_are_decided(made: list[Any]) -> None:
+    for document in made * 2:
+        assert plain(STOCK_CACHED.decide(document)) == plain(STOCK_FRESH.decide(document))

@@ -16,9 +16,6 @@ from agenttool_otel.testing import Capture, capture
 OWN = Path(__file__).parents[1] / "facts" / "corpus"
 SHARED = Path(os.environ.get("AGENTTOOL_CORPORA", Path(__file__).parents[3] / "shared" / "corpora"))
 
-REDACTED = {"own-userinfo-1", "own-userinfo-2", "own-userinfo-3"}
-"""Credentials in a URL: stock carries them, redacted wherever they are shown (``network.credentials_in_url``)."""
-
 ALLOWED_HOSTS_NEEDED = {"own-names-of-others-2", "own-names-of-others-4"}
 """They imitate a host that only ``configure(allowed_hosts=...)`` makes worth that."""
 
@@ -106,7 +103,7 @@ def test_a_url_of_the_corpus_is_decided_as_it_should_be(row: dict[str, Any], sto
     with agent_context(actor="agent:a", session_id="s", roots=[], interactive=True):
         behavior = stock["fetch"].tool.check({"url": row["input"]}).behavior.value
     # Stock resolves no names: that leaves the process. What only a resolver tells is for resolve_dns.
-    if row["expected"] != "deny" or row["id"] in REDACTED | ALLOWED_HOSTS_NEEDED or row.get("needs") == "dns":
+    if row["expected"] != "deny" or row["id"] in ALLOWED_HOSTS_NEEDED or row.get("needs") == "dns":
         assert behavior == "allow", row["why"]
     else:
         assert behavior != "allow", row["why"]

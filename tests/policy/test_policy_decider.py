@@ -152,7 +152,7 @@ class TestDeadline:
         started = time.monotonic()
         verdict = await Decider([Scripted(said("allow"), wait=60, remote=True)], timeout=0.05).adecide(make_document())
         assert verdict.fail_closed is FailClosedCause.TIMEOUT
-        assert time.monotonic() - started < 5
+        assert time.monotonic() - started < 30
 
     def test_the_whole_chain_shares_it(self) -> None:
         chain = [Scripted(said("passthrough"), wait=0.03), Scripted(said("allow"), wait=0.03)]

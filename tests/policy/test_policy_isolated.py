@@ -43,7 +43,7 @@ async def test_a_looping_rule_is_a_deny_in_bounded_time() -> None:
         document: Any = make_document({"tool.destructive": True})
         started = time.monotonic()
         verdict = short.decide(document) if mode == "sync" else await short.adecide(document)
-        assert time.monotonic() - started < 10
+        assert time.monotonic() - started < 30
         assert (verdict.behavior, verdict.source) == (Behavior.DENY, DecisionSource.TIMEOUT)
         assert decider.decide(make_document()).behavior is Behavior.ALLOW
     engine.close()

@@ -22,15 +22,22 @@ over if {
 
 configured if data.agenttool.limits.calls
 depends_on_mode if input.session.mode == "strict"
+depends_on_tool if input.tool.kind == "shell_command"
+depends_on_profile if "network" in input.permission_profile.access_kinds
+depends_on_names if "calls" in object.keys(input.input)
+depends_on_actor if input.actor.id == "a"
 depends_on_arguments if input.input.n == 3
 guessed if rand.intn("x", 2) == 1
 """
 
 
-def reads(tmp_path: Path, first: str, data: dict[str, object], mode: str = "default") -> set[str]:
+COUNTED = {"tool.name", "session.counters.calls"}
+
+
+def reads(tmp_path: Path, first: str, data: dict[str, object], document: dict[str, object] | None = None) -> set[str]:
     (tmp_path / "policy.rego").write_text(POLICY % first, encoding="utf-8")
     (tmp_path / "data.json").write_text(json.dumps({"agenttool": data}), encoding="utf-8")
-    found = EmbeddedEngine(tmp_path).reads(EntryPoint.DECISION, mode)
+    found = EmbeddedEngine(tmp_path).reads(EntryPoint.DECISION, document or {})
     if found is None:
         return {"not provable"}
     return {".".join(path) for path in found[1].paths}
@@ -45,9 +52,26 @@ def test_it_is_read_once_the_guard_holds(tmp_path: Path) -> None:
     assert reads(tmp_path, "configured", {"limits": {"calls": 3}}) == {"tool.name", "session.counters.calls"}
 
 
-def test_a_guard_may_depend_on_the_mode_which_is_then_read(tmp_path: Path) -> None:
-    assert reads(tmp_path, "depends_on_mode", {}, "default") == {"tool.name", "session.mode"}
-    assert reads(tmp_path, "depends_on_mode", {}, "strict") == {"tool.name", "session.mode", "session.counters.calls"}
+GUARDED = [
+    ("depends_on_mode", {"session": {"mode": "default"}}, {"session": {"mode": "strict"}}, "session.mode"),
+    ("depends_on_tool", {"tool": {"kind": "function"}}, {"tool": {"kind": "shell_command"}}, "tool.kind"),
+    (
+        "depends_on_profile",
+        {"permission_profile": {"access_kinds": []}},
+        {"permission_profile": {"access_kinds": ["network"]}},
+        "permission_profile.access_kinds",
+    ),
+    ("depends_on_names", {"input": {"n": 1}}, {"input": {"calls": 1}}, "input.\0object.keys"),
+]
+
+
+@pytest.mark.parametrize(("first", "fails", "holds", "read"), GUARDED)
+def test_guards_of_mode_tool_profile_and_names(
+    tmp_path: Path, first: str, fails: dict[str, object], holds: dict[str, object], read: str
+) -> None:
+    assert reads(tmp_path, first, {}, fails) == {"tool.name"}
+    assert reads(tmp_path, first, {}, holds) == COUNTED | {read}
+    assert reads(tmp_path, first, {}, {}) == COUNTED | {read}, "what is not told may hold"
 
 
 @pytest.mark.parametrize(
@@ -55,6 +79,7 @@ def test_a_guard_may_depend_on_the_mode_which_is_then_read(tmp_path: Path) -> No
     [
         ("not configured", {"tool.name", "session.counters.calls"}),
         ("depends_on_arguments", {"tool.name", "session.counters.calls", "input.n"}),
+        ("depends_on_actor", COUNTED | {"actor.id"}),
         ("configured == true", {"tool.name", "session.counters.calls"}),
         ("input.session.interactive; configured", {"tool.name", "session.counters.calls", "session.interactive"}),
     ],

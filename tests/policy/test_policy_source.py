@@ -206,7 +206,7 @@ class TestHttp:
         started = time.monotonic()
         with pytest.raises(PolicyLoadError, match="no connection"):
             load_bundle("http://127.0.0.1:1/b.tar.gz", timeout=1.0)
-        assert time.monotonic() - started < 5
+        assert time.monotonic() - started < 30
 
     @pytest.mark.parametrize("url", ["http://user:pw@host/b", "http:///b", "http://host:99999/b", "http://host/a b"])
     def test_urls_that_can_not_be_used(self, url: str) -> None:

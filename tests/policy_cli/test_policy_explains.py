@@ -184,7 +184,7 @@ def test_data_of_the_caller_changes_the_explanation(project: Path, tmp_path: Pat
 
 
 def test_a_partial_input_is_completed_with_what_permits_nothing(project: Path) -> None:
-    told = _explained(project, {"tool": {"name": "deploy"}, "input": {"a": 1}})
+    told = _explained(project, {"tool": {"name": "deploy"}, "input": {"a": 1}, "time": "2026-11-19T12:00:00Z"})
     assert {"tool.destructive", "session", "facts"} <= set(told["filled_in"])
     document, _ = complete_input({"tool": {"namespace": "ns", "name": "deploy"}, "session": {"labels": {"a": "b"}}})
     assert document["tool"]["id"] == "ns.deploy"
@@ -195,7 +195,7 @@ def test_a_partial_input_is_completed_with_what_permits_nothing(project: Path) -
     assert document["session"]["interactive"] is False
     assert document["session"]["labels"] == {"a": "b"}
     assert document["approval"] is None
-    assert told["decision"]["behavior"] == "deny"
+    assert told["decision"]["behavior"] == "ask"
 
 
 def test_the_emptiest_call_is_not_allowed() -> None:

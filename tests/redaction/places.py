@@ -104,6 +104,11 @@ PASSWORDS: dict[str, tuple[str, ...]] = {
         "vpn creds -> svc_vpn / {} (rotate monthly)",
         "login: backup-agent / {}",
     ),
+    "calls and commands of clients": (
+        'main.connect({{Host:"mq.int", User:"svc", Password:"{}"}})',
+        "#0 /var/www/db.php(12): PDO->__construct('mysql:host=db;d...', 'ledger', '{}')\n#1 {{main}}",
+        "nmcli dev wifi connect Workshop password {} ifname wlan0",
+    ),
     "encoded": (
         "<pre>{{&quot;user&quot;:&quot;svc&quot;,&quot;password&quot;:&quot;{}&quot;}}</pre>",
         "password: \x1b[33m{}\x1b[0m",
@@ -131,6 +136,12 @@ TOKENS: dict[str, tuple[str, ...]] = {
     ),
     "outputs": (
         "oathtool --totp -b {}",
+        "$ cat config/master.key\n{}\n$ bin/rails credentials:show",
+        'bitcoin-cli importprivkey {} "cold" false',
+        " 7 | olaf  | $2y$12$HWKrtnVoL3xfUukdW1wVFi{}",
+        "VALUES (14, 'm', 'pbkdf2_sha256$600000$ADfLWQ7irWv2$qcpM{}=', true);",
+        "user.credential => $argon2id$v=19$m=65536,t=3,p=4$joe28dsC2JKT$iF0is{}",
+        "client = Client('AC0123456789abcdef0123456789abcdef', '{}')  # twilio",
         'jwt.sign(claims, "{}", {{ expiresIn: "2h" }})',
         "token = jwt.encode(payload, '{}', algorithm='HS256')",
         "hmac.new(b'{}', body, hashlib.sha256)",
@@ -181,6 +192,13 @@ KEPT: dict[str, tuple[str, ...]] = {
         '{"apiKey": "YOUR_API_KEY_HERE", "authDomain": "YOUR_PROJECT.firebaseapp.com"}',
     ),
     "labels and messages": (
+        "if (a !== b) { errors.password = 'Passwords do not match'; }",
+        "password = getpass.getpass('Database password: ')\nconn = connect(user, password)",
+        "<object at 0x7f3b2c1d5e80> <function login at 0x7f3b2c0aa4c0>",
+        "curl -H 'Authorization: Bearer YOUR_ACCESS_TOKEN' https://api.example.com/v1/me",
+        "CREATE TABLE users (\n  password_hash CHAR(60) NOT NULL,\n  reset_token VARCHAR(64),\n  created_at DATE\n);",
+        '{"dependencies": {"jsonwebtoken": "^9.0.2", "bcryptjs": "^2.4.3"}}',
+        "password: !vault_ref secret/data/portal#smtp_password",
         '{"login.label.username": "Benutzername", "login.label.password": "Passwort"}',
         '{"errors":{"password":["is too short (minimum is 14 characters)"],"token":["has expired"]}}',
         "usage: tool [--token TOKEN] [--api-key KEY] [--secret-file PATH] command",

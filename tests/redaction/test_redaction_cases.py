@@ -132,3 +132,33 @@ def test_personal_data_with_right_check_digits_goes(text: str, kind: str) -> Non
     result = default_redactor().redact_text(f"see {text} there")
     assert result.value == f"see [redacted:{kind}] there"
     assert [item.kind for item in result.redactions] == [kind]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Signed-off-by: Jane Doe <jane.doe@corp.io>",
+        'authors = ["Lia Park <lia.park@widgets.io>"]',
+        "# Copyright (c) 2021 Ann Lee <ann.lee@widgets.io>",
+        "rsync -a bob@files.acme.io:/srv/ .",
+        "Reception: +44 20 7946 0958",
+        "call our hotline +1 800 555 0199 for help",
+        "Use 4111 1111 1111 1111 as a test card",
+        "sample IBAN: GB82 WEST 1234 5698 7654 32",
+    ],
+)
+def test_what_is_published_or_made_up_stays(text: str) -> None:
+    assert default_redactor().redact_text(text).value == text
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("wandb login 163d00d68df6db75d0c3f7eb9340051e467ab4a3", "163d00d68df6db75d0c3f7eb9340051e467ab4a3"),
+        ("net use Z: \\\\srv\\share Dun1in*Cove /user:corp\\bob", "Dun1in*Cove"),
+        ("my card is 4111 1111 1111 1111", "4111 1111 1111 1111"),
+        ("Jane Doe, mobile +49 151 23456789", "+49 151 23456789"),
+    ],
+)
+def test_what_stands_beside_those_goes(text: str, secret: str) -> None:
+    assert secret not in default_redactor().redact_text(text).value

@@ -186,8 +186,11 @@ class TestKeywords:
         index = _index()
         pieces = data.draw(st.lists(st.one_of(st.sampled_from(words), st.binary(max_size=2)), max_size=6))
         cut = [piece[data.draw(st.integers(0, 2)) :] for piece in pieces]
-        text = b"".join(cut).lower()
-        assert set(index.hits(text)) == {word for word in words if word in text}
+        text = b"".join(cut).lower() * data.draw(st.sampled_from([1, 2, 300]))
+        hits = index.hits(text)
+        assert set(hits) == {word for word in words if word in text}
+        for word, places in hits.items():  # what has places has all of them
+            assert places is None or set(places) == {at for at in range(len(text)) if text.startswith(word, at)}
 
     def test_a_token_whose_keyword_overlaps_with_another_is_found(self) -> None:
         key = "e53c92d9ae1d547a7bc6eb065e346da3-" + "us1"

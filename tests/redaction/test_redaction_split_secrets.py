@@ -125,6 +125,19 @@ def test_a_token_that_is_streamed_in_small_parts_is_removed(seed: int, widths: l
     assert shown.endswith(", keep it.")
 
 
+@given(st.integers(0, 3), st.lists(st.integers(4, 30), min_size=1, max_size=12))
+def test_a_token_that_is_streamed_within_records_is_removed(depth: int, widths: list[int]) -> None:
+    pieces, at = [], 0
+    for width in [*widths, len(TOKEN)]:
+        pieces.append(TOKEN[at : at + width])
+        at += width
+    chunks: list[Any] = pieces
+    for name in ["content", "delta", "message"][:depth]:
+        chunks = [{"index": 0, name: chunk, "type": "text"} for chunk in chunks]
+    events = [{"id": "chatcmpl-1", "choices": [chunk]} for chunk in chunks if chunk]
+    assert not leaked(default_redactor().redact(events).value, TOKEN)
+
+
 @pytest.mark.parametrize("beside", [["alice", "2026-11-22"], ["ab12cd"], ["internationalization"]])
 def test_what_stands_beside_a_whole_token_stays(beside: list[str]) -> None:
     token = "ghp_" + "a1B2c3D4e5F6g7H8i9" * 2

@@ -12,13 +12,12 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
 import pytest
-from opentelemetry.sdk.trace import TracerProvider
 from standard_consumer import Journal
 from typer.testing import CliRunner
 
@@ -163,25 +162,6 @@ def test_a_full_queue_drops_and_leaves_a_gap(tmp_path: Path) -> None:
     assert sink.lost > 100
     assert journal.missing == sink.lost
     assert list(journal.calls.values())[-1].status == "succeeded"
-
-
-@pytest.mark.speed
-def test_a_slow_sink_costs_a_call_at_most_50_us() -> None:
-    provider = TracerProvider()  # spans that record, as where calls are traced
-    plain = governed(tracer_provider=provider)
-    slow = governed(CallbackSink(lambda line: time.sleep(0.1)), tracer_provider=provider)
-    tools = [governor.govern(act) for governor in (plain, slow)]
-
-    def cost(tool: Callable[[str], str]) -> float:
-        begin = time.thread_time()
-        for _ in range(50):
-            tool("x")
-        return (time.thread_time() - begin) / 50
-
-    rounds = [[cost(tool) for tool in tools] for _ in range(30)]
-    best = [min(column) for column in zip(*rounds, strict=True)]
-    # a quarter of a call is those 50 us where nothing else runs; beside busy processes both take longer
-    assert best[1] - best[0] <= max(50e-6, 0.25 * best[0]), best
 
 
 # --- processes -------------------------------------------------------------------------------------------------------

@@ -51,17 +51,19 @@ answer(behavior, findings) := document if {
 
 # METADATA
 # title: How general a rule is
-# description: Its number in defaults.permission.general_rules, from which the most telling rule is chosen; 0 for others.
-generality(rule) := min({place | some prefix, place in general_rules; startswith(rule, prefix)}) if {
-	general(rule)
+# description: |
+#   Its number in defaults.permission.general_rules, or of what its name begins with in general_prefixes; 0 for others.
+#   The most telling rule is chosen by it.
+generality(rule) := place if {
+	place := object.get(data.agenttool.defaults.permission.general_rules, rule, 0)
+	place != 0
+} else := min(places) if {
+	places := {place |
+		some prefix, place in data.agenttool.defaults.permission.general_prefixes
+		startswith(rule, prefix)
+	}
+	count(places) > 0
 } else := 0
-
-general(rule) if {
-	some prefix, _ in general_rules
-	startswith(rule, prefix)
-}
-
-general_rules := data.agenttool.defaults.permission.general_rules
 
 # METADATA
 # title: Findings that belong into the answer
@@ -183,16 +185,24 @@ offered if {
 
 # METADATA
 # title: The call has what a grant of this scope is bound to
-shared("session") if named(input.session.id)
+shared("session") if {
+	is_string(input.session.id)
+	input.session.id != ""
+}
 
-shared("actor") if named(input.actor.id)
+shared("actor") if acting
 
 shared("tenant") if named(input.actor.tenant)
 
 shared("root") if {
 	is_array(input.session.roots)
 	input.session.roots != []
-	named(input.actor.id)
+	acting
+}
+
+acting if {
+	is_string(input.actor.id)
+	input.actor.id != ""
 }
 
 named(value) if {

@@ -16,12 +16,7 @@ package agenttool.permission
 # entrypoint: true
 decision := plain_answer("deny", unusable) if {
 	not data.agenttool.config.effective
-} else := data.agenttool.defaults.permission.answers_without_findings[concern] if {
-	no_concern_has_findings(data.agenttool.config.effective)
-	data.agenttool.extension.no_findings
-	data.agenttool.redaction.nothing(data.agenttool.config.effective)
-	concern := decisive
-} else := plain_answer("allow", grounds) if {
+} else := answer_without_findings if {
 	no_concern_has_findings(data.agenttool.config.effective)
 	data.agenttool.extension.no_findings
 } else := answer("deny", denials) if {
@@ -37,6 +32,13 @@ decision := plain_answer("deny", unusable) if {
 	count(permissions) > 0
 	one_update
 } else := answer("deny", {undecided})
+
+# METADATA
+# title: The answer of a call without findings
+# description: Where nothing has to be redacted, it lies ready in the data.
+answer_without_findings := data.agenttool.defaults.permission.answers_without_findings[decisive] if {
+	data.agenttool.redaction.nothing(data.agenttool.config.effective)
+} else := plain_answer("allow", grounds)
 
 # METADATA
 # title: The concern that allows a call without findings

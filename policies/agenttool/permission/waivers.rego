@@ -22,30 +22,24 @@ hardened(rule) if data.agenttool.config.effective.effects[rule] == "deny"
 # METADATA
 # title: The question is answered without a person
 answered(rule) if {
+	waived(rule)
 	waivable(rule)
-	data.agenttool.config.effective.effects[rule] == "allow"
 }
 
-answered(rule) if {
-	waivable(rule)
+# METADATA
+# title: Something answers the question, if it may be answered without a person
+waived(rule) if data.agenttool.config.effective.effects[rule] == "allow"
+
+waived(rule) if {
 	some entry in data.agenttool.config.effective.approval.always_allow
 	always_allows(entry, rule)
 }
 
-answered(rule) if {
-	waivable(rule)
-	rule in data.agenttool.rules.roles.waived
-}
+waived(rule) if rule in data.agenttool.rules.roles.waived
 
-answered(rule) if {
-	waivable(rule)
-	rule in data.agenttool.extension.waived
-}
+waived(rule) if rule in data.agenttool.extension.waived
 
-answered(rule) if {
-	waivable(rule)
-	rule in data.agenttool.vouching.waived
-}
+waived(rule) if rule in data.agenttool.vouching.waived
 
 # METADATA
 # title: The question may be answered without a person

@@ -45,10 +45,10 @@ clean(c) if {
 # title: The value is vouched for
 vouched(c, pointer, fact) if {
 	stated(c, fact)
-	data.agenttool.rules.dataflow.kept(c, fact)
+	data.agenttool.provenance.kept(c, fact)
 } else if {
-	data.agenttool.rules.dataflow.carried(c, pointer, fact)
-	data.agenttool.rules.dataflow.kept(c, fact)
+	data.agenttool.provenance.carried(c, pointer, fact)
+	data.agenttool.provenance.kept(c, fact)
 } else if {
 	data.agenttool.counterparties.known(c, pointer, fact)
 } else if {
@@ -68,12 +68,12 @@ bounded(c, fact) if {
 	fact.untrusted == false
 	fact.certain == true
 } else if {
-	some target in data.agenttool.rules.dataflow.targets
+	some target in data.agenttool.provenance.targets
 	stated(c, target)
 }
 
 stated(c, fact) if {
-	data.agenttool.rules.dataflow.trusted(c, fact)
+	data.agenttool.provenance.trusted(c, fact)
 	fact.trust in {"user", "trusted", "record", "inferred"}
 }
 
@@ -92,7 +92,7 @@ wanted(c) if {
 # METADATA
 # title: The user named whom or what the call reaches
 named(c) if {
-	count(data.agenttool.rules.dataflow.targets) > 0
+	count(data.agenttool.provenance.targets) > 0
 	every pointer, fact in input.facts.provenance {
 		named_or_carried(c, pointer, fact)
 	}

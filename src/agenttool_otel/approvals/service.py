@@ -79,7 +79,7 @@ class Approvals:
     ) -> ApprovalAnswer | None:
         """Store the request and ask in place."""
         request = self.store.create(request, arguments, context=context)
-        if not isinstance(self.approver, Approver):
+        if self.approver is None or not isinstance(self.approver, Approver):  # the protocol takes its time
             return None
         try:
             answer = self.approver.ask(request)
@@ -92,7 +92,7 @@ class Approvals:
         self, request: ApprovalRequest, arguments: dict[str, Any], context: dict[str, Any]
     ) -> ApprovalAnswer | None:
         """The same without blocking the event loop."""
-        if not isinstance(self.approver, AsyncApprover):
+        if self.approver is None or not isinstance(self.approver, AsyncApprover):
             return await asyncio.to_thread(self.ask, request, arguments, context)
         request = await self.store.acreate(request, arguments, context=context)
         try:
@@ -138,20 +138,16 @@ class Approvals:
             return False
         return True
 
-    def claim(
-        self, request_id: str, binding: ClaimBinding, *, args_digest: str, revision: str, declaration_digest: str
-    ) -> Claim:
+    def claim(self, request_id: str, binding: ClaimBinding) -> Claim:
         """Take the one right to run an approved call that was decided again under the present policy."""
-        claim = self.store.claim(request_id, **_bound(binding, args_digest, revision, declaration_digest))
+        claim = self.store.claim(request_id, **_seen(binding))
         self.hold(claim)
         return claim
 
-    async def aclaim(
-        self, request_id: str, binding: ClaimBinding, *, args_digest: str, revision: str, declaration_digest: str
-    ) -> Claim:
+    async def aclaim(self, request_id: str, binding: ClaimBinding) -> Claim:
         """The same without blocking the event loop; a claim that commits while its task is canceled is given back."""
         store = await asyncio.to_thread(lambda: self.store)
-        claim = await store.aclaim(request_id, **_bound(binding, args_digest, revision, declaration_digest))
+        claim = await store.aclaim(request_id, **_seen(binding))
         self.hold(claim)
         return claim
 
@@ -173,15 +169,6 @@ class Approvals:
             self._leases.drop(claim)
 
 
-def _bound(binding: ClaimBinding, args_digest: str, revision: str, declaration_digest: str) -> dict[str, Any]:
-    return {
-        "args_digest": args_digest,
-        "actor_id": binding.actor_id,
-        "tenant": binding.tenant,
-        "session_id": binding.session_id,
-        "declaration_digest": declaration_digest,
-        "policy_revision_seen": revision,
-        "tool_id": binding.tool_id,
-        "places": binding.places,
-        "decided_again": True,
-    }
+def _seen(binding: ClaimBinding) -> dict[str, Any]:
+    stated = {name: getattr(binding, name) for name in ClaimBinding.__slots__}
+    return {**stated, "decided_again": True}

@@ -137,8 +137,11 @@ class StoredCall:
 
 @dataclass(frozen=True, slots=True)
 class ClaimBinding:
-    """For whom an approved call would run, as it is when it is claimed."""
+    """What an approved call would run, and for whom, as it is when it is claimed."""
 
+    args_digest: str  # digest of the arguments that an approval has to be for
+    policy_revision_seen: str  # the policy that decided it again
+    declaration_digest: str  # digest of the tool's declaration
     tool_id: str  # the tool
     actor_id: str  # the actor
     tenant: str | None  # the actor's tenant

@@ -11,7 +11,7 @@ from agenttool_otel.authoring.probes import Prober, Reading
 from agenttool_otel.authoring.project import Project
 from agenttool_otel.names import EntryPoint
 from agenttool_otel.policy.bundles.check import entry_path
-from agenttool_otel.policy.bundles.rego import Program, Rule, walk
+from agenttool_otel.policy.bundles.rego import Program, Rule
 from agenttool_otel.policy.decider import Decider
 from agenttool_otel.policy.engines.embedded import EmbeddedEngine
 from agenttool_otel.policy.types import PolicyInput, Verdict
@@ -268,7 +268,7 @@ def _deciding(program: Program, verdict: Verdict, fired: Iterable[ExplainedRule]
         {
             (rule.file, rule.line)
             for rule in program.rules
-            for node in walk(rule.node)
+            for node in rule.nodes
             if isinstance(node.get("String"), dict) and node["String"].get("value") == name
         }
     )

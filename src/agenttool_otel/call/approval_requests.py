@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 from agenttool_otel.approvals.types import ApprovalRequest
-from agenttool_otel.call.argument_secrets import mask_of
+from agenttool_otel.call.argument_secrets import mask_of, redacted_input
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.context.context import AgentContext
 from agenttool_otel.facts.origins import origins_of
@@ -34,11 +34,13 @@ class Questions:
         spec, context = call.spec, call.context
         now = utc_now()
         pointers = (*spec.sensitive, *verdict.redact_input)
-        preview = self._redactor.redact(call.permission_input, pointers=pointers)
+        preview = redacted_input(call, self._redactor)
         mask = mask_of(call, self._redactor)
         places, surroundings = bound_places(context, call.facts)
 
         def shown(offers: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+            if not offers:
+                return []
             # safer calls, changes and places repeat the arguments, and the request is kept
             masked = [dict(offer) for offer in offers] if mask is None else mask.value([dict(o) for o in offers])
             value = self._redactor.redact(masked, pointers=pointers).value
@@ -110,9 +112,11 @@ def _places(facts: Facts, redacted: Sequence[str]) -> list[dict[str, Any]]:
         for access, tables in (("read", sql["tables_read"]), ("write", sql["tables_written"])):
             for table in tables:
                 add(sql, access, table, "table")
-    for origin in origins_of(facts):
-        found.append({"argument": origin.argument, "access": "", "place": origin.sentence, "note": origin.seen_in})
-    return [one for one in found if not any(overlap(one["argument"], pointer) for pointer in redacted)]
+    found = [one for one in found if not any(overlap(one["argument"], pointer) for pointer in redacted)]
+    for origin in origins_of(facts):  # they hold nothing of the value, and what lies below an argument may be made up
+        argument = "/".join(origin.argument.split("/")[:2]) if redacted else origin.argument
+        found.append({"argument": argument, "access": "", "place": origin.sentence, "note": origin.seen_in})
+    return found
 
 
 def _acceptable(suggestion: Mapping[str, Any], context: AgentContext) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from agenttool_otel.call.invocation import Invocation
-from agenttool_otel.redaction import Redactor
+from agenttool_otel.redaction import Redacted, Redactor
 from agenttool_otel.redaction.argument_mask import MAX_CHARS, MIN_CHARS, ArgumentMask
 from agenttool_otel.redaction.placeholders import Placeholders
 from agenttool_otel.values.conversion import to_json_value
@@ -25,20 +25,22 @@ _logger = logging.getLogger("agenttool_otel.redaction")
 def mask_of(call: Invocation, redactor: Redactor) -> ArgumentMask | None:
     """Return the masks of a call's own secrets; ``None`` when its arguments hold none.
 
-    They are worked out at most once for each decision, and only for calls of which something is shown or kept."""
+    They are worked out once for as long as nothing that they come from changes, and only for calls of which something
+    is shown or kept."""
+    pointers = secret_pointers(call)
     known = call.argument_mask
-    if known is not None and known[0] is call.verdict:
-        found: ArgumentMask | None = known[1]
+    if known is not None and known[0] is call.permission_input and known[1] is call.bound and known[2] == pointers:
+        found: ArgumentMask | None = known[3]
         return found
     mask = None
     try:
-        values = _secrets(call, redactor)
+        values = _secrets(call, redactor, pointers)
         if values:
             mask = ArgumentMask(values, Placeholders(redactor.settings))
     except Exception as error:
         # What breaks this look breaks the redactor too, and then content is withheld everywhere.
         _logger.debug("the call's own secrets can't be told: %s", type(error).__name__)
-    call.argument_mask = (call.verdict, mask)
+    call.argument_mask = (call.permission_input, call.bound, pointers, mask)
     return mask
 
 
@@ -50,27 +52,40 @@ def cleaner_of(call: Invocation, redactor: Redactor, clean: Callable[[str], str]
     return lambda text: clean(mask.text(text))
 
 
-def _secrets(call: Invocation, redactor: Redactor) -> set[str]:
-    pointers = call.spec.sensitive
-    if call.verdict is not None and call.verdict.redact_input:
-        pointers = (*pointers, *call.verdict.redact_input)
-    holders = Placeholders(redactor.settings)
-    pattern = re.compile(holders.pattern.pattern.decode("utf-8"))
+def secret_pointers(call: Invocation) -> tuple[str, ...]:
+    """Return which arguments are secret by contract, or by the decision in force."""
+    decided = call.verdict.redact_input if call.verdict is not None else ()
+    return (*call.spec.sensitive, *decided) if decided else call.spec.sensitive
+
+
+def redacted_input(call: Invocation, redactor: Redactor) -> Redacted:
+    """Return the permission input redacted; once for as long as it and what is secret of it stay the same."""
+    pointers, known = secret_pointers(call), call.redacted_input
+    if known is None or known[0] is not call.permission_input or known[1] != pointers:
+        redacted = redactor.redact(call.permission_input, pointers=pointers)
+        known = call.redacted_input = (call.permission_input, pointers, redacted)
+    return known[2]
+
+
+def _secrets(call: Invocation, redactor: Redactor, pointers: tuple[str, ...]) -> set[str]:
+    pattern = re.compile(Placeholders(redactor.settings).pattern.pattern.decode("utf-8"))
     found: set[str] = set()
     looked: list[Any] = []
     for arguments in (call.permission_input, call.model_input, call.observable_input):
         if not arguments or any(arguments is other or arguments == other for other in looked):
             continue
         looked.append(arguments)
-        redacted = redactor.redact(arguments, pointers=pointers)
+        own = arguments is call.permission_input
+        redacted = redacted_input(call, redactor) if own else redactor.redact(arguments, pointers=pointers)
         if redacted.redactions:
             _differences(arguments, redacted.value, pattern, found)
     for name, value in call.bound.items():
-        if any(word.rpartition(".")[2] in ("SecretStr", "SecretBytes") for word in mro_names(type(value))):
+        if type(value) is str:
+            if name not in call.permission_input and redactor.redact({name: value}).redactions:
+                found.add(value)  # an internal argument, which no model sees: its name alone says what it is
+        elif any(word.rpartition(".")[2] in ("SecretStr", "SecretBytes") for word in mro_names(type(value))):
             secret = value.get_secret_value()
             found.add(secret if isinstance(secret, str) else bytes(secret).decode("utf-8", "replace"))
-        elif type(value) is str and name not in call.permission_input and redactor.redact({name: value}).redactions:
-            found.add(value)  # an internal argument, which no model sees: its name alone says what it is
     return {value for value in found if MIN_CHARS <= len(value) <= MAX_CHARS and pattern.fullmatch(value) is None}
 
 

@@ -52,14 +52,10 @@ class Asks(Protocol):
     def use_grant(self, grant: Grant, wanted: GrantQuery, *, invocation_id: str, policy_revision: str) -> bool:
         """Record that it is used, and tell whether it may be."""
 
-    def claim(
-        self, request_id: str, binding: ClaimBinding, *, args_digest: str, revision: str, declaration_digest: str
-    ) -> Claim:
+    def claim(self, request_id: str, binding: ClaimBinding) -> Claim:
         """Take the one right to run an approved call."""
 
-    async def aclaim(
-        self, request_id: str, binding: ClaimBinding, *, args_digest: str, revision: str, declaration_digest: str
-    ) -> Claim:
+    async def aclaim(self, request_id: str, binding: ClaimBinding) -> Claim:
         """The same without blocking the event loop; given back when that is canceled."""
 
     def finish(self, claim: Claim, outcome: ResultStatus) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from agenttool_otel.call.finished import as_it_is
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.records import call_input, decision_record, references, result_facts
 from agenttool_otel.errors import (
@@ -20,14 +21,14 @@ from agenttool_otel.errors import (
 )
 from agenttool_otel.names import ErrorClass, InvocationStatus, Outcome, ResultStatus
 from agenttool_otel.records import ToolError, ToolResult
-from agenttool_otel.telemetry.spans import context_of
+from agenttool_otel.telemetry.telemetry import context_of
 from agenttool_otel.values.conversion import to_json_value
 from agenttool_otel.values.inspection import short_name
 
 _MAX_CHECKED_BYTES = 4 << 20
 _SCALARS = frozenset({str, bytes, int, float, bool, type(None)})
 
-_OUTCOMES: dict[ErrorClass, type[GovernedOutcome]] = {
+_OUTCOMES: dict[ErrorClass | None, type[GovernedOutcome]] = {
     ErrorClass.SCHEMA_VALIDATION_FAILED: ToolInputInvalid,
     ErrorClass.INVALID_ARGUMENTS: ToolInputInvalid,
     ErrorClass.INPUT_MUTATION_FAILED: ToolInputInvalid,
@@ -162,14 +163,14 @@ def _summary(call: Invocation) -> str:
 
 def outcome_of(call: Invocation) -> GovernedOutcome:
     """Make the exception for a caller of the plain function, for a call that did not run or had no time to end."""
-    result = to_result(call)
+    then = as_it_is(call)
+    error_class = call.error.error_class if call.error is not None else None
     common: dict[str, Any] = {
-        "result": result,
-        "decision": decision_record(call),
-        "error_class": call.error.error_class if call.error is not None else None,
+        "records": lambda: (to_result(then), decision_record(then)),
+        "error_class": error_class,
         "invocation_id": call.id,
     }
-    message = result.summary or call.spec.name
+    message = _summary(call)
     if call.outcome is Outcome.PENDING and call.status is InvocationStatus.NEEDS_INPUT:
         return ResultRequired(message, arguments=call_input(call), **common)
     if call.result_status is ResultStatus.PENDING:
@@ -177,5 +178,4 @@ def outcome_of(call: Invocation) -> GovernedOutcome:
         if request_id:
             message = f"{message} (request {request_id}; when it is answered, resume({call.id!r}) runs the call)"
         return ApprovalRequired(message, request_id=request_id, **common)
-    outcome = _OUTCOMES.get(call.error.error_class, ToolDenied) if call.error is not None else ToolDenied
-    return outcome(message, **common)
+    return _OUTCOMES.get(error_class, ToolDenied)(message, **common)

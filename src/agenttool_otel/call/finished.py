@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from operator import attrgetter
-from typing import Any, Final
+from typing import Final
 
-from agenttool_otel.call.invocation import Invocation
+from agenttool_otel.call.invocation import NOT_RUN, Invocation
 from agenttool_otel.call.records import decision_records, invocation_record, references, result_facts
-from agenttool_otel.names import InvocationStatus
 from agenttool_otel.records import ToolResult
 from agenttool_otel.records.base import JsonObject, Record
 from agenttool_otel.telemetry.sinks import Build
@@ -36,23 +36,28 @@ _NEEDED: Final = (
     *("ended_ns", "span", "model_input", "received", "observable_input", "permission_input", "bound", "mutations"),
     *("decisions", "request", "hook_records", "error", "_result_id", "result_status", "persistence", "verdict"),
     *("redaction_state", "flaw", "artifact_refs", "place", "facts", "cancellation", "mappings"),
-    *("abort_reason", "modified"),
+    *("abort_reason", "modified", "size", "hook_context", "hook_state"),
 )
 _needed_of = attrgetter(*_NEEDED)
 
 
-def finished_records(call: Invocation) -> Build:
-    """Return what makes the records of a call that ended or waits; of the call it keeps what they need, no result."""
+def as_it_is(call: Invocation) -> Invocation:
+    """Return a call that ended or waits as it is now: what its records need of it, and no result."""
     _ = call.result_id  # made when first asked for, and the same in every record
-    values, states = _needed_of(call), list(call.transitions)  # a batch enters further ones when it hands results on
-    return lambda: _records(values, states)
+    now = Invocation.__new__(Invocation)  # nothing else is asked of it
+    for name, value in zip(_NEEDED, _needed_of(call), strict=True):
+        setattr(now, name, value)
+    now.transitions = list(call.transitions)  # a batch enters further ones when it hands results on
+    now.value = NOT_RUN
+    return now
 
 
-def _records(values: tuple[Any, ...], states: list[tuple[InvocationStatus, int]]) -> Iterator[tuple[str, JsonObject]]:
-    call = Invocation.__new__(Invocation)  # with what is needed alone; nothing else is asked of it
-    for name, value in zip(_NEEDED, values, strict=True):
-        setattr(call, name, value)
-    call.transitions = states
+def finished_records(call: Invocation) -> Build:
+    """Return what makes the records of a call that ended or waits."""
+    return partial(_records, as_it_is(call))
+
+
+def _records(call: Invocation) -> Iterator[tuple[str, JsonObject]]:
     invocation = invocation_record(call)
     yield "tool_invocation", invocation.to_json_object()
     for kind, records in (
@@ -70,7 +75,6 @@ def _records(values: tuple[Any, ...], states: list[tuple[InvocationStatus, int]]
         artifact_refs=call.artifact_refs,
         telemetry_refs=invocation.telemetry_refs,
         error=error.model_copy(update={"message": "", **references(call)}) if error is not None else None,
-        created_at=invocation.ended_at or invocation.created_at,
     )
     yield "tool_result", result.to_json_object()
 

@@ -33,13 +33,14 @@ from agenttool_otel.names import (
 )
 from agenttool_otel.policy.types import ApprovalInput, HookHint, Verdict
 from agenttool_otel.records import ExternalMapping, HookRecord, InputMutation, ResultPersistence, ToolError
+from agenttool_otel.redaction import Redacted
 from agenttool_otel.redaction.argument_mask import ArgumentMask
 from agenttool_otel.results.persistence.keeper import Kept
 from agenttool_otel.results.persistence.stream import StreamOutcome
 from agenttool_otel.results.stream_tap import StreamTap
 from agenttool_otel.values.ids import new_id
 
-_NOT_RUN: Any = object()
+NOT_RUN: Any = object()
 
 NOT_READ: Final[dict[str, Any]] = {}
 """The observable input of a call whose arguments nothing has normalised yet; told by identity, never changed."""
@@ -137,9 +138,9 @@ class Invocation:
     artifact_refs: list[dict[str, Any]] = field(default_factory=list)  # deliverables that the result names
     schema_errors: list[str] | None = None  # where the output misses its schema, once that was looked at
     exception: BaseException | None = None  # what the tool (or a control-flow signal) raised, re-raised unmodified
-    value: Any = _NOT_RUN  # native return value; ``ran`` tells whether there is one
-    delivered: Any = _NOT_RUN  # what the caller of the plain function gets
-    preview: Any = _NOT_RUN  # what a model gets, where that is less
+    value: Any = NOT_RUN  # native return value; ``ran`` tells whether there is one
+    delivered: Any = NOT_RUN  # what the caller of the plain function gets
+    preview: Any = NOT_RUN  # what a model gets, where that is less
     attempts: int = 0  # how often the tool was run
     abort_reason: str | None = None
     size: int | None = None  # bytes of the result, when known
@@ -150,15 +151,17 @@ class Invocation:
     item_seen: Callable[[Any], None] | None = None  # told each item of a stream that the session has to remember
     redaction_state: RedactionState = RedactionState.NONE
     redactions: list[RedactionEntry] = field(default_factory=list)
-    # the decision under which the call's own secrets were looked for, and their mask
-    argument_mask: tuple[Verdict | None, ArgumentMask | None] | None = None
+    # the permission input, the arguments and the pointers by which the call's own secrets were looked for; their mask
+    argument_mask: tuple[dict[str, Any], dict[str, Any], tuple[str, ...], ArgumentMask | None] | None = None
+    # the permission input redacted, with the input and the pointers that it was redacted by
+    redacted_input: tuple[dict[str, Any], tuple[str, ...], Redacted] | None = None
     _result_id: str = ""
     told: bool = False  # that there is a result was told
 
     @property
     def ran(self) -> bool:
         """Whether the tool returned a value."""
-        return self.value is not _NOT_RUN
+        return self.value is not NOT_RUN
 
     @property
     def policy_tool(self) -> dict[str, Any]:
@@ -169,7 +172,7 @@ class Invocation:
     @property
     def model_value(self) -> Any:
         """What a model gets of the result."""
-        return self.delivered if self.preview is _NOT_RUN else self.preview
+        return self.delivered if self.preview is NOT_RUN else self.preview
 
     @property
     def reported_error(self) -> ToolError | None:

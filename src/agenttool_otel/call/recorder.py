@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from opentelemetry.trace import Link
 
-from agenttool_otel.call.argument_secrets import cleaner_of, mask_of, plain
+from agenttool_otel.call.argument_secrets import cleaner_of, mask_of, plain, redacted_input, secret_pointers
 from agenttool_otel.call.attributes import (
     ERROR,
     decision_attributes,
@@ -107,7 +107,8 @@ class Recorder:
         )
 
     def decided(self, call: Invocation, verdict: Verdict) -> None:
-        """Record a permission decision as an event; the span's attributes follow at the end."""
+        """Bring a permission decision into force and record it as an event; the span's attributes follow at the end."""
+        call.decide(verdict)
         events = self.telemetry.events
         if not events.wanted(call.span):
             return
@@ -177,10 +178,7 @@ class Recorder:
         """Capture the arguments, redacted, if content was asked for and somebody keeps it."""
         if not self.captures or not self.telemetry.events.wanted(call.span):
             return
-        pointers = call.spec.sensitive
-        if call.verdict is not None and call.verdict.redact_input:
-            pointers = (*pointers, *call.verdict.redact_input)
-        text = self._captured(call, "arguments", call.observable_input, pointers)
+        text = self._captured(call, "arguments", call.observable_input, secret_pointers(call))
         if self._capture_span:
             self.telemetry.attribute(call.span, GenAI.TOOL_CALL_ARGUMENTS, text)
         if self._capture_event:
@@ -235,26 +233,20 @@ class Recorder:
 
     def cleaned(self, call: Invocation, verdict: Verdict) -> Verdict:
         """Redact the reason of a verdict, which a policy may have made of the arguments."""
-        verdict = self._cleaned_names(verdict)
-        message = verdict.message
-        if not message:
-            return verdict
-        text = self._clean_reason(message)
+        clean, text, path = self._clean_reason, verdict.message, verdict.blocked_path
         allowed = verdict.behavior is Behavior.ALLOW
-        if not allowed or (self.telemetry.events.wanted(call.span) and _quotes(message, call.permission_input)):
+        if text and (not allowed or (self.telemetry.events.wanted(call.span) and _quotes(text, call.permission_input))):
             mask = mask_of(call, self._redactor)
-            if mask is not None:
-                text = self._clean_reason(mask.text(message))
-        return verdict if text == message else replace(verdict, message=text)
-
-    def _cleaned_names(self, verdict: Verdict) -> Verdict:
-        """Redact what names a verdict's rules and path: a policy may have put an argument there."""
-        refs = tuple(map(self._clean_reason, verdict.rule_refs))
-        ref = self._clean_reason(verdict.rule_ref) if verdict.rule_ref else ""
-        path = self._clean_reason(verdict.blocked_path) if verdict.blocked_path else verdict.blocked_path
-        if (refs, ref, path) == (verdict.rule_refs, verdict.rule_ref, verdict.blocked_path):
+            text = text if mask is None else mask.text(text)
+        # an argument that was redacted, and came out as it is, is not redacted again
+        shown = call.redacted_input[2].value if call.redacted_input is not None else None
+        if path and not (type(shown) is dict and path in shown.values()):
+            path = clean(path)
+        was = verdict.message, verdict.blocked_path, verdict.rule_ref, verdict.rule_refs
+        now = clean(text), path, clean(verdict.rule_ref), tuple(map(clean, verdict.rule_refs))
+        if now == was:
             return verdict
-        return replace(verdict, rule_refs=refs, rule_ref=ref, blocked_path=path)
+        return replace(verdict, message=now[0], blocked_path=now[1], rule_ref=now[2], rule_refs=now[3])
 
     def redacted(self, call: Invocation, target: str, redactions: Any, state: RedactionState) -> None:
         """Remember and tell what was redacted: kinds, pointers and counts, never a value."""
@@ -355,7 +347,7 @@ class Recorder:
             if recording or call.owned:
                 attributes = final_attributes(call) if recording else {}
                 if recording and call.verdict is not None and call.verdict.blocked_path:
-                    attributes |= self._blocked(call, call.verdict.blocked_path, call.verdict.redact_input)
+                    attributes |= self._blocked(call, call.verdict.blocked_path)
                 telemetry.end(call.span, owned=call.owned, attributes=attributes)
             self._measure(call, duration)
             if telemetry.events.sinks:
@@ -390,16 +382,16 @@ class Recorder:
             attributes[Attr.ABORT_REASON] = call.abort_reason
         self.emit(call, name, attributes)
 
-    def _blocked(self, call: Invocation, path: str, redact_input: tuple[str, ...]) -> dict[str, Any]:
+    def _blocked(self, call: Invocation, path: str) -> dict[str, Any]:
         """Name the argument whose place a decision names, and the place where content is captured."""
         for fact in call.facts["paths"]:
             readings = (fact["resolved"], fact["lexical"], fact["raw"])
-            if path not in (self._clean_reason(reading) for reading in readings if reading):
+            if path not in readings and path not in (self._clean_reason(reading) for reading in readings if reading):
                 continue
             argument = fact["argument"]
             found = {Attr.PERMISSION_BLOCKED_ARGUMENT: self._clean_reason(argument)}
             if self._capture_span:
-                redacted = self._redactor.redact(call.permission_input, pointers=(*call.spec.sensitive, *redact_input))
+                redacted = redacted_input(call, self._redactor)
                 if not any(overlap(argument, one.pointer) for one in redacted.redactions):
                     found[Attr.PERMISSION_BLOCKED_PATH] = path
             return found

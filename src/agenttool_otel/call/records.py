@@ -18,7 +18,7 @@ from agenttool_otel.records import (
     StatusTransition,
 )
 from agenttool_otel.records.permission_decision import DecisionReason, Obligations
-from agenttool_otel.telemetry.spans import context_of
+from agenttool_otel.telemetry.telemetry import context_of
 from agenttool_otel.values.canonical import keyed_digest
 from agenttool_otel.values.policy_value import decided_form
 
@@ -167,6 +167,7 @@ def result_facts(call: Invocation) -> dict[str, Any]:
         "external_mappings": mappings_of(call) or None,
         "abort_reason": call.abort_reason,
         "context_modifier": call.modified,
+        "created_at": _time(call.ended_ns or call.created_ns),
         **references(call),
     }
 

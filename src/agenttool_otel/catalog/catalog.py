@@ -254,9 +254,7 @@ class Catalog:
     # --- inside ------------------------------------------------------------------------------------------------------
 
     def _governed(self, tool: Any, facts: GovernOptions) -> Any:
-        if _handle(tool) is not None or self._govern is None:
-            return tool
-        return self._govern(tool, facts)
+        return tool if _handle(tool) is not None or self._govern is None else self._govern(tool, facts)
 
     def _get(self, tool_id: str) -> Entry | None:
         return self._own.entries.get(tool_id) or self._live.entries.get(tool_id)

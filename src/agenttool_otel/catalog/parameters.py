@@ -201,9 +201,7 @@ class Parameters:
     def coerce(self, name: str, value: Any) -> Any:
         """Turn one JSON value into what the parameter's annotation asks for."""
         argument = self.arguments.get(name)
-        if argument is None or argument.adapter is None:
-            return value
-        return argument.adapter.validate_python(value)
+        return value if argument is None or argument.adapter is None else argument.adapter.validate_python(value)
 
     def accepts(self, name: str, value: Any) -> bool:
         """Tell whether a Python value fits the annotation as it is, without conversion."""

@@ -126,7 +126,8 @@ def _check_retry(retry: Mapping[str, Any]) -> None:
 
 def _warn_unknown(name: str, word: str, known: Sequence[str]) -> None:
     if word not in known:
-        _logger.warning("%s: %r is none of the standard's words%s", name, word, did_you_mean(word, known))
+        hint = did_you_mean(word, known) or f": {', '.join(known)}"
+        _logger.warning("%s: %r is none of the standard's words%s", name, word, hint)
 
 
 @cache

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import importlib
+import runpy
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 from typer.core import TyperGroup
 from typer.main import get_command
+
+import agenttool_otel
 
 _COMMANDS: Final = {
     "approvals": "agenttool_otel.cli.approvals",
@@ -57,8 +60,9 @@ def demo(
     """Watch a scripted agent's tool calls being decided and traced; needs no key, no server and no network."""
     from rich.console import Console
 
-    from agenttool_otel.cli.demo.show import run_demo
-
+    package = Path(agenttool_otel.__file__).parent  # a wheel has the demo inside, a clone beside the package
+    folder = next(filter(Path.is_dir, (package / "_demo", package.parent.parent / "examples" / "demo")))
+    run_demo = runpy.run_path(str(folder))["run_demo"]
     console = Console()
     if not console.is_terminal:
         console = Console(width=120)

@@ -8,8 +8,7 @@ from __future__ import annotations
 import importlib
 import json
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -21,7 +20,7 @@ from rich.text import Text
 
 from agenttool_otel.cli.common import AsJson, failure, group, print_json
 from agenttool_otel.cli.rendering import out
-from agenttool_otel.context.context import agent_context
+from agenttool_otel.context.context import AgentContext, agent_context
 from agenttool_otel.errors import AgentToolError
 from agenttool_otel.govern.governor import Governor, default_governor
 from agenttool_otel.preflight.posture import check_tool, planned_input
@@ -70,7 +69,7 @@ def check(
 ) -> None:
     """Tell whether a call would be allowed (exit 0), asked about (3) or denied (4), by which rule, and what instead."""
     arguments = _object(args, "--args") if args else None
-    with _context(actor, tenant, role, session, root, evaluation):
+    with _context(evaluation, actor=actor, tenant=tenant, roles=role, session_id=session, roots=root):
         governor = governor_of(module)
         told = _guarded(lambda: check_tool(governor, tool, arguments))
         known = governor.find(tool) is not None
@@ -99,7 +98,7 @@ def describe(
     as_json: AsJson = False,
 ) -> None:
     """Show what waits, which tools are always asked about, gated or blocked, and what to do next."""
-    with _context(actor, tenant, role, session, root, evaluation):
+    with _context(evaluation, actor=actor, tenant=tenant, roles=role, session_id=session, roots=root):
         governor = governor_of(module)
         posture = _guarded(governor.describe)
     if as_json:
@@ -120,27 +119,16 @@ def write(
     evaluation: Evaluation = "",
 ) -> None:
     """Write permission-posture.json, permission-posture.md and managed-tools.json for agents that read files."""
-    with _context(actor, tenant, role, session, root, evaluation):
+    with _context(evaluation, actor=actor, tenant=tenant, roles=role, session_id=session, roots=root):
         governor = governor_of(module)
         files = _guarded(lambda: governor.write_posture(folder))
     for file in files:
         typer.echo(str(file))
 
 
-@contextmanager
-def _context(
-    actor: str | None,
-    tenant: str | None,
-    roles: list[str] | None,
-    session: str | None,
-    roots: list[str] | None,
-    evaluation: str,
-) -> Iterator[None]:
+def _context(evaluation: str, **who: Any) -> AbstractContextManager[AgentContext]:
     verdict = _object(evaluation, "--evaluation") if evaluation else None
-    with agent_context(
-        actor=actor, tenant=tenant, roles=roles or None, session_id=session, roots=roots or None, evaluation=verdict
-    ):
-        yield
+    return agent_context(evaluation=verdict, **{name: value or None for name, value in who.items()})
 
 
 def governor_of(module: str) -> Governor:

@@ -56,9 +56,7 @@ def waited(span: SpanView) -> float | None:
     if stated is not None:
         return stated
     asked, answered = span.first_event(Event.APPROVAL_REQUESTED), span.first_event(Event.APPROVAL_ANSWERED)
-    if asked is None or answered is None:
-        return None
-    return max(0, answered.time_ns - asked.time_ns) / 1e9
+    return None if asked is None or answered is None else max(0, answered.time_ns - asked.time_ns) / 1e9
 
 
 def why(span: SpanView) -> str:

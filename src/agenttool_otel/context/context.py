@@ -97,7 +97,7 @@ class AgentContext:
         stated = (tuple(sorted(self.labels.items())), repr(self.evaluation), repr(self.resources))
         return (*who, self.origin, self.mode, self.interactive, self.roots, *stated)
 
-    @cached_property
+    @property
     def actor_kind(self) -> str:
         """``agent``, ``user``, ``service``, or ``unknown`` when the id does not say."""
         kind, colon, _ = self.actor.partition(":")
@@ -142,6 +142,7 @@ class AgentContext:
         return {name: value for name, value in pairs if value}
 
 
+_FIELDS = tuple(AgentContext.__dataclass_fields__)
 _EMPTY = AgentContext(origin=ContextOrigin.NONE)
 _LOST = AgentContext(origin=ContextOrigin.LOST)
 _stated = False  # whether this program states contexts at all
@@ -199,23 +200,23 @@ def agent_context(
     """
     global _stated
     outer = _current.get()
-    label: Any = getattr(surface, "surface_id", surface)
-    given: dict[str, Any] = {"actor": actor, "tenant": tenant, "session_id": session_id, "surface": label}
-    given |= {"agent_name": agent_name, "mode": mode}
-    _check_texts(**given)
-    _check_mappings(labels=labels, evaluation=evaluation, host=host, resources=resources)
-    given |= {"interactive": truth("interactive", interactive), "evaluation": evaluation, "host": host}
-    for name, value, read in (("roles", roles, texts), ("roots", roots, _roots), ("cwd", cwd, _place)):
-        given[name] = None if value is None else read(name, value)
-    inner = replace(
-        outer,
+    stated = (
+        *(("actor", actor, maybe_text), ("tenant", tenant, maybe_text), ("session_id", session_id, maybe_text)),
+        *(("surface", getattr(surface, "surface_id", surface), maybe_text), ("agent_name", agent_name, maybe_text)),
+        *(("mode", mode, maybe_text), ("interactive", interactive, truth), ("roles", roles, texts)),
+        *(("roots", roots, _roots), ("cwd", cwd, _place), ("labels", labels, _mapping), ("host", host, _mapping)),
+        *(("evaluation", evaluation, _mapping), ("resources", resources, _mapping)),
+    )
+    given = {name: read(name, value) for name, value, read in stated if value is not None}
+    inner, known = object.__new__(AgentContext), vars(outer)  # ``replace`` sets each field by a call, which takes long
+    vars(inner).update(
+        {name: known[name] for name in _FIELDS} | given,
         user_text=outer.user_text + _said(user_text),
         labels={**outer.labels, **labels} if labels else outer.labels,
         resources={**outer.resources, **whole_object("resources", resources)} if resources else outer.resources,
         surface_in_force=_in_force(outer, surface),
         within=outer.agents,
         origin=ContextOrigin.STATED,
-        **{name: value for name, value in given.items() if value is not None},
     )
     _stated = True
     token = _current.set(inner)
@@ -237,15 +238,10 @@ def _in_force(outer: AgentContext, surface: str | SurfaceInForce | None) -> Surf
     return surface
 
 
-def _check_texts(**given: Any) -> None:
-    for name, value in given.items():
-        maybe_text(name, value)
-
-
-def _check_mappings(**given: Any) -> None:
-    for name, value in given.items():
-        if value is not None and not isinstance(value, Mapping):
-            raise ConfigurationError(f"{name} has to be a dict, not {type(value).__name__}")
+def _mapping(name: str, value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise ConfigurationError(f"{name} has to be a dict, not {type(value).__name__}")
+    return value
 
 
 def _roots(name: str, roots: Any) -> tuple[str, ...]:

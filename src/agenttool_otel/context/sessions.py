@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Container, Iterable, Mapping
@@ -9,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from agenttool_otel.context.context import AgentContext
-from agenttool_otel.context.session_counts import SessionCounts, session_digest
+from agenttool_otel.context.session_store import SessionStore
 from agenttool_otel.facts.provenance import ProvenanceLedger
 from agenttool_otel.facts.targets import target_digests
 from agenttool_otel.facts.types import IntentFact, ToolWords
@@ -20,12 +21,8 @@ if TYPE_CHECKING:
 _MAX_HEARD: Final = 256
 _MAX_APPROVED: Final = 1_024
 _MAX_HISTORY: Final = 200
-_TOKEN_BYTES: Final = 200
-"""What a remembered digest costs, its place in a table included."""
-
-_COUNTED: Final = ("calls", "asks", "denials", "result_bytes")
-_UNREADABLE: Final = object()
-"""A ledger can't read it, and so knows that it does not know everything."""
+_TOKEN_BYTES: Final = 64
+"""What a remembered digest costs, its place in a table included: 45 to 70, as measured."""
 
 
 @dataclass(slots=True, eq=False)
@@ -35,15 +32,16 @@ class Happened:
     tool: str
     targets: tuple[bytes, ...]
     outcome: str = "running"
+    id: str = ""  # where other processes are told of it
     weight: int = field(init=False)  # in the session's memory, as it was when it began
 
     def __post_init__(self) -> None:
         self.weight = 4 + len(self.targets)
 
     @classmethod
-    def of(cls, tool_id: str, arguments: Mapping[str, Any]) -> Happened:
+    def of(cls, tool_id: str, arguments: Mapping[str, Any], key: bytes) -> Happened:
         """Return a call that begins."""
-        return cls(tool_id, tuple(digest for _, digest in target_digests("", arguments)))
+        return cls(tool_id, tuple(digest for _, digest in target_digests("", arguments, key)))
 
     def entry(self, mine: Mapping[bytes, list[str]]) -> dict[str, Any]:
         """Return its entry in the input of another call, whose values have these pointers."""
@@ -56,6 +54,7 @@ class Session:
     """One session's counters and ledger; preflight never touches them."""
 
     shared = False  # whether counting may block
+    key = secrets.token_bytes(32)  # of digests
 
     def __init__(self, exempt: Container[str] = ()) -> None:
         self.exempt = exempt
@@ -72,6 +71,7 @@ class Session:
         self.denials = 0
         self.result_bytes = 0
         self.ledger: ProvenanceLedger | None = None
+        self._ledger_options: dict[str, Any] = {}
         self.loaded: frozenset[str] = frozenset()  # ids of the deferred tools that were loaded in it
 
     def counters(self, tool_id: str) -> dict[str, int]:
@@ -95,13 +95,13 @@ class Session:
     def told(self, arguments: Mapping[str, Any], *, but: Happened | None) -> tuple[list[dict[str, Any]], bool]:
         """Return ``input.session.history`` for a call, and whether nothing is missing in it."""
         mine: dict[bytes, list[str]] = {}
-        for pointer, digest in target_digests("", arguments):
+        for pointer, digest in target_digests("", arguments, self.key):
             mine.setdefault(digest, []).append(pointer)
         with self._lock:
             earlier, complete = [one for one in self.history if one is not but], not self._forgot
         return [one.entry(mine) for one in earlier], complete
 
-    def admit(self, tool_id: str) -> dict[str, int]:
+    def admit(self, tool_id: str, call_id: str = "", happened: Happened | None = None) -> dict[str, int]:
         """Count a call that is about to be decided, and return the counters as they were before it.
 
         Both at once: of calls that a model makes in parallel each sees the ones before it, so that together they can't
@@ -123,25 +123,24 @@ class Session:
 
     def returned(self, tool_id: str, size: int | None) -> None:
         """Count the bytes of a result."""
-        if not size or tool_id in self.exempt:
-            return
-        with self._lock:
-            self.result_bytes += size
+        if size and tool_id not in self.exempt:
+            self.count("result_bytes", size)
 
     def load(self, tool_ids: Iterable[str]) -> None:
         """Remember that deferred tools were loaded."""
         with self._lock:
             self.loaded = self.loaded.union(tool_ids)
 
-    def asked(self) -> None:
-        """Count one ask."""
-        with self._lock:
-            self.asks += 1
+    def settle(self, call_id: str, happened: Happened | None) -> None:
+        """Take the end of a call."""
 
-    def denied(self) -> None:
-        """Count one denial."""
+    def count(self, name: str, n: int = 1) -> None:
+        """Count ``asks``, ``denials`` or ``result_bytes``."""
         with self._lock:
-            self.denials += 1
+            setattr(self, name, getattr(self, name) + n)
+
+    def _tell(self, name: str, *told: Any) -> None:
+        """Tell other processes, where there are any, what they take by ``_take_`` and the name."""
 
     def record_user_text(self, texts: tuple[str, ...]) -> None:
         """Remember the user's words, each text once."""
@@ -153,8 +152,24 @@ class Session:
                 if len(self._heard) > _MAX_HEARD:
                     self._heard.clear()
                 self._heard.add(heard)
-                self._said = _heard_too(self._said, text)
+            words = self._said_in(text).digests
+            self._take_heard(*words)
+            self._tell("heard", *words)
             self.open_ledger().record_user(text)
+
+    def _said_in(self, text: str) -> Said:
+        from agenttool_otel.facts.intent import Said  # the stemmer is slow to import
+
+        said = Said(self.key)
+        said.add(text)
+        return said
+
+    def _take_heard(self, asked: list[str], named: list[str]) -> None:
+        """Take words of the user's; what was there stays as it is, for it may be read meanwhile."""
+        from agenttool_otel.facts.intent import Said
+
+        with self._lock:
+            self._said = (self._said or Said(self.key)).with_more(asked, named)
 
     def intent(self, tool: ToolWords, texts: tuple[str, ...]) -> IntentFact | None:
         """Return whether the user asked for what a tool does; ``None`` where no words of the user are known.
@@ -163,14 +178,19 @@ class Session:
         said = self._said
         for text in texts:
             if hash(text) not in self._heard:
-                said = _heard_too(said, text)
+                one = self._said_in(text)
+                said = said.with_more(*one.digests) if said is not None else one
         return said.intent(tool) if said is not None else None
 
     def approve(self, tool_id: str, arguments: Mapping[str, Any]) -> None:
         """Remember that a person approved a call, and so its targets."""
-        digests = [digest for _, digest in target_digests(tool_id, arguments)]
+        digests = [digest.hex() for _, digest in target_digests(tool_id, arguments, self.key)]
+        self._take_known(digests)
+        self._tell("known", digests)
+
+    def _take_known(self, digests: list[str]) -> None:
         with self._lock:
-            for digest in digests:
+            for digest in map(bytes.fromhex, digests):
                 self._approved[digest] = None
                 self._approved.move_to_end(digest)
             while len(self._approved) > _MAX_APPROVED:
@@ -181,19 +201,14 @@ class Session:
         known = self._approved
         if not known:
             return []
-        return sorted(pointer for pointer, digest in target_digests(tool_id, arguments) if digest in known)
-
-    def record_output(self, tool_id: str, value: Any, *, open_world: bool) -> None:
-        """Let the ledger know a tool's output."""
-        if open_world or self.ledger is not None:
-            self.open_ledger().record_tool_output(tool_id, value, open_world)
+        return sorted(pointer for pointer, digest in target_digests(tool_id, arguments, self.key) if digest in known)
 
     @property
     def memory(self) -> int:
         """Bytes that it remembers, about."""
         kept = len(self.ledger) if self.ledger is not None else 0
         said = len(self._said) if self._said is not None else 0
-        return _TOKEN_BYTES * (kept + len(self._approved) + said + self._past)
+        return _TOKEN_BYTES * (kept + len(self._heard) + 2 * len(self._approved) + said + self._past)
 
     def forget(self) -> None:
         """Let go of all but the counters; what is asked for later is uncertain."""
@@ -208,110 +223,28 @@ class Session:
     def doubt(self) -> None:
         """Know that something of this session is not known here."""
         self._forgot = True
-        self.open_ledger().record_user(_UNREADABLE)
+        self.open_ledger().doubt()
 
     def open_ledger(self) -> ProvenanceLedger:
         """Return the ledger, made at first use."""
         if self.ledger is None:
             with self._lock:
                 if self.ledger is None:
-                    self.ledger = ProvenanceLedger()
+                    self.ledger = ProvenanceLedger(**self._ledger_options)
         return self.ledger
-
-
-def _heard_too(said: Said | None, text: str) -> Said:
-    """Return what was said with one text more; what was there stays as it is, for it may be read meanwhile."""
-    from agenttool_otel.facts.intent import Said  # the stemmer is slow to import
-
-    more = Said() if said is None else said.copy()
-    more.add(text)
-    return more
-
-
-class SharedSession(Session):
-    """A session that other processes may serve too: its counters are theirs, and its memory is of this process alone.
-
-    So once another process was seen to count, what is unknown here is uncertain."""
-
-    shared = True
-    __slots__ = ("_counts", "_gate", "_key", "_mine", "_owed")
-
-    def __init__(self, exempt: Container[str], counts: SessionCounts, key: str) -> None:
-        super().__init__(exempt)
-        self._counts = counts
-        self._key = key
-        self._gate = threading.Lock()  # one change at a time, so that what others add is told from one's own
-        self._mine = 0
-        self._owed: dict[str, int] = {}
-
-    def admit(self, tool_id: str) -> dict[str, int]:
-        """Count a call in all processes at once; raises where that can't be done."""
-        spent = 0 if tool_id in self.exempt else 1
-        tool = _tool_name(tool_id)
-        with self._gate:
-            changes = _sum(self._owed, {**dict.fromkeys(_COUNTED, 0), "calls": spent, tool: spent})
-            after = self._counts.add(self._key, changes)
-            self._owed = {}
-            foreign = after["calls"] != self._mine + changes["calls"]
-            self._mine = after["calls"]
-        seen = {**{name: after[name] for name in _COUNTED}, "calls": after["calls"] - spent}
-        seen["tool_calls"] = after[tool] - spent
-        with self._lock:
-            self.calls, self._tools[tool_id] = seen["calls"], seen["tool_calls"]
-            self.asks, self.denials, self.result_bytes = seen["asks"], seen["denials"], seen["result_bytes"]
-        if foreign:
-            self.doubt()
-        return seen
-
-    def give_back(self, tool_id: str) -> None:
-        """Take back the count of a call that does not run."""
-        if tool_id not in self.exempt:
-            self._add({"calls": -1, _tool_name(tool_id): -1})
-
-    def returned(self, tool_id: str, size: int | None) -> None:
-        """Count the bytes of a result."""
-        if size and tool_id not in self.exempt:
-            self._add({"result_bytes": size})
-
-    def asked(self) -> None:
-        """Count one ask."""
-        self._add({"asks": 1})
-
-    def denied(self) -> None:
-        """Count one denial."""
-        self._add({"denials": 1})
-
-    def _add(self, changes: dict[str, int]) -> None:
-        """Add to the counters; what can't be added now is owed by the next call, which needs the store anyway."""
-        with self._gate:
-            try:
-                self._counts.add(self._key, changes)
-                self._mine += changes.get("calls", 0)
-            except Exception:
-                self._owed = _sum(self._owed, changes)
-
-
-def _tool_name(tool_id: str) -> str:
-    return f"tool:{session_digest((tool_id,))}"
-
-
-def _sum(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
-    return {name: one.get(name, 0) + other.get(name, 0) for name in (*one, *other)}
 
 
 class SessionBook:
     """The sessions of one Governor; of those that were not used for longest the memory, then all is forgotten first."""
 
-    def __init__(
-        self, limit: int = 10_000, *, max_bytes: int = 256 * 2**20, counts: SessionCounts | None = None
-    ) -> None:
+    def __init__(self, limit: int = 10_000, *, max_bytes: int = 64 * 2**20, store: SessionStore | None = None) -> None:
         self.exempt: set[str] = set()
         self._sessions: OrderedDict[tuple[str, str, str], Session] = OrderedDict()
         self._remembering: OrderedDict[tuple[str, str, str], int] = OrderedDict()
         self._bytes = 0
         self._limit = limit
         self._max_bytes = max_bytes
-        self._counts = counts
+        self._store = store
         self._lock = threading.Lock()
 
     def of(self, context: AgentContext) -> Session:
@@ -330,9 +263,11 @@ class SessionBook:
         return session
 
     def _new(self, key: tuple[str, str, str]) -> Session:
-        if self._counts is None:
+        if self._store is None:
             return Session(self.exempt)
-        return SharedSession(self.exempt, self._counts, session_digest(key))
+        from agenttool_otel.context.shared_session import SharedSession  # loads what seals
+
+        return SharedSession(self.exempt, self._store, key)
 
     def _weigh(self, key: tuple[str, str, str], session: Session) -> None:
         """Note how much a session remembers by now, and let the longest unused forget where it is too much in all."""
@@ -346,6 +281,6 @@ class SessionBook:
             self._sessions[other].forget()
 
     def close(self) -> None:
-        """Release what counts."""
-        if self._counts is not None:
-            self._counts.close()
+        """Release what is shared."""
+        if self._store is not None:
+            self._store.close()

@@ -147,7 +147,7 @@ class Settings:
             (``AGENTTOOL_APPROVALS_MAX_PENDING``).
         approvals_max_pending_per_session: how many of one session may
             (``AGENTTOOL_APPROVALS_MAX_PENDING_PER_SESSION``).
-        sessions_url: where sessions are counted that several processes serve: a SQLAlchemy URL (SQLite, PostgreSQL), a
+        sessions_url: where sessions are shared that several processes serve: a SQLAlchemy URL (SQLite, PostgreSQL), a
             ``redis://`` URL, or ``approvals`` for the approval store's database; in memory where empty
             (``AGENTTOOL_SESSIONS_URL``).
         sessions_memory_mb: megabytes that sessions may remember in all; the longest unused forget first
@@ -194,7 +194,7 @@ class Settings:
     approvals_max_pending: int = _setting(10_000, "APPROVALS_MAX_PENDING", _count)
     approvals_max_pending_per_session: int = _setting(100, "APPROVALS_MAX_PENDING_PER_SESSION", _count)
     sessions_url: str = _setting("", "SESSIONS_URL")
-    sessions_memory_mb: int = _setting(256, "SESSIONS_MEMORY_MB", _count)
+    sessions_memory_mb: int = _setting(64, "SESSIONS_MEMORY_MB", _count)
     results_dir: str = _setting("", "RESULTS_DIR")
     max_inline_chars: int = _setting(50_000, "MAX_INLINE_CHARS", _count)
     problems: tuple[str, ...] = ()

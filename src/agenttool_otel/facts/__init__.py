@@ -17,15 +17,8 @@ if TYPE_CHECKING:
     from agenttool_otel.facts.provenance import ProvenanceLedger
     from agenttool_otel.facts.urls import AddressChanged, connect_pinned
 
-_HOMES = {
-    "AddressChanged": "urls",
-    "FactPlan": "plan",
-    "PathChanged": "paths",
-    "ProvenanceLedger": "provenance",
-    "connect_pinned": "urls",
-    "open_checked": "paths",
-    "plan_facts": "plan",
-}
+_HOMES = {"AddressChanged": "urls", "FactPlan": "plan", "PathChanged": "paths", "ProvenanceLedger": "provenance"}
+_HOMES |= {"connect_pinned": "urls", "open_checked": "paths", "plan_facts": "plan"}
 
 __all__ = [
     "EMPTY_FACTS", "AddressChanged", "FactEnvironment", "FactPlan", "Facts", "PathChanged", "ProvenanceLedger",

@@ -12,7 +12,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from agenttool_otel.facts.argument_names import role_of_name, snake
+from agenttool_otel.facts.argument_names import is_command_word, role_of_name
 from agenttool_otel.facts.collect import Collector
 from agenttool_otel.facts.schema_nodes import resolved
 from agenttool_otel.facts.types import ShellFact
@@ -24,18 +24,9 @@ _TEXTLESS: Final = frozenset({"integer", "number", "boolean", "null"})
 _MAX_SCHEMA_DEPTH: Final = 6
 
 
-_COMMAND_WORDS: Final = frozenset(
-    {
-        "args", "argv", "arguments", "params", "parameters", "flags", "options", "opts", "switches", "operands",
-        "extra_args", "extra_arguments", "command_args", "cmd_args", "cli_args",
-    }
-)  # fmt: skip
-"""Names of arguments whose texts are appended to a command that stands beside them."""
-
-
 def words_of_command(siblings: Mapping[str, Any], command: str) -> list[str]:
     """Return the names of the arguments beside a command that are appended to it."""
-    return [name for name in siblings if name != command and snake(str(name)) in _COMMAND_WORDS]
+    return [name for name in siblings if name != command and is_command_word(str(name))]
 
 
 def join_words(pointer: str, arguments: Mapping[str, Any], collector: Collector) -> None:
@@ -128,9 +119,8 @@ class TextAccounting:
         stack: list[tuple[_Tokens, Any]] = [((), arguments)]
         while stack:
             tokens, value = stack.pop()
-            if value is None or isinstance(value, (bool, int, float)) or value == "":
-                continue
-            if tokens and any(_covers(pattern, tokens) for pattern in known):
+            textless = value is None or isinstance(value, (bool, int, float)) or value == ""
+            if textless or (tokens and any(_covers(pattern, tokens) for pattern in known)):
                 continue
             if isinstance(value, Mapping):
                 children = [((*tokens, str(key)), child) for key, child in value.items()]

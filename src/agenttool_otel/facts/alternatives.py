@@ -14,6 +14,7 @@ from functools import cache
 from typing import Any
 
 from agenttool_otel.facts.shell import shell_fact
+from agenttool_otel.facts.shell.tables import effects
 from agenttool_otel.facts.types import ShellCommand, ShellFact
 from agenttool_otel.names import AccessKind, ToolKind
 from agenttool_otel.values.tables import load_table
@@ -25,7 +26,6 @@ _COUNT = re.compile(r"[+]?[0-9]{1,9}\Z")
 _GLOB = re.compile(r"[*?\[]")
 _UNSAFE_ACCESS = frozenset(map(str, AccessKind)) - {str(AccessKind.FILE_READ)}
 _READING_KINDS = frozenset({ToolKind.FILE_OPERATION, ToolKind.RETRIEVAL, ToolKind.NATIVE_TOOL})
-_EXEC = ("-exec", "-execdir", "-ok", "-okdir")
 
 _Options = list[tuple[str, str]]
 
@@ -62,9 +62,9 @@ class _Tool:
     def does(self, job: str) -> int | None:
         """How well the name fits a job (smaller is better), or None."""
         words = set(self.words)
-        if self.kind in (ToolKind.SHELL_COMMAND, ToolKind.CODE_EXECUTION) or words & set(_table()["other_jobs"]):
-            return None
-        if not self.reads_only or (job == "grep" and {"search", "files"} <= words):
+        runs = self.kind in (ToolKind.SHELL_COMMAND, ToolKind.CODE_EXECUTION)
+        listing = job == "grep" and {"search", "files"} <= words
+        if runs or listing or not self.reads_only or words & set(_table()["other_jobs"]):
             return None
         rank = next((i for i, wanted in enumerate(_table()["tools"][job]) if words.issuperset(wanted)), None)
         return None if rank is None else rank * 10 + len(self.words)
@@ -179,9 +179,7 @@ def _span(tool: _Tool, first: int | None, last: int | None, tail: int | None) ->
     if limit and (start or first == 1):
         span = {limit: max(0, last - first + 1)}
         return ({start: first, **span} if start and first > 1 else span), wanted
-    if end and first == 1:
-        return {end: last}, wanted
-    return {}, f"the text ({wanted} asked)"
+    return ({end: last}, wanted) if end and first == 1 else ({}, f"the text ({wanted} asked)")
 
 
 def _list(_name: str, options: _Options, operands: list[str], tool: _Tool) -> list[dict[str, Any]]:
@@ -276,9 +274,8 @@ def _read_only_form(fact: ShellFact, command: ShellCommand) -> str | None:
     if not argv or command["assignments"] or any(char in word for word in argv for char in "$`"):
         return None
     words = _without_writing(command["name"], argv)
-    if not words or (words == argv and not any(row["writes"] for row in command["redirects"])):
-        return None
-    if any(row["operator"].endswith(("<", "<<", "<<<")) for row in command["redirects"]):
+    fed = any(row["operator"].endswith(("<", "<<", "<<<")) for row in command["redirects"])
+    if fed or not words or (words == argv and not any(row["writes"] for row in command["redirects"])):
         return None
     # A glob lost its quotes' absence in argv: quoting it again would ask for a file of that very name.
     if command["name"] != "find" and any(_GLOB.search(word) for word in words):
@@ -296,7 +293,7 @@ def _without_writing(name: str, argv: list[str]) -> list[str]:
     words: list[str] = []
     rest = iter(argv)
     for word in rest:
-        if name == "find" and word in _EXEC:
+        if name == "find" and word in effects().lists["find_actions"]:
             next((inner for inner in rest if inner in (";", "+")), None)
         elif word in taking:
             for _ in range(taking[word]):
@@ -311,9 +308,7 @@ def _shell_tool(fact: ShellFact, tools: list[_Tool], *, weaker: bool) -> tuple[s
     asked = _plain(fact["argument"].rsplit("/", 1)[-1])
     for wanted in (asked, *_table()["arguments"]["command"]):
         for tool in tools:
-            if tool.kind != ToolKind.SHELL_COMMAND or not wanted or wanted not in tool.arguments:
-                continue
-            if weaker and (tool.access - {str(AccessKind.FILE_READ)} or not tool.access):
-                continue
-            return tool.name, tool.arguments[wanted]
+            strong = weaker and (tool.access - {str(AccessKind.FILE_READ)} or not tool.access)
+            if tool.kind == ToolKind.SHELL_COMMAND and wanted and wanted in tool.arguments and not strong:
+                return tool.name, tool.arguments[wanted]
     return None

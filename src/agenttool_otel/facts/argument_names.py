@@ -32,17 +32,9 @@ _MAX_NAME: Final = 128
 @dataclass(frozen=True, slots=True)
 class _Names:
     formats: dict[str, FactKind]
-    content_formats: frozenset[str]
     names: dict[str, FactKind]
     suffixes: tuple[tuple[str, FactKind], ...]
-    sql_with_hints: frozenset[str]
-    sql_hints: frozenset[str]
-    write_names: frozenset[str]
-    read_names: frozenset[str]
-    content_names: frozenset[str]
-    shown_names: frozenset[str]
-    bounded_names: frozenset[str]
-    identity_names: frozenset[str]
+    words: dict[str, frozenset[str]]  # the other lists, by name
 
 
 @cache
@@ -50,7 +42,8 @@ def _names() -> _Names:
     data = load_table("agenttool_otel.facts", "data/argument_names.json")
     suffixes = tuple(_by_entry(data["suffixes"]).items())
     kinds = {"formats": _by_entry(data["formats"]), "names": _by_entry(data["names"]), "suffixes": suffixes}
-    return row_of(_Names, {**data, **kinds})
+    words = {name: entries for name, entries in data.items() if isinstance(entries, list)}
+    return row_of(_Names, {**kinds, "words": words})
 
 
 def _by_entry(groups: Mapping[str, list[str]]) -> dict[str, FactKind]:
@@ -73,7 +66,9 @@ def kind_of_format(schema: Mapping[str, Any]) -> FactKind | None:
 def is_content(schema: Mapping[str, Any]) -> bool:
     """Return whether a schema says that its text is encoded content rather than a name of something."""
     found = schema.get("format")
-    return "contentEncoding" in schema or (isinstance(found, str) and found.lower() in _names().content_formats)
+    return "contentEncoding" in schema or (
+        isinstance(found, str) and found.lower() in _names().words["content_formats"]
+    )
 
 
 def kind_of_name(name: str, *, sql: bool) -> FactKind | None:
@@ -83,7 +78,7 @@ def kind_of_name(name: str, *, sql: bool) -> FactKind | None:
     kind = names.names.get(folded)
     if kind is not None:
         return kind
-    if sql and folded in names.sql_with_hints:
+    if sql and folded in names.words["sql_with_hints"]:
         return FactKind.SQL
     return next((kind for suffix, kind in names.suffixes if folded.endswith(suffix)), None)
 
@@ -92,22 +87,28 @@ def kind_of_name(name: str, *, sql: bool) -> FactKind | None:
 def names_content(name: str) -> bool:
     """Return whether an argument's name says that its text is content and names nothing: ``body``, ``new_text``."""
     words = snake(name).split("_")
-    return words[-1] in _names().content_names
+    return words[-1] in _names().words["content_names"]
 
 
 @lru_cache(maxsize=4096)
 def role_of_name(name: str) -> ArgumentRole:
     """Return what a value of this name does in a call: it decides what is reached, unless its name is known not to."""
     word = snake(name).split("_")[-1]
-    if names_content(name) or word in _names().shown_names:
+    if names_content(name) or word in _names().words["shown_names"]:
         return ArgumentRole.CONTENT
-    return ArgumentRole.BOUNDED if word in _names().bounded_names else ArgumentRole.TARGET
+    return ArgumentRole.BOUNDED if word in _names().words["bounded_names"] else ArgumentRole.TARGET
+
+
+@lru_cache(maxsize=4096)
+def is_command_word(name: str) -> bool:
+    """Return whether the texts of an argument are appended to a command that stands beside it."""
+    return snake(name) in _names().words["command_words"]
 
 
 @lru_cache(maxsize=4096)
 def names_identity(name: str) -> bool:
     """Return whether a field of a record says by its name that it identifies: ``sender``, ``file_id``."""
-    return snake(name).rstrip("_").split("_")[-1] in _names().identity_names
+    return snake(name).rstrip("_").split("_")[-1] in _names().words["identity_names"]
 
 
 def speaks_of_sql(schema: Mapping[str, Any]) -> bool:
@@ -119,7 +120,7 @@ def speaks_of_sql(schema: Mapping[str, Any]) -> bool:
     if any(_SQL_WORD.search(text) for text in texts if isinstance(text, str)):
         return True
     folded = {snake(name) for name in properties if isinstance(name, str)}
-    return bool(folded & _names().sql_hints) or any(name == "sql" or name.endswith("_sql") for name in folded)
+    return bool(folded & _names().words["sql_hints"]) or any(name == "sql" or name.endswith("_sql") for name in folded)
 
 
 def path_access(
@@ -132,6 +133,6 @@ def path_access(
         return PathAccess.READ if read_only or reads else PathAccess.UNKNOWN
     words = set(snake(name).split("_"))
     names = _names()
-    if reads and words & names.read_names and not words & names.write_names:
+    if reads and words & names.words["read_names"] and not words & names.words["write_names"]:
         return PathAccess.READ
     return PathAccess.WRITE

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from agenttool_otel.facts.argument_names import FactKind
-from agenttool_otel.facts.types import EMPTY_FACTS, FactEnvironment, Facts, ShellFact, SqlFact, unread
+from agenttool_otel.facts.types import EMPTY_FACTS, FactEnvironment, Facts, unread
 from agenttool_otel.names import PathAccess
 from agenttool_otel.values.pointers import escape_token
 
@@ -146,25 +146,18 @@ class Collector:
             from agenttool_otel.facts.urls.fact import url_fact
 
             self.facts["urls"].append(url_fact(value, argument=pointer, env=self._env, inferred=inferred))
-        elif kind is FactKind.COMMAND:
-            self.facts["shell"].append(_shell(value, pointer, self._env, inferred))
         else:
-            self.facts["sql"].append(_sql(value, pointer, inferred))
+            self._add_parsed("shell" if kind is FactKind.COMMAND else "sql", value, pointer, inferred)
 
+    def _add_parsed(self, kind: str, value: Any, pointer: str, inferred: bool) -> None:
+        found: list[Any] = cast("dict[str, Any]", self.facts)[kind]
+        try:
+            from agenttool_otel.facts.shell import shell_fact
+            from agenttool_otel.facts.sql import sql_fact
 
-def _shell(value: Any, pointer: str, env: FactEnvironment, inferred: bool) -> ShellFact:
-    try:
-        from agenttool_otel.facts.shell import shell_fact
-
-        return shell_fact(value, argument=pointer, env=env, inferred=inferred)
-    except Exception:  # a missing grammar, too, must read as "not proven"
-        return cast("ShellFact", unread("shell", pointer, inferred=inferred, unparsed="internal"))
-
-
-def _sql(value: Any, pointer: str, inferred: bool) -> SqlFact:
-    try:
-        from agenttool_otel.facts.sql import sql_fact
-
-        return sql_fact(value, argument=pointer, inferred=inferred)
-    except Exception:
-        return cast("SqlFact", unread("sql", pointer, inferred=inferred, unparsed="internal"))
+            if kind == "sql":
+                found.append(sql_fact(value, argument=pointer, inferred=inferred))
+            else:
+                found.append(shell_fact(value, argument=pointer, env=self._env, inferred=inferred))
+        except Exception:  # a missing grammar, too, must read as "not proven"
+            found.append(unread(kind, pointer, inferred=inferred, unparsed="internal"))

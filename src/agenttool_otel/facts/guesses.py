@@ -47,9 +47,7 @@ def kind_of_value(text: str, *, files: bool, network: bool, env: FactEnvironment
             return FactKind.URL, text
         if _is_inner_host(text):
             return FactKind.URL, _as_url(text)
-    if files and _is_path(text, env):
-        return FactKind.PATH, text
-    return None
+    return (FactKind.PATH, text) if files and _is_path(text, env) else None
 
 
 def starts_like_path(text: str) -> bool:

@@ -53,9 +53,17 @@ class Said:
         """Return how many stems are remembered."""
         return len(self._asked) + len(self._named)
 
-    def copy(self) -> Said:
-        """Return another of the same words."""
-        return Said(self._key, self._asked, self._named)
+    @property
+    def digests(self) -> tuple[list[str], list[str]]:
+        """Return what it remembers, for the same session in another process."""
+        return [one.hex() for one in self._asked], [one.hex() for one in self._named]
+
+    def with_more(self, asked: Iterable[str], named: Iterable[str]) -> Said:
+        """Return another of the same words and more; what has no room is left out."""
+        more = Said(
+            self._key, self._asked | set(map(bytes.fromhex, asked)), self._named | set(map(bytes.fromhex, named))
+        )
+        return more if len(more) <= _MAX_STEMS else self
 
     def add(self, text: str) -> None:
         """Take one text of the user."""

@@ -13,8 +13,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from agenttool_otel.facts.paths.fact import clean, within
-from agenttool_otel.facts.shell.effects import unwrapped
-from agenttool_otel.facts.shell.python_code import only_calls_modules
 from agenttool_otel.facts.types import Facts, PathFact, ShellCommand, UrlFact
 
 Need = dict[str, str]
@@ -33,14 +31,11 @@ SENTENCES: Final = {
 
 _OPERATIONS: Final = {"write": "write", "create": "write", "append": "write", "overwrite": "write", "delete": "delete"}
 _READS: Final = frozenset({"read", "list", "enter", "execute"})
+_KNOWN: Final = _READS | _OPERATIONS.keys()
 _INTERPRETER: Final = re.compile(r"(?:python|pypy)[0-9.]*|node|ruby|perl|php|bash|sh|dash|zsh|Rscript|lua")
 _PYTHON: Final = re.compile(r"(?:python|pypy)[0-9.]*")
 _PIP: Final = re.compile(r"(?:(?:python[0-9.]* -m )?pip[0-9.]*) install")
 _PACKAGE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(?:\[[a-z0-9_,-]+\])?(?:(?:[=<>!~]=|[<>])[0-9a-z.*]+)?")
-_PIP_OPTIONS: Final = frozenset(
-    {"-q", "-qq", "-U", "-v", "-e", "-r", "--quiet", "--upgrade", "--editable", "--requirement", "--user", "--no-deps",
-     "--no-cache-dir", "--no-input", "--no-build-isolation", "--disable-pip-version-check"}
-)  # fmt: skip
 
 
 def needs_of(
@@ -105,14 +100,14 @@ def _of_path(fact: PathFact, operation: str) -> Need | None:
     lexical = fact["lexical"]
     root = next((root for root in fact["roots"] if within(lexical, clean(root))), None)
     doubtful = fact["escapes"] or fact["rejected"] or not fact["certain"] or (fact["hard_links"] or 0) > 1
-    odd = fact["encoded"] or fact["confusable"] or fact["variables"] or fact["windows"]
+    odd = operation not in _KNOWN or fact["encoded"] or fact["confusable"] or fact["variables"] or fact["windows"]
     if doubtful or odd or not fact["inside"] or fact["sensitive"] is not None or root is None:
         raise _NotAgreeable
     if operation in _READS:
         return None
     # behind a link, which of the root's directories it is can't be told
     folder = [] if fact["symlink"] else lexical[len(clean(root)) :].strip("/").split("/")[:-1]
-    return _need(_OPERATIONS.get(operation) or _refused(), "", os.path.join(clean(root), *folder[:1]))
+    return _need(_OPERATIONS[operation], "", os.path.join(clean(root), *folder[:1]))
 
 
 def _of_url(fact: UrlFact, arguments: Mapping[str, Any]) -> Need:
@@ -130,18 +125,19 @@ def _of_url(fact: UrlFact, arguments: Mapping[str, Any]) -> Need:
 
 def _of_command(command: ShellCommand, roots: Sequence[str]) -> list[Need | None]:
     """The needs of one simple command."""
+    # only commands need these
+    from agenttool_otel.facts.shell.actions import actions
+    from agenttool_otel.facts.shell.effects import unwrapped
+    from agenttool_otel.facts.shell.python_code import only_calls_modules
+    from agenttool_otel.facts.shell.tables import effects
+
     places = [_of_path(place["path"], place["operation"]) for place in command["places"]]
     if command["read_only"] and command["complete"]:
         return []
     argv, directory, category = unwrapped(command["argv"]), command["directory"] or "", command["category"]
     root = next((clean(root) for root in roots if within(clean(directory), clean(root))), "") if directory else ""
-    if (
-        command["assignments"]
-        or command["read_only"]
-        or not root
-        or not argv
-        or command["name"] in ("xargs", "parallel")
-    ):
+    odd = command["assignments"] or command["read_only"] or command["name"] in ("xargs", "parallel")
+    if odd or not root or not argv:
         raise _NotAgreeable
     if category in ("writer", "deleter") and command["complete"]:
         return places
@@ -156,12 +152,14 @@ def _of_command(command: ShellCommand, roots: Sequence[str]) -> list[Need | None
     # modules of the standard library run the code or the file that they are given, as -c does
     own = module and argv[2].partition(".")[0] not in sys.stdlib_module_names and "-c" not in argv
     if category == "tester" or (category == "runner" and own):
-        return [*places, _need("test", " ".join(argv[: 3 if module else 1]), root)]
+        named = 3 if module else 1 + (argv[1:2] != [] and argv[1] in actions().words.get(argv[0], {}))
+        return [*places, _need("test", " ".join(argv[:named]), root)]
     scripts = [place for place in command["places"] if place["operation"] == "execute"]
     if category == "runner" and _INTERPRETER.fullmatch(argv[0]) and argv[1:2] == [p["word"] for p in scripts[:1]] != []:
         return [*places, _need("run", "", root)]
     pip = _PIP.match(" ".join(argv))
-    if pip and all(word in _PIP_OPTIONS or _PACKAGE.fullmatch(word) or _is_here(word, directory) for word in argv[2:]):
+    options = effects().lists["pip_options"]
+    if pip and all(word in options or _PACKAGE.fullmatch(word) or _is_here(word, directory) for word in argv[2:]):
         return [*places, _need("install", "pip install", root)]
     raise _NotAgreeable
 
@@ -180,7 +178,3 @@ def _stays(word: str, directory: str, root: str) -> bool:
 def _is_here(word: str, directory: str) -> bool:
     name = word.partition("[")[0]
     return name in (".", "install") or (name.startswith("./") or os.path.isfile(os.path.join(directory, name)))
-
-
-def _refused() -> str:
-    raise _NotAgreeable

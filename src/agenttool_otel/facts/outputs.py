@@ -7,34 +7,32 @@ told that it does not know everything.
 
 from __future__ import annotations
 
-import base64
-import datetime
-import decimal
-import enum
+import binascii
 import html
 import json
-import pathlib
 import re
-import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final
 
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.facts.argument_names import names_identity, snake
-from agenttool_otel.facts.tokens import MAX_TEXT_CHARS
+from agenttool_otel.facts.tokens import text_of, texts_of
 from agenttool_otel.names import Trust
 
 _MAX_NODES: Final = 20_000
-_PLAIN: Final = (datetime.date, datetime.time, datetime.timedelta, decimal.Decimal, uuid.UUID, pathlib.PurePath)
 _FIELDS: Final = ("__dataclass_fields__", "__pydantic_fields__", "__attrs_attrs__")
 _MAX_RECORD: Final = 200
 _MAX_JSON: Final = 200_000
 _MIN_ENCODED: Final = 8
 _ENCODED: Final = re.compile(r"[\w+/-]{8,8192}={0,2}", re.ASCII)
+_SHAPE: Final = bytes.maketrans(b"BCDEFGHIJKLMNOPQRSTUVWXYZ\t\n\v\f\r\x1c\x1d\x1e\x1f", b"A" * 25 + b" " * 9)
+_MIXED: Final = re.compile(rb"A(?:(?<=[^ ]A)|(?=[a-z]*[^ a-zA][^ ]))")  # one letter at its start: found faster
 _ESCAPE: Final = re.compile(r"\\u([0-9a-fA-F]{4})|\\x([0-9a-fA-F]{2})")
 
 _Patterns = tuple[tuple[tuple[str, ...], Trust], ...]
+_Leaf = tuple[_Patterns | None, str, str, bool]
 
 
 class OutputTrust:
@@ -78,13 +76,15 @@ class OutputTrust:
 
     def read(self, value: Any) -> Reading:
         """Return the texts of an output by the trust they have."""
+        if not self._patterns and self.default is Trust.FREE_TEXT:
+            texts, complete = texts_of(value, keys=True)
+            if complete:  # plain data, in which nothing is typed: all of it has one trust
+                return Reading({self.default: texts})
         reading = Reading()
         inner = _structured(value) if self._patterns else value
+        self._take(inner, self._patterns or None, reading)
         if inner is not value:
-            self._take(inner, self._patterns or None, reading)
             self._take(value, None, reading)  # the whole of it, too: what a record holds stays one
-        else:
-            self._take(value, self._patterns or None, reading)
         return reading
 
     def _take(self, value: Any, patterns: _Patterns | None, reading: Reading) -> None:
@@ -106,6 +106,9 @@ class OutputTrust:
         return max(found, key=_CARE.__getitem__) if found else self.default
 
 
+ANYBODYS: Final = OutputTrust(open_world=True)
+"""An output that anybody may have written, as a whole."""
+
 _STATED: Final = (Trust.TRUSTED.value, Trust.RECORD.value, Trust.FREE_TEXT.value)
 _CARE: Final = {trust: care for care, trust in enumerate(Trust)}
 
@@ -119,9 +122,7 @@ class Reading:
     complete: bool = True  # whether all of it was read
 
 
-def _leaves(
-    value: Any, patterns: _Patterns | None, reading: Reading
-) -> Iterator[tuple[_Patterns | None, str, str, bool]]:
+def _leaves(value: Any, patterns: _Patterns | None, reading: Reading) -> Iterator[_Leaf]:
     """Walk an output: what is stated about the place, its field's name, its text, whether the field is typed."""
     stack: list[tuple[Any, _Patterns | None, str, bool]] = [(value, patterns, "", False)]
     seen: set[int] = set()
@@ -155,34 +156,13 @@ def _below(place: _Patterns | None, key: Any) -> _Patterns | None:
     return tuple(told + [(rest[1:], trust) for rest, trust in place if rest and rest[0] in ("*", str(key))])
 
 
+@lru_cache(maxsize=4096)
 def id_kinds(name: str, family: str) -> tuple[str, ...]:
     """Return what kinds of things a field or argument may name by an id, best first: ids count within their kind."""
     folded = snake(name).rstrip("_")
     folded = folded[:-1] if folded.endswith("ids") else folded
     own = f"{family}\0id"
     return (own,) if folded == "id" else (folded, own) if folded.endswith("_id") else ()
-
-
-def text_of(item: Any) -> str | None:
-    """Return the text of a plain value, without running anybody's code; ``None`` for anything else."""
-    if isinstance(item, enum.Enum):
-        item = object.__getattribute__(item, "_value_")
-    if isinstance(item, str):
-        return str.__str__(item)
-    if isinstance(item, bytes | bytearray):
-        return bytes(item[:MAX_TEXT_CHARS]).decode("utf-8", "replace")
-    if type(item) is int:
-        return str(item) if item.bit_length() <= 1024 else ""
-    if type(item) is float:
-        return repr(item)
-    if isinstance(item, _PLAIN) and type(item).__module__.partition(".")[0] in (
-        "datetime",
-        "decimal",
-        "uuid",
-        "pathlib",
-    ):
-        return str(item)
-    return None
 
 
 def fields_of(item: Any) -> tuple[list[tuple[str | int, Any]] | None, bool]:
@@ -231,26 +211,41 @@ def _is_identity(text: str) -> bool:
 
 
 def decoded(text: str) -> list[str]:
-    """Return what a text says in the encodings that a model undoes without being asked."""
-    found = []
-    for word in {word for word in text[:_MAX_JSON].split() if len(word) >= _MIN_ENCODED}:
-        # text that is encoded has small and capital letters
-        if not (word.islower() or word.isupper() or word.istitle()):
-            match = _ENCODED.search(word)
-            found.append(_unarmoured(match[0]) if match else "")
-    if "\\u" in text or "\\x" in text:
-        found.append(_ESCAPE.sub(lambda match: chr(int(match[1] or match[2], 16)), text))
-    if "&" in text and ";" in text:
-        found.append(html.unescape(text))
-    return [form for form in found if form]
+    """Return what a text says in the encodings that a model undoes unasked."""
+    found: list[str] = []
+    if text != text.casefold():  # which is faster than to look for a capital
+        for word in _mixed(text):
+            found += map(_unarmoured, _ENCODED.findall(word))
+    for mark, undo in _UNDONE:
+        if mark in text:
+            found += [plain for line in text.splitlines() if mark in line and (plain := undo(line)) != line]
+    return list(filter(None, found))
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPE.sub(lambda match: chr(int(match[1] or match[2], 16)), text)
+
+
+_UNDONE: Final = (("\\u", _unescaped), ("\\x", _unescaped), ("&", html.unescape))
+
+
+def _mixed(text: str) -> set[str]:
+    """Return the words whose capitals stand as in text that is encoded; in time of the text's length."""
+    words, end = set(), 0
+    shape = text.encode("ascii", "replace").translate(_SHAPE) + b" "
+    while (found := _MIXED.search(shape, end)) is not None:
+        start, end = shape.rfind(b" ", end, found.start()) + 1, shape.index(b" ", found.end())
+        word = text[start:end]
+        if len(word) >= _MIN_ENCODED and not (word.isupper() or word.istitle()):
+            words.add(word)
+    return words
 
 
 def _unarmoured(word: str) -> str:
     """Return the readable text that a base64 word stands for, or an empty one."""
-    bare = word.rstrip("=")
-    alternative = b"-_" if "-" in bare or "_" in bare else None
+    bare = word.rstrip("=").replace("-", "+").replace("_", "/")
     try:
-        plain = base64.b64decode(bare + "=" * (-len(bare) % 4), alternative, validate=True).decode("utf-8")
+        plain = binascii.a2b_base64(bare + "=" * (-len(bare) % 4)).decode("utf-8")
     except ValueError:
         return ""
     return plain if plain.isprintable() else ""

@@ -12,18 +12,24 @@ makes later answers about unknown values uncertain.
 
 from __future__ import annotations
 
+import hashlib
+import os
 import re
 import secrets
+import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
+from functools import partial, reduce
 from itertools import islice
+from operator import or_
 from typing import Any, Final
 
 from agenttool_otel.facts.outputs import OutputTrust, decoded, id_kinds
 from agenttool_otel.facts.tokens import Strong, Tokens, normalize_text, texts_of, tokens_of
 from agenttool_otel.facts.types import ProvenanceFact
 from agenttool_otel.names import ArgumentRole, Trust
+from agenttool_otel.values.tables import load_table
 
 _USER: Final = "user"
 _UNKNOWN: Final = "unknown"
@@ -34,36 +40,49 @@ _MAX_JOINED: Final = 48
 _MAX_WHOLE: Final = 1024
 _SHORT_ID: Final = 6
 _SHOWN: Final = 4
-_LEVELS: Final = tuple(Trust)
+_LEVELS: Final = tuple(map(str, Trust))
 _FREE: Final = _LEVELS.index(Trust.FREE_TEXT)
 _NOWHERE: Final = _LEVELS.index(Trust.UNKNOWN)
 _NOT_ALNUM: Final = re.compile(r"[^0-9a-z]+")
-_OPEN: Final = OutputTrust(open_world=True)
-_CLOSED: Final = OutputTrust(open_world=False)
+_Source = tuple[str, Trust, str]  # tool, its level, what was read
+_USERS: Final[_Source] = ("", Trust.USER, "")
+_GIVEN: Final[_Source] = ("", Trust.UNKNOWN, "")
+_TOLD_AT_ONCE: Final = 4_096
 
 
 class ProvenanceLedger:
     """The provenance of one session; safe to use from several threads.
 
     The user's tokens and the tools' are bounded apart, so that no amount of tool output makes the ledger forget what
-    the user said."""
+    the user said. With a ``key`` its digests mean the same in every process that has it, and ``tell`` is told what is
+    new, in the form that ``take`` and ``doubt`` of another process's ledger take."""
 
-    def __init__(self, *, max_tokens: int = 65_536, max_user_tokens: int = 8_192) -> None:
+    def __init__(
+        self,
+        *,
+        max_tokens: int = 65_536,
+        max_user_tokens: int = 8_192,
+        key: bytes = b"",
+        tell: Callable[..., None] | None = None,
+    ) -> None:
         if max_tokens < 1 or max_user_tokens < 1:
             raise ValueError("a ledger remembers at least one token")
         self._max_tokens = max_tokens
         self._max_user_tokens = max_user_tokens
-        # the only form in which a token is kept: nothing can be searched for in a ledger without its salt
-        self._salted = secrets.token_hex(16).__add__
+        # the only form in which a token is kept; Python's own digests of text are keyed, unless the key was stated
+        own = sys.flags.hash_randomization and os.environ.get("PYTHONHASHSEED", "random") == "random"
+        self._digest = hash if own and not key else partial(_keyed, key or secrets.token_bytes(32))
+        self._tell = tell
+        self.behind = False  # whether another process may know what this ledger does not, yet
         self._lock = threading.Lock()
         self._user: dict[Any, int] = {}
         self._tools: dict[Any, int] = {}
         self._given: dict[Any, int] = {}
-        self._sources: list[tuple[str, Trust, str]] = []
-        self._bits: dict[tuple[str, Trust, str], int] = {}
+        self._sources: list[_Source] = []
+        self._bits: dict[_Source, int] = {}
         self._masks = [0] * len(_LEVELS)  # the sources of each level
         self._masks[0] = 1
-        self._plain: dict[tuple[int, ArgumentRole], ProvenanceFact] = {}  # facts of values that were seen as a whole
+        self._plain: dict[tuple[int, ArgumentRole], ProvenanceFact] = {}  # facts of values seen whole, or nowhere
         self._bits_of_tools: dict[str, int] = {}
         self._labelled = 0  # the sources that have a label
         self._private = 0
@@ -79,15 +98,24 @@ class ProvenanceLedger:
     @property
     def speaks(self) -> bool:
         """Whether there is anything to say of a value: the user's words are known, or text that anybody wrote."""
-        return bool(self._user or self._masks[_FREE] or not self._complete)
+        return bool(self._user or self._masks[_FREE] or not self._complete or self.behind)
 
     def record_user(self, text: Any) -> None:
         """Remember the tokens of what the user said."""
         texts, complete = texts_of(text, keys=True)
         tokens = tokens_of("\n".join(texts))
         with self._lock:
-            kept = self._remember(self._user, tokens.all(), 1, self._max_user_tokens)
-            self._complete &= kept and complete and tokens.complete
+            self._keep(_USERS, False, self._digests(tokens.all()))
+            self._read(complete and tokens.complete)
+
+    def take(self, tool_id: str, trust: str, private: bool, digests: list[int]) -> None:
+        """Remember what the ledger of another process was told."""
+        with self._lock:
+            self._remember((tool_id, Trust(trust), ""), private, digests)
+
+    def doubt(self) -> None:
+        """Know that not everything is known here."""
+        self._complete = False
 
     def record_output(
         self, tool_id: str, value: Any, trust: OutputTrust, *, given: Any = None, label: str = ""
@@ -103,25 +131,18 @@ class ProvenanceLedger:
         """
         reading = trust.read(value)
         taken = [(level, *_of_output(level, texts)) for level, texts in reading.texts.items()]
+        ids = [(level, f"{kind}\0{word}", word) for kind, text, level in reading.ids for word in [normalize_text(text)]]
         with self._lock:
             if given is not None:
                 self._note_given(given)
-            complete = reading.complete
-            for level, tokens, read in taken:
-                if level is not Trust.FREE_TEXT and self._given:
-                    tokens = {token for token in tokens if hash(self._salted(token)) not in self._given}
-                bit = self._bit((tool_id, level, label), trust.private)
-                complete &= self._remember(self._tools, tokens, bit, self._max_tokens) and read
-            for kind, text, level in reading.ids:
-                word = normalize_text(text)
-                if hash(self._salted(word)) not in self._given:
-                    bit = self._bit((tool_id, level, label), trust.private)
-                    complete &= self._remember(self._tools, [f"{kind}\0{word}"], bit, self._max_tokens)
-            self._complete &= complete
-
-    def record_tool_output(self, tool_id: str, value: Any, open_world: bool) -> None:
-        """Remember the tokens of an output that is trusted, or not, as a whole."""
-        self.record_output(tool_id, value, _OPEN if open_world else _CLOSED)
+            for level, tokens, _ in taken:
+                digests = self._digests(tokens)
+                if level is not Trust.FREE_TEXT:
+                    digests = [digest for digest in digests if digest not in self._given]
+                    own = [typed for at, typed, word in ids if at is level and self._digest(word) not in self._given]
+                    digests += self._digests(own)
+                self._keep((tool_id, level, label), trust.private, digests)
+            self._read(reading.complete and all(read for _, _, read in taken))
 
     def lookup(
         self, value: Any, *, name: str = "", family: str = "", role: ArgumentRole = ArgumentRole.TARGET
@@ -138,8 +159,8 @@ class ProvenanceLedger:
                     mask = self._mask(" ".join(normalize_text(value).split()))
                     if mask:
                         return self._seen_whole(mask, role)
-            texts, readable = texts_of(value, keys=False)
-            judged = _Judged(unknown=not readable)
+            texts, readable = ([value], True) if type(value) is str else texts_of(value, keys=False)
+            judged = _Judged(not readable, [])
             with self._lock:
                 for text in texts:
                     self._judge(text, kinds, role, judged)
@@ -147,16 +168,40 @@ class ProvenanceLedger:
         except Exception:  # a fact that fails must look dangerous, not stop the decision
             return dict(UNREADABLE)  # type: ignore[return-value]
 
-    def _remember(self, memory: dict[Any, int], tokens: Iterable[str], bit: int, limit: int) -> bool:
-        """Add tokens to a memory; return whether nothing had to be forgotten for it."""
-        get = memory.get
-        for key in map(hash, map(self._salted, tokens)):
-            memory[key] = get(key, 0) | bit
+    def _digests(self, tokens: Iterable[str]) -> list[int]:
+        return list(map(self._digest, tokens))
+
+    def _keep(self, source: _Source, private: bool, digests: list[int]) -> None:
+        """Remember tokens, and tell of them."""
+        self._remember(source, private, digests)
+        if self._tell is not None:
+            for at in range(0, len(digests), _TOLD_AT_ONCE):
+                self._tell("kept", source[0], source[1].value, private, digests[at : at + _TOLD_AT_ONCE])
+
+    def _read(self, complete: bool) -> None:
+        """Note whether all of something was read."""
+        if not complete and self._complete and self._tell is not None:
+            self._tell("unread")
+        self._complete &= complete
+
+    def _remember(self, source: _Source, private: bool, digests: Collection[int]) -> None:
+        """Add tokens to a memory; whether something had to be forgotten for it is remembered, too."""
+        memory, limit, bit = self._tools, self._max_tokens, 1
+        if source[1] in (Trust.USER, Trust.UNKNOWN):
+            memory, limit = (self._user if source == _USERS else self._given), self._max_user_tokens
+        elif digests:
+            bit = self._bit(source, private)
+        for digest in digests:
+            known = memory.get(digest)
+            if known is None:
+                memory[digest] = bit
+            elif not known & bit:
+                memory[digest] = known | bit
         excess = len(memory) - limit
         if excess > 0:
-            for key in list(islice(memory, excess)):
-                del memory[key]
-        return excess <= 0
+            for digest in list(islice(memory, excess)):
+                del memory[digest]
+            self._complete &= memory is self._given
 
     def _note_given(self, given: Any) -> None:
         """Remember the arguments of a call for which nobody has vouched: a tool that repeats them does not, either."""
@@ -164,10 +209,11 @@ class ProvenanceLedger:
         for text in texts:
             tokens = tokens_of(text)
             fresh = [*tokens.lines, *tokens.strong, *filter(None, [tokens.whole])]
-            fresh = [token for token in fresh if self._level(self._mask(token)) >= _FREE]
-            self._remember(self._given, fresh, 1, self._max_user_tokens)
+            self._keep(
+                _GIVEN, False, self._digests(token for token in fresh if self._level(self._mask(token)) >= _FREE)
+            )
 
-    def _bit(self, key: tuple[str, Trust, str], private: bool) -> int:
+    def _bit(self, key: _Source, private: bool) -> int:
         if key not in self._bits:
             known = len(self._sources)
             if known >= _MAX_LABELED:
@@ -186,8 +232,8 @@ class ProvenanceLedger:
         return self._bits[key]
 
     def _mask(self, token: str) -> int:
-        key = hash(self._salted(token))
-        return self._user.get(key, 0) | self._tools.get(key, 0)
+        digest = self._digest(token)
+        return self._user.get(digest, 0) | self._tools.get(digest, 0)
 
     def _seen_whole(self, mask: int, role: ArgumentRole) -> ProvenanceFact:
         fact = self._plain.get((mask, role))
@@ -199,27 +245,32 @@ class ProvenanceLedger:
         return fact
 
     def _fact(self, judged: _Judged, role: ArgumentRole, readable: bool) -> ProvenanceFact:
-        union = 0
-        for mask in judged.masks:
-            union |= mask
-        levels = {self._level(mask) for mask in judged.masks}
+        union = reduce(or_, judged.masks, 0)
+        certain = readable and ((self._complete and not self.behind) or not judged.unknown)
+        nowhere = certain and not (union or judged.joined or judged.made_up_id)
+        if nowhere and (known := self._plain.get((0, role))) is not None:
+            return known
+        levels = set(map(self._level, judged.masks))
         untrusted = judged.joined or _FREE in levels
         level = _FREE if untrusted else _NOWHERE if judged.unknown else max(levels, default=_NOWHERE)
         sources = ([_USER] if union & 1 else []) + self._tools_of(union)
         if judged.unknown or not sources:
             sources.append(_UNKNOWN)
-        return {
+        fact: ProvenanceFact = {
             "sources": sources,
             "untrusted": untrusted,
-            "certain": readable and (self._complete or not judged.unknown),
-            "trust": _LEVELS[level].value,
-            "role": role.value,
+            "certain": certain,
+            "trust": _LEVELS[level],
+            "role": str(role),
             "seen_in": self._labels_of(union),
             "link": judged.link,
             "extended": judged.extended,
             "made_up_id": judged.made_up_id and level == _NOWHERE,
             "private": self._tools_of(judged.private),
         }
+        if nowhere:
+            self._plain[0, role] = fact
+        return fact
 
     def _tools_of(self, mask: int) -> list[str]:
         """Return the names of the tools of a mask."""
@@ -243,49 +294,42 @@ class ProvenanceLedger:
     def _judge(self, text: str, kinds: tuple[str, ...], role: ArgumentRole, judged: _Judged) -> None:
         if not text.strip():
             return
-        whole = " ".join(normalize_text(text).split()) if len(text) <= _MAX_WHOLE else ""
-        mask = self._mask(whole) if whole else 0
         tokens = tokens_of(text)
+        whole = tokens.whole or ""
         if kinds and not tokens.strong:
             # another field that happens to hold the same number says nothing about an id
+            mask = self._mask(whole) if whole else 0
             typed = next(filter(None, (self._mask(f"{kind}\0{whole}") for kind in kinds)), 0)
             masks = [typed | mask & (1 | self._masks[_FREE])]
             judged.made_up_id |= whole.isdecimal() and len(whole) <= _SHORT_ID
         else:
-            masks = [mask] if mask else self._masks_of(tokens)
-        for strong in tokens.strong.values():
-            self._note_strong(strong, judged)
+            masks = self._masks_of(tokens, judged)
         if 0 in masks:
-            hidden = [mask for form in decoded(text) for mask in self._masks_of(tokens_of(form))]
-            masks += [mask for mask in hidden if self._level(mask) == _FREE]
+            for form in decoded(tokens.given):
+                masks += [mask for mask in self._masks_of(tokens_of(form)) if self._level(mask) == _FREE]
             # what has a form of its own, such as an address, is asked about where it is unknown; a word would run
             if not tokens.strong and role is not ArgumentRole.CONTENT:
                 judged.joined |= self._is_joined(_NOT_ALNUM.sub("", whole))
         judged.unknown |= 0 in masks or not tokens.complete
         judged.masks += masks
 
-    def _masks_of(self, tokens: Tokens) -> list[int]:
+    def _masks_of(self, tokens: Tokens, judged: _Judged | None = None) -> list[int]:
         whole = self._mask(tokens.whole) if tokens.whole is not None else 0
-        if whole or not tokens.strong:
-            return [whole or self._common_mask(tokens.words)]
-        return [self._strong_mask(strong) for strong in tokens.strong.values()]
+        masks = [self._strong_mask(token, strong, judged) for token, strong in tokens.strong.items()]
+        return masks if masks and not whole else [whole or self._common_mask(tokens.words)]
 
-    def _note_strong(self, strong: Strong, judged: _Judged) -> None:
-        """Note what matters where a value is carried out: links that only free text has, and confidential data."""
-        mask = self._mask(strong.token)
-        if not mask & 1:
-            judged.private |= mask & self._private
-        if strong.link and self._level(self._strong_mask(strong)) == _FREE:
-            judged.link = True
-            seen = mask or ("?" not in strong.tail and self._mask(strong.parts[0]) if strong.parts else mask)
-            judged.extended |= bool(strong.tail) and not seen
-
-    def _strong_mask(self, strong: Strong) -> int:
-        mask = self._mask(strong.token)
-        for part in strong.parts:
-            if mask:
-                break
-            mask = self._mask(part)
+    def _strong_mask(self, token: str, strong: Strong, judged: _Judged | None) -> int:
+        """Return the sources of a token; note what matters where it is carried out: confidential data, and links
+        that only free text has."""
+        own = self._mask(token)
+        mask = own or next(filter(None, map(self._mask, strong.parts)), 0) if strong.parts else own
+        if judged is not None and mask:
+            if not own & 1:
+                judged.private |= own & self._private
+            if strong.link and self._level(mask) == _FREE:
+                judged.link = True
+                seen = own or ("?" not in strong.tail and self._mask(strong.parts[0]) if strong.parts else own)
+                judged.extended |= bool(strong.tail) and not seen
         return mask
 
     def _common_mask(self, words: set[str]) -> int:
@@ -301,12 +345,15 @@ class ProvenanceLedger:
         """Tell whether a text can be put together of pieces, one of which only untrusted output has."""
         if len(text) > _MAX_JOINED:
             return False
-        reached = {0: False}
-        for end in range(1, len(text) + 1):
-            for start in range(end):
-                if start in reached and (start, end) != (0, len(text)) and (mask := self._mask(text[start:end])):
-                    reached[end] = reached.get(end, False) or reached[start] or self._level(mask) == _FREE
-        return reached.get(len(text), False)
+        user, tools, whole, vouched = self._user, self._tools, self._digest(text), sum(self._masks[:_FREE])
+        from_here = {len(text): False}  # where the rest can be put together from, and whether such a piece is in it
+        for start in reversed(range(len(text))):
+            for end, needed in list(from_here.items()):
+                piece = self._digest(text[start:end])
+                if (piece in tools or piece in user) and piece != whole:
+                    free = piece not in user and not tools[piece] & vouched
+                    from_here[start] = from_here.get(start, False) or needed or free
+        return from_here.get(0, False)
 
 
 @dataclass(slots=True)
@@ -322,29 +369,21 @@ class _Judged:
     private: int = 0
 
 
-UNREADABLE: Final[ProvenanceFact] = {
-    "sources": [_UNKNOWN],
-    "untrusted": True,
-    "certain": False,
-    "trust": Trust.UNKNOWN.value,
-    "role": ArgumentRole.TARGET.value,
-    "seen_in": [],
-    "link": True,
-    "extended": True,
-    "made_up_id": False,
-    "private": [],
-}
+UNREADABLE: Final[ProvenanceFact] = load_table(__package__, "data/unestablished.json")["provenance"]
 """The fact about a value that could not be judged."""
+
+
+def _keyed(key: bytes, token: str) -> int:
+    data = token.encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.blake2b(data, digest_size=7, key=key, person=b"ledger").digest())
 
 
 def _of_output(level: Trust, texts: list[str]) -> tuple[set[str], bool]:
     """Return the tokens of an output's texts, and whether all was read."""
-    tokens = tokens_of("\n".join(texts))
-    found = set(tokens.all())
-    for text in texts:
-        if "\n" in text and len(text) <= _MAX_WHOLE:
-            found.add(" ".join(normalize_text(text).split()))
-        if level is Trust.FREE_TEXT:
-            for form in decoded(text):
-                found.update(tokens_of(form).all())
+    tokens = tokens_of("\n".join(dict.fromkeys(texts)))
+    found = tokens.all()
+    short = (text for text in texts if "\n" in text and len(text) <= _MAX_WHOLE)
+    found.update(" ".join(normalize_text(text).split()) for text in short)
+    if level is Trust.FREE_TEXT:
+        found.update(*(tokens_of(form).all() for form in decoded(tokens.given)))
     return found, tokens.complete

@@ -22,15 +22,9 @@ ABSENT: Final = object()
 """Stands for a default that a schema does not state."""
 
 _SENDING: Final = frozenset(
-    {
-        AccessKind.FILE_WRITE,
-        AccessKind.NETWORK,
-        AccessKind.BROWSER,
-        AccessKind.PAYMENT,
-        AccessKind.EXTERNAL_SEND,
-        AccessKind.CODE_EXECUTION,
-    }
-)
+    {AccessKind.FILE_WRITE, AccessKind.NETWORK, AccessKind.BROWSER, AccessKind.PAYMENT, AccessKind.EXTERNAL_SEND,
+     AccessKind.CODE_EXECUTION}
+)  # fmt: skip
 _FILES: Final = frozenset({AccessKind.FILE_READ, AccessKind.FILE_WRITE})
 _NETWORK: Final = frozenset({AccessKind.NETWORK, AccessKind.BROWSER})
 _MAX_SCHEMA_NODES: Final = 5_000
@@ -233,17 +227,13 @@ class _Compiler:
         found = kind_of_format(schema)
         if found is not None:
             return found
-        if not name or is_content(schema) or not _may_be_text(schema):
-            return None
-        return self._effects.kind(name)
+        return self._effects.kind(name) if name and not is_content(schema) and _may_be_text(schema) else None
 
     def _probes(self, schema: Mapping[str, Any], name: str) -> bool:
-        if not (self._effects.files or self._effects.network):
-            return False
         # A closed set was written by the developer; content is looked through by nobody here.
-        if "enum" in schema or "const" in schema or is_content(schema) or names_content(name):
-            return False
-        return bool(name) and _may_be_text(schema)
+        closed = "enum" in schema or "const" in schema or is_content(schema) or names_content(name)
+        reaches = self._effects.files or self._effects.network
+        return reaches and not closed and bool(name) and _may_be_text(schema)
 
 
 def _types(schema: Mapping[str, Any]) -> set[str]:

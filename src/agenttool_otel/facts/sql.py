@@ -12,6 +12,7 @@ import logging
 import re
 from contextvars import ContextVar
 from functools import cache
+from itertools import accumulate, islice
 from typing import Any
 
 from agenttool_otel.facts.types import SqlFact, unestablished
@@ -21,12 +22,10 @@ MAX_LENGTH = 16384
 """Characters; a longer text is not parsed."""
 
 _MAX_DEPTH = 16
+_MAX_REREAD = 4096
 _MAX_STATEMENTS = 50
 _MAX_TABLES = 200
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff]")
 # MySQL and MariaDB run the text of these comments; a quote behind a backslash ends a string for some databases only.
-_EXECUTABLE_COMMENT = re.compile(r"/\*M?!")
-_ESCAPED_QUOTE = re.compile(r"\\+['\"`]")
 _COMMENT = re.compile(r"--|/\*|#")
 _FIRST_WORD = re.compile(r"(?:^|;)[\s(]*([A-Za-z]{2,30})")
 _DDL_WORD = re.compile(r"(?i)\b(?:create|alter|drop|truncate|grant|revoke|rename|reindex|vacuum)\b")
@@ -35,27 +34,12 @@ _EXPLAIN = re.compile(
 )
 _PRAGMA = re.compile(r"(?i)\s*pragma\s+(?:\w+\s*\.\s*)?(\w+)\s*(?:\(\s*['\"]?[\w.]+['\"]?\s*\)\s*)?;?\s*\Z")
 _SHOW = re.compile(r"(?i)\s*show\s+[\w\s.%*'`\"]*;?\s*\Z")
-_MAKES = frozenset(
-    {
-        "repeat",
-        "pad",
-        "space",
-        "lpad",
-        "rpad",
-        "replicate",
-        "range",
-        "generate_series",
-        "generateseries",
-        "explodinggenerateseries",
-    }
-)
 _WIDE = re.compile(r"%[^a-zA-Z%]*(?:\*|[0-9]{6})")
 _MAX_DIGITS = 6
 _FILE_TABLE = re.compile(r"[/\\:@*?]|\.(?:csv|tsv|parquet|jsonl?|ndjson|xlsx|txt|db|gz|zst)\Z", re.IGNORECASE)
-_CHAIN = re.compile(r"(?:(?:\bnot\b|[-+~!])\s*){32}", re.IGNORECASE)
-_DDL_KINDS = frozenset(
-    {"create", "alter", "drop", "truncate", "comment", "grant", "revoke", "rename", "vacuum", "analyze"}
-)
+# A name or a list in brackets, and a name in backticks, that hold nothing that could end elsewhere for some database.
+_PLAIN_BRACKET = re.compile(r"\[(?:[\w\s.,:+]|'\w*')*\]")
+_PLAIN_BACKTICKS = re.compile(r"`(?:[\w .]|-(?!-))*`")
 _Q_QUOTE = re.compile(r"(?:\A|[^A-Za-z0-9_])[nN]?[qQ]\Z")
 _DOLLAR_QUOTE = re.compile(r"\$(?:[A-Za-z_][A-Za-z0-9_]*)?\$")
 
@@ -79,6 +63,12 @@ def _glot() -> Any:
 
     logging.getLogger("sqlglot").addFilter(_Quiet())
     return sqlglot
+
+
+@cache
+def _refused() -> dict[str, re.Pattern[str]]:
+    table = load_table("agenttool_otel.facts", "data/sql.toml")
+    return {name: re.compile(pattern) for name, pattern in table["refused"].items()}
 
 
 @cache
@@ -119,29 +109,19 @@ def _unparsed(fact: SqlFact, query: str, construct: str) -> None:
 
 
 def _fill(fact: SqlFact, query: str, dialect: str) -> None:
-    if not query.strip():
-        raise _Unproven("empty")
-    if len(query) > MAX_LENGTH:
-        raise _Unproven("too_long")
-    if _CONTROL.search(query):
-        raise _Unproven("control_character")
-    if _EXECUTABLE_COMMENT.search(query):
-        raise _Unproven("executable_comment")
-    if _ESCAPED_QUOTE.search(query):
-        raise _Unproven("escaped_quote")
-    if _CHAIN.search(query):
-        raise _Unproven("too_deep")
+    if not query.strip() or len(query) > MAX_LENGTH:
+        raise _Unproven("too_long" if query.strip() else "empty")
+    if construct := next((name for name, pattern in _refused().items() if pattern.search(query)), ""):
+        raise _Unproven(construct)
     plain, fact["comments"] = _scan(query, dialect)
     glot = _glot()
     if dialect and glot.Dialect.get(dialect) is None:
         raise _Unproven("unknown_dialect")
-    if plain.count("(") + plain.count("[") and _depth(plain) > _MAX_DEPTH:
-        raise _Unproven("too_deep")
-    if plain.lower().count("case") > 64 or plain.lower().count("select") > 100:
+    if _depth(plain) > _MAX_DEPTH or plain.lower().count("case") > 64 or plain.lower().count("select") > 100:
         raise _Unproven("too_deep")
     explain = _EXPLAIN.match(query)
     if explain and explain.end() < len(query):
-        _fill_explained(fact, query[explain.end() :], dialect)
+        _fill_explained(fact, query[explain.end() :], dialect, "analy" in explain[0].lower())
         return
     pragma = _PRAGMA.match(query)
     if pragma and dialect in ("", "sqlite", "duckdb"):
@@ -151,22 +131,47 @@ def _fill(fact: SqlFact, query: str, dialect: str) -> None:
     if _SHOW.match(query):
         fact["parsed"], fact["statements"], fact["read_only"] = True, ["show"], True
         return
-    trees = [tree for tree in glot.parse(query, read=dialect or None, error_level=glot.ErrorLevel.RAISE) if tree]
-    if not trees:
-        raise _Unproven("empty")
-    if len(trees) > _MAX_STATEMENTS:
-        raise _Unproven("too_many_statements")
-    _judge(fact, trees, glot.exp)
+    _read(fact, query, dialect, glot)
 
 
-def _fill_explained(fact: SqlFact, rest: str, dialect: str) -> None:
-    """EXPLAIN may run its statement (ANALYZE), so it is as read-only as that is."""
+def _read(fact: SqlFact, query: str, dialect: str, glot: Any) -> None:
+    """Judges the text as the common dialect reads it; where that does not, as each does that can read it."""
+    readings: list[SqlFact] = []
+    for name in (dialect,) if dialect or len(query) > _MAX_REREAD else ("", *sorted(_table()["dialects"])):
+        try:
+            found = glot.parse(query, read=name or None, error_level=glot.ErrorLevel.RAISE)
+        except glot.errors.SqlglotError:
+            continue
+        trees = [
+            tree for tree in found if tree and not isinstance(tree, glot.exp.Semicolon)
+        ]  # a comment behind the last
+        if not trees:
+            raise _Unproven("empty")
+        if len(trees) > _MAX_STATEMENTS:
+            raise _Unproven("too_many_statements")
+        readings.append({**fact, "statements": []})
+        _judge(readings[-1], trees, glot.exp)
+        if not name:
+            break
+    if not readings:
+        raise _Unproven("syntax")
+    fact.update(min(readings, key=lambda reading: reading["read_only"]))
+
+
+def _fill_explained(fact: SqlFact, rest: str, dialect: str, runs: bool) -> None:
+    """EXPLAIN may run its statement (ANALYZE), and is as read-only as that is then."""
     if _EXPLAIN.match(rest):
         raise _Unproven("syntax")
     comments = fact["comments"]
     _fill(fact, rest, dialect)
-    fact["comments"] = fact["comments"] or comments
-    fact["statements"] = ["explain", *fact["statements"]]
+    fact["comments"] |= comments
+    fact["statements"].insert(0, "explain")
+    if fact["parsed"] and not (fact["read_only"] or fact["multiple"] or runs):
+        exp, tree = _glot().exp, _glot().parse_one(rest, read=dialect or None)
+        nodes = [node for node in islice(tree.walk(), 1, None) if not isinstance(node, exp.Schema)]
+        if isinstance(tree, (exp.Insert, exp.Update, exp.Delete)) and all(_harmless(node, exp) for node in nodes):
+            fact["read_only"], fact["unbounded_write"] = True, False
+            fact["tables_read"], fact["tables_written"] = fact["tables_read"] + fact["tables_written"], []
 
 
 def _scan(query: str, dialect: str) -> tuple[str, bool]:
@@ -178,7 +183,11 @@ def _scan(query: str, dialect: str) -> tuple[str, bool]:
     while pos < size:
         char = query[pos]
         two = query[pos : pos + 2]
-        if char in "'\"`":
+        known = None if dialect else _PLAIN_BRACKET.match(query, pos) or _PLAIN_BACKTICKS.match(query, pos)
+        if known:
+            pos = known.end()
+            out.append("''")
+        elif char in "'\"`":
             if char == "`" and dialect in ("", "postgres", "oracle", "tsql", "snowflake", "redshift"):
                 raise _Unproven("ambiguous_quote")
             if char == "'" and _Q_QUOTE.search(query[max(0, pos - 3) : pos]):
@@ -204,7 +213,7 @@ def _scan(query: str, dialect: str) -> tuple[str, bool]:
             pos = end + 2
             comments = True
             out.append(" ")
-        elif char == "#" and mysql:
+        elif char == "#" and mysql and (dialect or two != "#>" or "\n" in query[pos:]):
             if not dialect:
                 raise _Unproven("ambiguous_comment")
             end = query.find("\n", pos)
@@ -223,14 +232,8 @@ def _scan(query: str, dialect: str) -> tuple[str, bool]:
 
 
 def _depth(plain: str) -> int:
-    depth = deepest = 0
-    for char in plain:
-        if char in "([":
-            depth += 1
-            deepest = max(deepest, depth)
-        elif char in ")]":
-            depth -= 1
-    return deepest
+    brackets = (char in "([" or -1 for char in plain if char in "([])")
+    return max(accumulate(brackets), default=0)
 
 
 def _judge(fact: SqlFact, trees: list[Any], exp: Any) -> None:
@@ -242,7 +245,7 @@ def _judge(fact: SqlFact, trees: list[Any], exp: Any) -> None:
     for tree in trees:
         kind = _kind(tree, exp)
         fact["statements"].append(kind)
-        fact["ddl"] = fact["ddl"] or kind in _DDL_KINDS
+        fact["ddl"] = fact["ddl"] or kind in _table()["ddl_kinds"]
         _tables(tree, exp, read, written)
         nodes = list(tree.walk())
         for node in nodes:
@@ -250,9 +253,7 @@ def _judge(fact: SqlFact, trees: list[Any], exp: Any) -> None:
                 fact["parsed"], fact["unparsed"] = False, "command"
             if isinstance(node, (exp.Update, exp.Delete)) and not _bounded(node, exp):
                 fact["unbounded_write"] = True
-            if isinstance(node, (exp.Create, exp.Drop, exp.Alter, exp.TruncateTable)):
-                fact["ddl"] = True
-            if isinstance(node, exp.Into):
+            if isinstance(node, (exp.Create, exp.Drop, exp.Alter, exp.TruncateTable, exp.Into)):
                 fact["ddl"] = True
         if isinstance(tree, exp.Describe):
             target = tree.this
@@ -271,9 +272,7 @@ def _kind(tree: Any, exp: Any) -> str:
         return str(tree.this).lower()[:40]
     if isinstance(tree, (exp.Query, exp.Subquery)):
         return "select"
-    if isinstance(tree, exp.TruncateTable):
-        return "truncate"
-    return str(tree.key).lower()[:40]
+    return "truncate" if isinstance(tree, exp.TruncateTable) else str(tree.key).lower()[:40]
 
 
 def _harmless(node: Any, exp: Any) -> bool:
@@ -282,17 +281,18 @@ def _harmless(node: Any, exp: Any) -> bool:
     alias = isinstance(node, exp.Identifier) and isinstance(node.parent, (exp.Alias, exp.TableAlias))
     if alias and not node.args.get("quoted") and node.name.lower() in table["statement_words"]:
         return False  # "SELECT 1 SHUTDOWN" is one statement with an alias, or two in T-SQL
-    if isinstance(node, exp.CTE) and not _ends(node, exp):
-        return False
-    if isinstance(node, exp.Func) and not _is_small(node, exp):
+    if isinstance(node, exp.WithTableHint):
+        return all(hint.name.lower() in table["hints"] for hint in node.expressions)
+    if isinstance(node, (exp.CTE, exp.Func)) and not (_ends if isinstance(node, exp.CTE) else _is_small)(node, exp):
         return False
     if isinstance(node, exp.Anonymous):
         return isinstance(node.this, str) and node.this.lower() in table["names"]
     if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Func):
         return False  # a function of some schema: anybody may have defined it
-    if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier) and _FILE_TABLE.search(node.this.name):
-        return False  # several databases read files and URLs by such names
-    if isinstance(node, exp.Table) and not isinstance(node.this, (exp.Identifier, exp.Func)):
+    if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
+        # several databases read files and URLs by such names
+        return _FILE_TABLE.search(node.this.name) is None and not _last_names(node) & table["credentials"]
+    if isinstance(node, exp.Table) and not isinstance(node.this, exp.Func):
         return False
     return name in table["parts"] or name in table["functions"]
 
@@ -312,7 +312,7 @@ def _is_small(call: Any, exp: Any) -> bool:
     name = call.name.lower() if isinstance(call, exp.Anonymous) else type(call).__name__.lower()
     if name in ("printf", "format"):
         return not any(_WIDE.search(str(one.this)) for one in call.find_all(exp.Literal) if one.is_string)
-    if name not in _MAKES:
+    if name not in _table()["makes"]:
         return True
     sizes = [one.name for one in call.find_all(exp.Literal) if not one.is_string]
     counted = not any(call.find_all(exp.Mul, exp.Pow, exp.BitwiseLeftShift))
@@ -335,6 +335,11 @@ def _bounded(node: Any, exp: Any) -> bool:
 
 def _name(node: Any) -> str:
     return ".".join(part.name for part in node.parts if part.name)[:256]
+
+
+def _last_names(node: Any) -> set[str]:
+    parts = _name(node).lower().split(".")
+    return {parts[-1], ".".join(parts[-2:])}
 
 
 def _tables(tree: Any, exp: Any, read: dict[str, None], written: dict[str, None]) -> None:

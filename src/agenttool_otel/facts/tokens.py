@@ -6,10 +6,15 @@ same. All patterns are linear in the length of the text.
 
 from __future__ import annotations
 
+import datetime
+import decimal
+import enum
+import pathlib
 import re
 import unicodedata
-from collections.abc import Iterable
+import uuid
 from dataclasses import dataclass
+from itertools import filterfalse
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
@@ -23,28 +28,42 @@ _MAX_NODES: Final = 20_000
 _CHUNK: Final = re.compile(r"""[^\s<>"'`(){}\[\],;|*]+""")
 _LEFT: Final = ":!?=&#…。，、；：！？"
 _RIGHT: Final = _LEFT + ".-_~"
-_DIGITS: Final = re.compile(r"[0-9](?:[ \-.()/]?[0-9]){5,33}")
+_CUTS: Final = "".join(char if _CHUNK.match(char) else " " for char in map(chr, range(128)))  # as a table, for ASCII
+_ZEROS: Final = bytes.maketrans(b"123456789", b"000000000")
+_NUMBERS: Final = re.compile(rb"0(?:(?:[ \-.()/]?0){5,33}|0(?<=[a-z]{2}00))")
+"""Long ones, and those that an IBAN begins with; with one digit for all, which is found faster."""
+
 _IBAN: Final = re.compile(
     r"[0-9]{2}(?<=[a-z]{2}[0-9]{2})(?<![^\W_][a-z]{2}[0-9]{2})"
     r"(?=([ -]?[a-z0-9]{4}(?:[ -]?\d{4}){1,6}(?:[ -]?[a-z0-9]{1,4})?)(?![a-z0-9]))"
 )
-"""Found by its check digits: few places have digits. One may begin inside another."""
+"""Found by its check digits, with which a number begins. One may begin inside another."""
 
 _CLOCK: Final = re.compile(r"\d+(?::\d+)+")
 _HOST: Final = re.compile(r"(?:[\w-]{1,63}\.)+[a-z][\w-]{1,62}")
-_ID: Final = re.compile(r"[\w.:-]{6,}")
+_MIN_ID: Final = 6
+_ID: Final = re.compile(r"[\w.:-]+")
 _DIGIT: Final = re.compile(r"[0-9]")
 _LETTER: Final = re.compile(r"[a-z]")
+_TAIL: Final = re.compile(r"(?=[/?\\])")
+_PORT: Final = re.compile(r":\d*$")
 _NOT_ALNUM: Final = re.compile(r"[^0-9a-z]+")
 
 
-class Strong(NamedTuple):
-    """A token that says by itself where something goes or what it is about."""
+_PLAINS: Final = (datetime.date, datetime.time, datetime.timedelta, decimal.Decimal, uuid.UUID, pathlib.PurePath)
+_MODULES: Final = ("datetime", "decimal", "uuid", "pathlib")
 
-    token: str  # the normalised token
+
+class Strong(NamedTuple):
+    """What there is to know of a token that says by itself where something goes or what it is about."""
+
     parts: tuple[str, ...] = ()  # tokens that stand for it when it was never seen as a whole, such as a URL's host
     link: bool = False  # whether a reader could follow it
     tail: str = ""  # of a link: what it carries beyond the host
+
+
+_PLAIN: Final = Strong()
+_BARE: Final = Strong(link=True)
 
 
 @dataclass(slots=True)
@@ -53,18 +72,17 @@ class Tokens:
 
     whole: str | None  # the normalised text, when it is short enough to be recognised as one
     lines: set[str]  # its normalised lines, when there are several
-    strong: dict[str, Strong]  # tokens with a form of their own
+    strong: dict[str, Strong]  # normalised tokens with a form of their own
     words: set[str]  # all other chunks
     complete: bool  # whether the whole text was read
+    given: str  # the text as it stands
 
-    def all(self) -> Iterable[str]:
+    def all(self) -> set[str]:
         """Return every token that stands for a piece of this text."""
-        found = set(self.words) | self.lines
+        found = self.words | self.lines
         if self.whole is not None:
             found.add(self.whole)
-        for strong in self.strong.values():
-            found.add(strong.token)
-            found.update(strong.parts)
+        found.update(self.strong, *(strong.parts for strong in self.strong.values() if strong.parts))
         return found
 
 
@@ -78,39 +96,43 @@ def normalize_text(text: str) -> str:
 def tokens_of(text: str) -> Tokens:
     """Return the tokens of a text; never raises."""
     complete = len(text) <= MAX_TEXT_CHARS
-    text = normalize_text(text[:MAX_TEXT_CHARS])
+    given = text[:MAX_TEXT_CHARS]
+    text = normalize_text(given)
     lines: set[str] = set()
     if "\n" in text or "\r" in text:
         for line in text.splitlines():
-            short = " ".join(line.split()) if len(line) <= 2 * _MAX_LINE else ""
-            if 0 < len(short) <= _MAX_LINE:
-                lines.add(short)
+            if len(line) <= 2 * _MAX_LINE:
+                short = line.strip(" ") if line.isprintable() and "  " not in line else " ".join(line.split())
+                if 0 < len(short) <= _MAX_LINE:
+                    lines.add(short)
     whole = " ".join(text.split()) if len(text) <= 4 * _MAX_LINE else None
-    raw_words = set(text.split())
-    words = set(filter(str.isalpha, raw_words))
-    if len(text) > _MAX_CHUNK:
-        words = {word for word in words if len(word) <= _MAX_CHUNK}
-    chunks = set(_CHUNK.findall(" ".join(raw_words - words)))
-    found = Tokens(whole=whole or None, lines=lines, strong={}, words=words, complete=complete)
-    for raw in chunks:
+    words = set(text.translate(_CUTS).split() if text.isascii() else _CHUNK.findall(text))
+    others = list(filterfalse(str.isalpha, words))
+    words.difference_update(others)
+    found = Tokens(whole or None, lines, {}, words, complete, given)
+    for raw in others:
         chunk = raw.lstrip(_LEFT).rstrip(_RIGHT)
         if len(chunk) > _MAX_CHUNK:
             found.complete = False
             chunk = chunk[:_MAX_CHUNK]
-        if chunk.isalpha():
+        if chunk.isalpha() or (len(chunk) < _MIN_ID and chunk.isalnum()):
             words.add(chunk)
         elif chunk:
             _classify(chunk, found)
-    for match in _DIGITS.finditer(text):
-        _add(found, Strong(_NOT_ALNUM.sub("", match[0])))
-    for match in _IBAN.finditer(text):
-        _add(found, Strong(_NOT_ALNUM.sub("", text[match.start() - 2 : match.end(1)])))
+    shape = text.encode("ascii", "replace").translate(_ZEROS)
+    for number in _NUMBERS.finditer(shape) if shape.count(b"0") >= _MIN_ID else ():
+        start, end = number.span()
+        if end - start > 5:
+            _add(found, _NOT_ALNUM.sub("", text[start:end]))
+        iban = _IBAN.match(text, start)
+        if iban is not None:
+            _add(found, _NOT_ALNUM.sub("", text[start - 2 : iban.end(1)]))
     return found
 
 
-def _add(found: Tokens, strong: Strong) -> None:
-    if strong.token:
-        found.strong.setdefault(strong.token, strong)
+def _add(found: Tokens, token: str, strong: Strong = _PLAIN) -> None:
+    if token and (strong.link or token not in found.strong):
+        found.strong[token] = strong
 
 
 def _classify(chunk: str, found: Tokens) -> None:
@@ -121,7 +143,7 @@ def _classify(chunk: str, found: Tokens) -> None:
     elif "@" in chunk:
         address = chunk.removeprefix("mailto:").partition("?")[0]
         # The domain is recorded, but does not stand for the address: millions share one.
-        _add(found, Strong(address))
+        _add(found, address)
         domain = address.rpartition("@")[2].strip(".")
         if domain:
             found.words.add(domain)
@@ -130,12 +152,12 @@ def _classify(chunk: str, found: Tokens) -> None:
         if _HOST.fullmatch(path.partition("/")[0]):
             _link(path, found)
         else:
-            _add(found, Strong(path))
+            _add(found, path)
         found.words.add(path.rpartition("/")[2] or path)
     elif "." in chunk and _HOST.fullmatch(chunk):
-        _add(found, Strong(chunk.removeprefix("www."), link=chunk.startswith("www.")))
-    elif len(chunk) >= 6 and _DIGIT.search(chunk) and _LETTER.search(chunk) and _ID.fullmatch(chunk):
-        _add(found, Strong(chunk))
+        _add(found, chunk.removeprefix("www."), _BARE if chunk.startswith("www.") else _PLAIN)
+    elif len(chunk) >= _MIN_ID and _DIGIT.search(chunk) and _LETTER.search(chunk) and _ID.fullmatch(chunk):
+        _add(found, chunk)
     else:
         found.words.add(chunk)
         if ("=" in chunk or ":" in chunk) and not _CLOCK.fullmatch(chunk):
@@ -145,11 +167,27 @@ def _classify(chunk: str, found: Tokens) -> None:
 def _link(rest: str, found: Tokens) -> None:
     """Take a URL without its scheme, which is not what tells where it goes."""
     rest = rest.partition("#")[0]
-    host = re.split(r"[/?\\]", rest, maxsplit=1)[0].rpartition("@")[2].removeprefix("www.")
-    tail = rest[re.search(r"[/?\\]|$", rest).start() :].rstrip("/")  # type: ignore[union-attr]
+    place, *behind = _TAIL.split(rest, maxsplit=1)
+    host, tail = place.rpartition("@")[2].removeprefix("www."), "".join(behind).rstrip("/")
     bare = f"{host}{tail.partition('?')[0].rstrip('/')}"
-    parts = tuple(dict.fromkeys(part for part in (bare, host, re.sub(r":\d*$", "", host)) if part))
-    _add(found, Strong(f"{host}{tail}", parts, link=True, tail=tail))
+    parts = tuple(dict.fromkeys(part for part in (bare, host, _PORT.sub("", host)) if part))
+    _add(found, f"{host}{tail}", Strong(parts, link=True, tail=tail))
+
+
+def text_of(item: Any) -> str | None:
+    """Return the text of a plain value, without running anybody's code; ``None`` for anything else."""
+    if isinstance(item, enum.Enum):
+        item = object.__getattribute__(item, "_value_")
+    if isinstance(item, str):
+        return str.__str__(item)
+    if isinstance(item, bytes | bytearray):
+        return bytes(item[:MAX_TEXT_CHARS]).decode("utf-8", "replace")
+    if type(item) is int:
+        return str(item) if item.bit_length() <= 1024 else ""
+    if type(item) is float:
+        return repr(item)
+    plain = isinstance(item, _PLAINS) and type(item).__module__.partition(".")[0] in _MODULES
+    return str(item) if plain else None
 
 
 def texts_of(value: Any, *, keys: bool) -> tuple[list[str], bool]:
@@ -166,26 +204,16 @@ def texts_of(value: Any, *, keys: bool) -> tuple[list[str], bool]:
         if nodes > _MAX_NODES:
             return texts, False
         item = stack.pop()
-        if isinstance(item, str):
-            texts.append(str.__str__(item))
-        elif isinstance(item, bytes | bytearray):
-            texts.append(bytes(item[:MAX_TEXT_CHARS]).decode("utf-8", "replace"))
-        elif item is None or isinstance(item, bool):
-            continue
-        elif type(item) is int:
-            texts.append(str(item) if item.bit_length() <= 1024 else "")
-        elif type(item) is float:
-            texts.append(repr(item))
+        text = item if type(item) is str else text_of(item)
+        if text is not None:
+            texts.append(text)
         elif type(item) in (dict, list, tuple, set, frozenset):
             if id(item) in seen:
                 continue
             seen.add(id(item))
-            if type(item) is dict:
-                stack.extend(item.values())
-                if keys:
-                    stack.extend(item.keys())
-            else:
+            stack.extend(item.values() if type(item) is dict else item)
+            if keys and type(item) is dict:
                 stack.extend(item)
         else:
-            complete = False
+            complete = complete and (item is None or isinstance(item, bool))
     return texts, complete

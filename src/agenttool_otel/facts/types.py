@@ -64,7 +64,7 @@ class UrlFact(TypedDict):
     host_unicode: str  # the same for people
     port: int | None  # explicit or the scheme's default
     path: str  # the URL's path
-    credentials: bool  # has user information
+    credentials: bool  # has user information, or a parameter that is always a credential
     sensitive_query: bool  # has a signature, token or key among its query parameters
     address: str | None  # canonical address when the host is one, in whatever spelling
     # name, public, loopback, private, link_local, metadata, reserved, multicast, unspecified, unknown (no host);

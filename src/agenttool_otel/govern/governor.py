@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, cast, overloa
 
 from opentelemetry.trace import INVALID_SPAN
 
-from agenttool_otel.approvals.approvers import Callback, build_approver
 from agenttool_otel.approvals.service import Approvals
 from agenttool_otel.approvals.types import Approver, AsyncApprover
 from agenttool_otel.call.approval_requests import Questions
@@ -35,7 +34,7 @@ from agenttool_otel.call.runtime import build_default_with, default_runtime, rep
 from agenttool_otel.call.scheduling.batch import Batch, BatchCall
 from agenttool_otel.catalog import GovernOptions, Registry
 from agenttool_otel.context.context import AgentContext, ContextDefaults
-from agenttool_otel.context.session_counts import open_counts
+from agenttool_otel.context.session_store import SessionStore, open_store
 from agenttool_otel.context.sessions import Session, SessionBook
 from agenttool_otel.context.settings import Settings
 from agenttool_otel.errors import ConfigurationError, PolicyError, PolicyLoadError
@@ -44,7 +43,7 @@ from agenttool_otel.govern.builtin_tools import OwnTool, permission_tools_of, re
 from agenttool_otel.govern.discovery import Discovery
 from agenttool_otel.govern.typing import Governed, GovernsNext
 from agenttool_otel.hooks import Hooks
-from agenttool_otel.names import AbortReason, Attr, EngineName, Event, Label
+from agenttool_otel.names import AbortReason, Attr, EngineName, Env, Event, Label
 from agenttool_otel.policy.bundles.bundle import default_bundle_path
 from agenttool_otel.policy.bundles.source import ReloadResult
 from agenttool_otel.policy.cache import DecisionCache
@@ -66,6 +65,7 @@ from agenttool_otel.telemetry import Telemetry, TelemetrySettings
 from agenttool_otel.telemetry.sinks import open_sinks
 
 if TYPE_CHECKING:  # SQLAlchemy is imported when a store is opened
+    from agenttool_otel.approvals.approvers import Callback
     from agenttool_otel.approvals.store.store import ApprovalStore
 
 P = ParamSpec("P")
@@ -132,6 +132,10 @@ class Governor(Discovery):
             shadow_packages=shadow_packages,
             shadow_tools=settings.shadow_tools,
         )
+        if approver is not None:
+            from agenttool_otel.approvals.approvers import build_approver
+
+            approver = build_approver(approver)
         results = results or ResultKeeper(self._open_results, max_inline_chars=settings.max_inline_chars)
         configured = bool(approvals or settings.approvals_url)
         super().__init__(
@@ -139,13 +143,9 @@ class Governor(Discovery):
             registry=Registry(),
             redactor=redactor,
             telemetry=Telemetry(telemetry or telemetry_settings(settings)),
-            sessions=SessionBook(
-                max_bytes=settings.sessions_memory_mb * 2**20, counts=open_counts(_sessions_url(settings))
-            ),
+            sessions=SessionBook(max_bytes=settings.sessions_memory_mb * 2**20, store=_shared_sessions(settings)),
             decider=decider,
-            approvals=Approvals(
-                build_approver(approver), self._store_opener(approvals, settings), configured=configured
-            ),
+            approvals=Approvals(approver, self._store_opener(approvals, settings), configured=configured),
             results=results,
             errors=ErrorMapper(redact=self.clean),
             hooks=hooks,
@@ -537,20 +537,33 @@ def fact_environment(
     )
 
 
-def _sessions_url(settings: Settings) -> str:
-    if settings.sessions_url != "approvals":
-        return settings.sessions_url
-    if not settings.approvals_url:
-        raise ConfigurationError("sessions_url is approvals, and there is no approvals_url")
-    return settings.approvals_url
+def _shared_sessions(settings: Settings) -> SessionStore | None:
+    """Open where sessions are shared, under the key of approvals or, in SQLite, the one beside the database."""
+    url = settings.sessions_url
+    if url == "approvals":
+        url = settings.approvals_url
+        if not url:
+            raise ConfigurationError("sessions_url is approvals, and there is no approvals_url")
+    if not url:
+        return None
+    from agenttool_otel.approvals.store.database import parse_url  # SQLAlchemy is slow to import
+    from agenttool_otel.approvals.store.sealing import load_or_create_key_file, parse_key
+
+    place: Any = url if url.startswith(("redis:", "rediss:", "unix:")) else parse_url(url)
+    if stated := os.environ.get(Env.APPROVALS_KEY):
+        return open_store(place, parse_key(stated))
+    if place is url or place.get_backend_name() != "sqlite" or not place.database:
+        raise ConfigurationError(f"shared sessions need a key: set {Env.APPROVALS_KEY}")
+    return open_store(place, load_or_create_key_file(Path(f"{place.database}.key"), ""))
 
 
 def _protected_places(settings: Settings) -> tuple[tuple[str, str], ...]:
-    """Return the places that no tool may touch, with their class: the policy's own and the store of approvals."""
+    """Return the places that no tool may touch, with their class: the policy's own, approvals and sessions."""
     places = [(settings.policy_bundle or str(default_bundle_path()), "policy"), (settings.policy_data, "policy")]
     places.append((settings.tools_file, "policy"))
-    if settings.approvals_url.startswith("sqlite:///"):
-        places.append((settings.approvals_url.removeprefix("sqlite:///"), "approval"))
+    for url in (settings.approvals_url, settings.sessions_url):
+        if url.startswith("sqlite:///"):
+            places.append((url.removeprefix("sqlite:///"), "approval"))
     return tuple((str(Path(place).absolute()), kind) for place, kind in places if place and "://" not in place)
 
 

@@ -103,13 +103,12 @@ class Decider:
     def wants(self, path: Path, mode: str) -> bool:
         """Tell whether some engine may read a part of the input, which need not be made where none does."""
         for engine in (*self.engines, *self._shadow_engines):
-            reads = getattr(engine, "reads", None)
-            proven = None if reads is None else reads(EntryPoint.DECISION, mode)
-            if proven is None:
+            if (generation := getattr(engine, "generation", None)) is None:
                 return True
-            key = (proven[0], mode, path)
+            key = (generation, mode, path)
             if key not in self._wanted:
-                self._wanted[key] = any(path[: len(read)] == read[: len(path)] for read in proven[1].paths)
+                proven = engine.reads(EntryPoint.DECISION, {"session": {"mode": mode}})  # type: ignore[attr-defined]
+                self._wanted[key] = proven is None or any(path[: len(r)] == r[: len(path)] for r in proven[1].paths)
             if self._wanted[key]:
                 return True
         return False
@@ -123,92 +122,24 @@ class Decider:
 
     def decide(self, document: PolicyInput) -> Verdict:
         """Decide one call."""
-        started = time.perf_counter()
-        verdict = self._chain(self.engines, document, started)
-        shadow: Verdict | None = None
-        if self._shadow_packages:
-            shadow = self._chain(self._shadow_engines, document, started)
-        elif self._shadow_engines:
-            shadow = self._ask(self._shadow_engines[0], document, started)
-        return self._finish(document, verdict, shadow, started)
+        try:
+            self._decide(document, waits=False).send(None)
+        except StopIteration as done:
+            return cast(Verdict, done.value)
+        raise AssertionError("it awaits nothing, so it never waits")
 
     async def adecide(self, document: PolicyInput) -> Verdict:
         """Decide one call without blocking the event loop; as ``decide``."""
+        return await self._decide(document, waits=True)
+
+    async def _decide(self, document: PolicyInput, *, waits: bool) -> Verdict:
         started = time.perf_counter()
-        verdict = await self._achain(self.engines, document, started)
+        verdict = await self._chain(self.engines, document, started, waits)
         shadow: Verdict | None = None
         if self._shadow_packages:
-            shadow = await self._achain(self._shadow_engines, document, started)
+            shadow = await self._chain(self._shadow_engines, document, started, waits)
         elif self._shadow_engines:
-            shadow = await self._aask(self._shadow_engines[0], document, started)
-        return self._finish(document, verdict, shadow, started)
-
-    def _chain(self, engines: Sequence[PolicyEngine], document: PolicyInput, started: float) -> Verdict:
-        engine: PolicyEngine | None = None
-        verdict: Verdict | None = None
-        try:
-            for engine in engines:
-                verdict = self._ask(engine, document, started)
-                if verdict.behavior is not Behavior.PASSTHROUGH:
-                    return verdict
-            return _nobody_decided(engine, verdict)
-        except BaseException as error:
-            return _failure(error, engine)
-
-    async def _achain(self, engines: Sequence[PolicyEngine], document: PolicyInput, started: float) -> Verdict:
-        engine: PolicyEngine | None = None
-        verdict: Verdict | None = None
-        try:
-            for engine in engines:
-                verdict = await self._aask(engine, document, started)
-                if verdict.behavior is not Behavior.PASSTHROUGH:
-                    return verdict
-            return _nobody_decided(engine, verdict)
-        except BaseException as error:
-            return _failure(error, engine)
-
-    def _ask(self, engine: PolicyEngine, document: PolicyInput, began: float) -> Verdict:
-        timeout = self._timeout
-        try:
-            if not engine.capabilities.counts_cpu_time:
-                timeout -= time.perf_counter() - began
-            key = None if self._cache is None else self._cache.key(engine, EntryPoint.DECISION, document)
-            if key is not None and self._cache is not None and (known := self._cache.get(key)) is not None:
-                return known
-            validate_input(document)
-            started = time.perf_counter()
-            answer = engine.evaluate(EntryPoint.DECISION, _given(engine, document), timeout=timeout)
-            _check_time(engine, started, timeout)
-            verdict = _believe(answer, engine, document)
-            if key is not None and self._cache is not None:
-                self._cache.put(engine, key, verdict)
-            return verdict
-        except BaseException as error:
-            return _failure(error, engine)
-
-    async def _aask(self, engine: PolicyEngine, document: PolicyInput, began: float) -> Verdict:
-        timeout = self._timeout
-        try:
-            if not engine.capabilities.counts_cpu_time:
-                timeout -= time.perf_counter() - began
-            key = None if self._cache is None else self._cache.key(engine, EntryPoint.DECISION, document)
-            if key is not None and self._cache is not None and (known := self._cache.get(key)) is not None:
-                return known
-            validate_input(document)
-            started = time.perf_counter()
-            async with asyncio.timeout(max(timeout, 0.0) if engine.capabilities.remote else None):
-                answer = await engine.aevaluate(EntryPoint.DECISION, _given(engine, document), timeout=timeout)
-            _check_time(engine, started, timeout)
-            verdict = _believe(answer, engine, document)
-            if key is not None and self._cache is not None:
-                self._cache.put(engine, key, verdict)
-            return verdict
-        except TimeoutError:
-            return _failure(_too_late(timeout), engine)
-        except BaseException as error:
-            return _failure(error, engine)
-
-    def _finish(self, document: PolicyInput, verdict: Verdict, shadow: Verdict | None, started: float) -> Verdict:
+            shadow = await self._ask(self._shadow_engines[0], document, started, waits)
         if shadow is not None:
             shadow.mode = PolicyMode.SHADOW
             verdict.shadow = shadow
@@ -216,6 +147,45 @@ class Decider:
             verdict = _observed(verdict)
         verdict.duration = time.perf_counter() - started
         return verdict
+
+    async def _chain(
+        self, engines: Sequence[PolicyEngine], document: PolicyInput, started: float, waits: bool
+    ) -> Verdict:
+        engine: PolicyEngine | None = None
+        verdict: Verdict | None = None
+        try:
+            for engine in engines:
+                verdict = await self._ask(engine, document, started, waits)
+                if verdict.behavior is not Behavior.PASSTHROUGH:
+                    return verdict
+            return _nobody_decided(engine, verdict)
+        except BaseException as error:
+            return _failure(error, engine)
+
+    async def _ask(self, engine: PolicyEngine, document: PolicyInput, began: float, waits: bool) -> Verdict:
+        timeout = self._timeout
+        try:
+            if not engine.capabilities.counts_cpu_time:
+                timeout -= time.perf_counter() - began
+            key = None if self._cache is None else self._cache.key(engine, EntryPoint.DECISION, document)
+            if key is not None and self._cache is not None and (known := self._cache.get(key)) is not None:
+                return known
+            validate_input(document)
+            started = time.perf_counter()
+            if waits:
+                async with asyncio.timeout(max(timeout, 0.0) if engine.capabilities.remote else None):
+                    answer = await engine.aevaluate(EntryPoint.DECISION, _given(engine, document), timeout=timeout)
+            else:
+                answer = engine.evaluate(EntryPoint.DECISION, _given(engine, document), timeout=timeout)
+            _check_time(engine, started, timeout)
+            verdict = _believe(answer, engine, document)
+            if key is not None and self._cache is not None:
+                self._cache.put(engine, key, verdict)
+            return verdict
+        except TimeoutError as error:
+            return _failure(_too_late(timeout) if waits else error, engine)
+        except BaseException as error:
+            return _failure(error, engine)
 
     def _only_observes(self, document: PolicyInput) -> bool:
         """Tell whether this tool's decisions are recorded only: the last glob that matches says so, one with ``!`` not.

@@ -6,13 +6,15 @@ that they reach many of its branches. The same bundle gets the same inputs each 
 
 from __future__ import annotations
 
+import functools
 import random
 import types
 from typing import Any, Final, Union, get_args, get_origin, get_type_hints, is_typeddict
 
-from agenttool_otel.policy.bundles.rego import Program, walk
+from agenttool_otel.policy.bundles.rego import Program
 from agenttool_otel.policy.types import PolicyInput
 
+_hints: Final = functools.cache(get_type_hints)
 _TEXTS: Final = ("", "a", "x.y", "/etc/passwd", "é", "read_file", "1")
 
 
@@ -21,7 +23,7 @@ def words_of(program: Program) -> list[str]:
     words = {
         node[kind]["value"]
         for rule in program.rules
-        for node in walk(rule.node)
+        for node in rule.nodes
         for kind in ("String", "RawString")
         if kind in node
     }
@@ -38,7 +40,6 @@ class _Maker:
     def __init__(self, source: random.Random, words: list[str]) -> None:
         self._random = source
         self._words = words
-        self._hints: dict[Any, dict[str, Any]] = {}
 
     def document(self) -> PolicyInput:
         document: PolicyInput = self._value(PolicyInput)
@@ -52,8 +53,7 @@ class _Maker:
 
     def _value(self, annotation: Any) -> Any:
         if is_typeddict(annotation):
-            hints = self._hints.setdefault(annotation, get_type_hints(annotation))
-            return {name: self._value(hint) for name, hint in hints.items()}
+            return {name: self._value(hint) for name, hint in _hints(annotation).items()}
         origin, args = get_origin(annotation), get_args(annotation)
         if origin in (Union, types.UnionType):
             return self._value(self._random.choice(args))

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Any, Final, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, GetCoreSchemaHandler, PrivateAttr
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, GetCoreSchemaHandler, PrivateAttr, main
 from pydantic_core import CoreSchema
 from pydantic_core.core_schema import no_info_wrap_validator_function
 
@@ -27,6 +27,10 @@ def utc_now() -> datetime:
 
 def _to_utc(value: datetime) -> datetime:
     return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+_LOCKED: Final = hasattr(main, "_rebuild_lock")
+"""Whether pydantic builds models at their first use without a race: half of them are never used."""
 
 
 class _Open:
@@ -53,14 +57,18 @@ Timestamp = Annotated[datetime, AfterValidator(_to_utc)]
 """A point in time; a value without a zone is read as UTC, and JSON shows RFC 3339 with ``Z``."""
 
 
-class Record(BaseModel):
+class Part(BaseModel):
+    """Base of what records are made of; unknown fields are kept."""
+
+    model_config = ConfigDict(extra="allow", ser_json_inf_nan="strings", defer_build=_LOCKED)
+
+
+class Record(Part):
     """Base of the standard's records ("Version compatibility": tolerate unknown fields, keep them).
 
     Attributes:
         schema_version: version of the standard that the record follows.
     """
-
-    model_config = ConfigDict(extra="allow", validate_assignment=False, ser_json_inf_nan="strings")
 
     schema_version: str = Field(default=SCHEMA_VERSION)
 

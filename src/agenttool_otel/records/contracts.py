@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from agenttool_otel.names import ArgumentMode
-from agenttool_otel.records.base import JsonObject, JsonValue
+from agenttool_otel.records.base import JsonObject, JsonValue, Part
 
 
-class InputContract(BaseModel):
+class InputContract(Part):
     """What a tool takes.
 
     Attributes:
@@ -23,8 +23,6 @@ class InputContract(BaseModel):
         mutation_policy: who may replace the input: ``allow``, ``hooks_only``, ``approval_only`` or ``forbid``.
     """
 
-    model_config = ConfigDict(extra="allow")
-
     model_input_schema: JsonObject = Field(default_factory=lambda: {"type": "object"})
     runtime_input_schema: JsonObject | None = None
     strict: bool = True
@@ -36,7 +34,7 @@ class InputContract(BaseModel):
     mutation_policy: str = "allow"
 
 
-class OutputContract(BaseModel):
+class OutputContract(Part):
     """What a tool gives back.
 
     Attributes:
@@ -50,8 +48,6 @@ class OutputContract(BaseModel):
         redaction_rules: JSON pointers or names in the result that are redacted.
         fallback_summary: what to say when the payload can't be shown.
     """
-
-    model_config = ConfigDict(extra="allow")
 
     structured_schema: JsonObject | None = None
     content_types: list[str] = Field(default_factory=list)

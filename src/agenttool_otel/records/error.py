@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from agenttool_otel.names import ErrorClass, Recoverability
-from agenttool_otel.records.base import OPEN
+from agenttool_otel.records.base import OPEN, Part
 from agenttool_otel.records.taxonomy import TAXONOMY
 
 
-class RetryGuidance(BaseModel):
+class RetryGuidance(Part):
     """Whether and how a retry can succeed.
 
     Attributes:
@@ -29,7 +29,7 @@ class RetryGuidance(BaseModel):
     sibling_caused: bool = False
 
 
-class ToolError(BaseModel):
+class ToolError(Part):
     """Structured failure.
 
     Attributes:
@@ -43,8 +43,6 @@ class ToolError(BaseModel):
         policy_refs: policies behind it.
         evidence_refs: evidence rows behind it.
     """
-
-    model_config = ConfigDict(extra="allow")
 
     error_class: Annotated[ErrorClass, OPEN] = ErrorClass.EXECUTION_FAILED
     error_code: str = ""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from agenttool_otel.records.base import Part
 
 
-class ExternalMapping(BaseModel):
+class ExternalMapping(Part):
     """Reference to the native operation behind a tool or an invocation.
 
     Attributes:
@@ -15,8 +15,6 @@ class ExternalMapping(BaseModel):
             ``telemetry`` or a framework's name. The mapping fields of the standard's table (``server_id``,
             ``operation_id``, ``tool_call_id`` ...) are given as further fields and kept as they are.
     """
-
-    model_config = ConfigDict(extra="allow")
 
     source: str = ""
 

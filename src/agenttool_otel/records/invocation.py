@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny
+from pydantic import Field, SerializeAsAny
 
 from agenttool_otel.names import InvocationStatus
-from agenttool_otel.records.base import OPEN, JsonObject, JsonValue, Record, Timestamp, utc_now
+from agenttool_otel.records.base import OPEN, JsonObject, JsonValue, Part, Record, Timestamp, utc_now
 from agenttool_otel.records.external_mapping import ExternalMapping
 
 
-class StatusTransition(BaseModel):
+class StatusTransition(Part):
     """One step of an invocation.
 
     Attributes:
         status: the state that was entered.
         at: when.
     """
-
-    model_config = ConfigDict(extra="allow")
 
     status: Annotated[InvocationStatus, OPEN] = InvocationStatus.PLANNED
     at: Timestamp = Field(default_factory=utc_now)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from agenttool_otel.names import Behavior, DecisionSource, ReasonType
-from agenttool_otel.records.base import JsonObject, JsonValue, Record, Timestamp, utc_now
+from agenttool_otel.records.base import JsonObject, JsonValue, Part, Record, Timestamp, utc_now
 from agenttool_otel.values.ids import new_id
 
 DEFAULT_MODE: Final = "default"
 """Mode of a host that names none."""
 
 
-class DecisionReason(BaseModel):
+class DecisionReason(Part):
     """Why.
 
     Attributes:
@@ -23,14 +23,12 @@ class DecisionReason(BaseModel):
         message: for people; it holds no argument or result content.
     """
 
-    model_config = ConfigDict(extra="allow")
-
     type: ReasonType = ReasonType.OTHER
     rule_ref: str | None = None
     message: str = ""
 
 
-class Obligations(BaseModel):
+class Obligations(Part):
     """What the policy demands beside its behavior (design section 4).
 
     Attributes:
@@ -39,8 +37,6 @@ class Obligations(BaseModel):
         max_inline_chars: upper limit of characters that reach the model inline.
         persistence: required persistence strategy (PersistenceStrategy).
     """
-
-    model_config = ConfigDict(extra="allow")
 
     redact_input: list[str] = Field(default_factory=list)
     redact_result: list[str] = Field(default_factory=list)

@@ -14,7 +14,7 @@ from enum import Enum
 from functools import lru_cache
 from typing import Final
 
-from agenttool_otel.redaction.plausibility import is_template, plausible_token
+from agenttool_otel.redaction.plausibility import is_sentence, is_template, plausible_token
 from agenttool_otel.redaction.words import words
 
 
@@ -43,12 +43,14 @@ class KeyClass(Enum):
 
 PERSONAL_NUMBER: Final = "personal_number"
 """Kind of values whose key says that they are the number of a card, an account or a person."""
-_SPLIT: Final = re.compile(r"[\W_]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_SPLIT: Final = re.compile(r"[\W_]+|(?<=[a-z])(?=[A-Z])|(?<=[a-z]\d)(?=[A-Z])|(?<=[A-Z0-9])(?=[A-Z][a-z])")
 _PASSWORD: Final = words("passwords")
 _PASSWORD_AT_END: Final = tuple(words("passwords_at_end"))
 _PASS_NOT: Final = words("pass_not")
 _LABELS: Final = words("label_words")
-_LABEL_VALUES: Final = _PASSWORD - {"pass", "pw", "psw", "psk", "mdp", "passcode", "passkey"}
+_LABEL_VALUES: Final = (_PASSWORD | words("shown")) - {"pass", "pw", "psw", "psk", "mdp", "passcode", "passkey"}
+_LONG_LABELS: Final = tuple(word for word in _LABEL_VALUES if len(word) > 5)
+_COUNTED: Final = words("counted")
 _SECRET: Final = words("secrets")
 _TOKEN: Final = words("tokens")
 _KEY_BEFORE: Final = words("key_before")
@@ -61,20 +63,17 @@ _PHRASES: Final = words("phrases")
 _PERSONAL: Final = words("personal")
 _HEADERS: Final = words("headers")
 _COOKIES: Final = words("cookies")
-_WEAK: Final = frozenset(
-    ["auth", "credential", "credentials", "creds", "cred", "login", "signature", "sig", "sessioncookie"]
-)
+_WEAK: Final = words("weak")
 _NOT_SERVICES: Final = words("not_services")
 _SERVICE_TAILS: Final = words("service_tails")
 SERVICES: Final = words("services")
 """Services that hand out keys: ``zendesk_token`` and ``SONAR.LOGIN`` speak for a credential in whatever form."""
-_COMPACT: Final = (
-    ("storepass", KeyClass.PASSWORD), ("keypass", KeyClass.PASSWORD),
-    ("password", KeyClass.PASSWORD), ("passwd", KeyClass.PASSWORD), ("passphrase", KeyClass.PASSWORD),
-    ("secretkey", KeyClass.TOKEN), ("apikey", KeyClass.TOKEN), ("privatekey", KeyClass.TOKEN),
-    ("accesskey", KeyClass.TOKEN), ("clientsecret", KeyClass.TOKEN), ("secret", KeyClass.TOKEN),
-    ("token", KeyClass.TOKEN),
-)  # fmt: skip
+_COMPACT: Final = tuple(sorted(words("compact_passwords"))), tuple(sorted(words("compact_tokens")))
+_WRITTEN: Final = re.compile(
+    r"[^\W\d_]+(?:[ '’·:.?!*()（）-]{1,2}[^\W\d_]*){0,8}"
+)  # words, which no machine and hardly a person takes
+CODE_VALUE: Final = re.compile(rb"(?=.*\d)(?:\d{3,10}|[0-9a-f]{4,6}(?:-[0-9a-f]{4,6}){1,3}|[a-z0-9]{5}-[a-z0-9]{5})")
+"""A PIN or a code that is asked for once: digits, or groups of them and letters."""
 _NEGATIONS: Final = frozenset(["non", "not", "nonmatching"])
 
 
@@ -92,9 +91,7 @@ def _words(name: str) -> list[str]:
 def classify(name: str) -> KeyClass:
     """What a key's name says about its value."""
     # the bound comes before the cache, so that long keys of foreign data can't fill the memory
-    if not 2 <= len(name) <= 128 or "=" in name or "\n" in name:
-        return KeyClass.NONE
-    return _classify(name)
+    return KeyClass.NONE if not 2 <= len(name) <= 128 or "=" in name or "\n" in name else _classify(name)
 
 
 @lru_cache(maxsize=8192)
@@ -117,9 +114,7 @@ def _classify(name: str) -> KeyClass:
     words[-1] = words[-1].rstrip("0123456789") or words[-1]
     compact = "".join(words)
     found = _head(words, compact)
-    if found in (KeyClass.NONE, KeyClass.WEAK) and service:
-        return KeyClass.SERVICE
-    return found
+    return KeyClass.SERVICE if found in (KeyClass.NONE, KeyClass.WEAK) and service else found
 
 
 def is_service(name: str) -> bool:
@@ -150,7 +145,8 @@ def _head(words: list[str], compact: str) -> KeyClass:
     if compact in _CODES or pair in _CODES or head in _CODES - {"tan"}:
         return KeyClass.CODE
     if head in _PASSWORD or pair in _PASSWORD or compact in _PASSWORD or head.endswith(_PASSWORD_AT_END):
-        if (head == "pass" and before in _PASS_NOT) or not _LABELS.isdisjoint(words):
+        others = _PASS_NOT if head == "pass" else _COUNTED if head.endswith("s") else ()
+        if before in others or not _LABELS.isdisjoint(words):
             return KeyClass.NONE
         return KeyClass.PASSWORD
     if compact in _PERSONAL or pair in _PERSONAL or (head in _PERSONAL and head not in ("pan", "dni", "creditcard")):
@@ -163,23 +159,19 @@ def _head(words: list[str], compact: str) -> KeyClass:
         return KeyClass.TOKEN if head == "token" else KeyClass.WEAK
     if head in _SECRET or head in _TOKEN or pair in _TOKEN:
         return KeyClass.TOKEN
-    if head in ("key", "keys"):
+    if head in ("key", "keys", "seed"):
         if before in _KEY_NOT:
             return KeyClass.NONE
-        return KeyClass.TOKEN if before in _KEY_BEFORE else KeyClass.NONE
+        return KeyClass.NONE if before not in _KEY_BEFORE else KeyClass.WEAK if head == "seed" else KeyClass.TOKEN
     if pair == "secretid":
         return KeyClass.WEAK
-    if pair in ("connectionstring", "sharedaccesssignature"):
-        return KeyClass.NONE
     if head in _WEAK:
-        return KeyClass.WEAK if head not in ("signature", "sig", "login") else KeyClass.NONE
-    if len(words) == 1 and len(compact) > 5:
-        for suffix, found in _COMPACT:
-            if compact.endswith(suffix):
-                stem = compact[: -len(suffix)]
-                if any(stem.endswith(word) for word in _NOT_TOKENS if len(word) > 3):
-                    return KeyClass.NONE
-                return found
+        return KeyClass.WEAK
+    if len(words) == 1 and len(compact) > 5 and compact.endswith(_COMPACT[0] + _COMPACT[1]):
+        stem = next(compact.removesuffix(end) for ends in _COMPACT for end in ends if compact.endswith(end))
+        if any(stem.endswith(word) for word in _NOT_TOKENS if len(word) > 3):
+            return KeyClass.NONE
+        return KeyClass.PASSWORD if compact.endswith(_COMPACT[0]) else KeyClass.TOKEN
     return KeyClass.NONE
 
 
@@ -190,28 +182,36 @@ def fits_class(found: KeyClass, value: bytes, *, service: bool) -> bool:
     digits = sum(48 <= byte <= 57 for byte in value)
     match found:
         case KeyClass.PASSWORD | KeyClass.COOKIE:
-            return True
+            return not is_label(value)
         case KeyClass.TOKEN | KeyClass.WEAK | KeyClass.SERVICE | KeyClass.HEADER:
             return plausible_token(value.rpartition(b" ")[2], named=service or found is KeyClass.SERVICE, quoted=True)
         case KeyClass.CODE:
-            return digits == len(value) >= 3
+            return CODE_VALUE.fullmatch(value) is not None
         case KeyClass.PERSONAL:
             return digits >= 4
     return False
 
 
 def is_label(value: bytes) -> bool:
-    """Whether a value is the word for a password in some language, as labels of forms are."""
-    return len(value) <= 24 and normal_name(value.decode("utf-8", "replace")) in _LABEL_VALUES
+    """Whether a value is the word for a password in some language, or a sentence with it, as labels of forms are."""
+    text = value[:256].decode("utf-8", "replace")
+    named = is_sentence(text) and any(normal_name(word).removesuffix("s") in _LABEL_VALUES for word in text.split())
+    written = len(value) <= 96 and not value.isascii() and _WRITTEN.fullmatch(text) is not None
+    plain = normal_name(text) if len(value) <= 96 else ""
+    named |= plain.isalpha() and b" " in value and (plain.startswith(_LONG_LABELS) or plain.endswith(_LONG_LABELS))
+    return (named and len(value) < 256) or written or plain in _LABEL_VALUES
 
 
 def kind_of_key(found: KeyClass) -> str:
     """The kind that a redaction by key name states."""
-    return {
-        KeyClass.PASSWORD: "password",
-        KeyClass.HEADER: "authorization",
-        KeyClass.COOKIE: "cookie",
-        KeyClass.CODE: "access_code",
-        KeyClass.PHRASE: "seed_phrase",
-        KeyClass.PERSONAL: PERSONAL_NUMBER,
-    }.get(found, "credential")
+    return _KINDS.get(found, "credential")
+
+
+_KINDS: Final = {
+    KeyClass.PASSWORD: "password",
+    KeyClass.HEADER: "authorization",
+    KeyClass.COOKIE: "cookie",
+    KeyClass.CODE: "access_code",
+    KeyClass.PHRASE: "seed_phrase",
+    KeyClass.PERSONAL: PERSONAL_NUMBER,
+}

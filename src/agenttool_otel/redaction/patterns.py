@@ -11,7 +11,15 @@ import re
 import warnings
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Any, Protocol, cast
+from typing import Any, Final, Protocol, cast
+
+from agenttool_otel.redaction.work import spend
+from agenttool_otel.values.tables import load_table
+
+LONG_PATTERNS: Final[dict[str, dict[str, str]]] = load_table(__package__, "patterns.toml")
+"""Regular expressions that are longer than a line, by the module that uses them."""
+MATCH: Final = 10
+"""Units of work of a match."""
 
 
 class MatchLike(Protocol):
@@ -36,7 +44,7 @@ class Matcher(Protocol):
     def search(self, data: bytes, /) -> MatchLike | None:
         """First match or None."""
 
-    def finditer(self, data: bytes, /) -> Iterator[MatchLike]:
+    def finditer(self, data: bytes, pos: int = 0, /) -> Iterator[MatchLike]:
         """All matches that don't overlap."""
 
 
@@ -72,13 +80,17 @@ def compile_pattern(pattern: str) -> Matcher:
         raise ValueError(f"not a valid pattern: {error}") from None
 
 
-def find_all(pattern: str, data: bytes) -> Iterator[MatchLike]:
-    """All matches that don't overlap."""
-    return compile_pattern(pattern).finditer(data)
+def find_all(pattern: str, data: bytes, each: int = MATCH) -> Iterator[MatchLike]:
+    """All matches that don't overlap; each costs some units of work, by what is asked about it."""
+    spend(2 + (len(data) >> 10))
+    for match in compile_pattern(pattern).finditer(data):
+        spend(each)
+        yield match
 
 
 def occurs(pattern: str, data: bytes) -> bool:
     """Whether there is any match."""
+    spend(2 + (len(data) >> 10))
     return compile_pattern(pattern).search(data) is not None
 
 

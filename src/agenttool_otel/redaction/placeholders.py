@@ -41,10 +41,6 @@ class Placeholders:
         """Whether nothing but placeholders and white space is there."""
         return not self.pattern.sub(b"", value).strip()
 
-    def occurs_in(self, name: str) -> bool:
-        """Whether a placeholder stands anywhere in a name, which then isn't the name that somebody gave."""
-        return self.pattern.search(name.encode("utf-8", "surrogatepass")) is not None
-
-    def is_placeholder(self, value: bytes) -> bool:
-        """Whether the whole value is a placeholder already."""
-        return self.pattern.fullmatch(value) is not None
+    def without(self, text: str) -> str:
+        """A text without the placeholders in it."""
+        return self.pattern.sub(b"", text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")

@@ -13,57 +13,33 @@ from collections import Counter
 from functools import lru_cache
 from typing import Final
 
+from agenttool_otel.redaction.patterns import LONG_PATTERNS
 from agenttool_otel.redaction.words import byte_words, reads_like_words, words
+from agenttool_otel.redaction.work import spend
 
-_TEMPLATE = re.compile(
-    rb"""
-      \s*
-    | \$\(.*                                   # $(command)
-    | \$?\{.*\}                                # ${VAR}, {name}, {{ template }}
-    | \$\{\{.*
-    | \{\{.*
-    | \$[A-Z_][A-Z0-9_]*  | \$[a-z_]+  | \$\d  # $VAR
-    | \$                                       # what is left of ${...} when braces end a value
-    | %\w*% | %\(?\w*\)?[sdrv]                 # %VAR%, %s, %(name)s
-    | @[A-Za-z_][\w.-]*@ | \#\{.*\}
-    | <[^<>]*> | &lt;.*&gt;
-    | \[[a-zA-Z _-]*\]
-    | !(?:vault|Ref|Sub|GetAtt|ImportValue|secret|env\w*|include|reference)(?:\s.*)?   # tags of YAML
-    | (?:\\?\*)+ | [xX*.\-_\#?\xe2\x80\xa2\xa6]+   # xxxx, ****, ....
-    """,
-    re.VERBOSE | re.DOTALL,
-)
+_LONG_PATTERNS: Final = LONG_PATTERNS["plausibility"]
+_TEMPLATE = re.compile(_LONG_PATTERNS["template"].encode(), re.VERBOSE | re.DOTALL)
 # where a secret is kept, as secret managers and configuration tools write it
-_REFERENCE = re.compile(
-    rb"(?:op|vault|ssm|secretsmanager|aws-?sm|gcp-?sm|gcpsecretmanager|az-?kv|akv|keyvault|sops|bws|doppler|infisical"
-    rb"|awssm|gsm|file|env|keyring|keychain|ref\+\w+)://|arn:aws[\w-]*:(?:secretsmanager|ssm):"
-    rb"|@Microsoft\.KeyVault\(|\{\{resolve:|env:[A-Za-z_]\w*\Z|file:[~./][\w./-]*\Z|fd:\d+\Z"
-)
+_REFERENCE = re.compile(_LONG_PATTERNS["reference"].encode())
 _DOTS = (b".", b"\xa6")
 _GRAMMAR: Final = words("grammar")
 # "eyJhbGciOi...": what an example or a log shows of a credential
 _ELIDED = re.compile(rb"[A-Za-z0-9_\-.]{0,16}(?:\.\.\.|\xe2\x80\xa6)")
-_CODE = re.compile(
-    rb"(?:[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+|(?:os\.environ|process\.env|getenv|System\.getenv|env\.|self\.|this\.|config\.|"
-    rb"settings\.|secrets\.|vault:|ssm:|secretsmanager:|op://|ref\+|!Ref|!Sub|valueFrom).*"
-    rb"|(?:Get|Read|New|ConvertTo|ConvertFrom|Import|Select|Unprotect)-[A-Z]\w+)"
-)
+_CODE = re.compile(_LONG_PATTERNS["code"].encode())
 _UPPER_WORDS = re.compile(rb"[A-Z]{2,}(?:[_-][A-Z]{2,})+")
 _FILLER = re.compile(rb"[xX]{8,}|\*{4,}|\#{4,}|\.{4,}|X{5,}-X{4,}|x{5,}-x{4,}")
 _SAME = re.compile(rb"(.)\1{9,}", re.DOTALL)
-_VERSION = re.compile(rb"(?:^|[-_@:v/])v?\d+\.\d+(?:\.\d+)*(?:[-_.+][A-Za-z0-9.]+)?$")
+_VERSION = re.compile(rb"(?:^|[-_@:v/^~=])v?\d+\.\d+(?:\.\d+)*(?:[-_.+][A-Za-z0-9.]+)?$")
 _WORDS: Final = byte_words("stand_ins")
-_HINTS = (
-    b"your_", b"your-", b"_here", b"-here", b"<your", b"placeholder", b"changeme", b"change_me", b"change-me",
-    b"replace_me", b"replaceme", b"insert_", b"put_your", b"dummy", b"todo", b"redacted", b"my-bot-token",
-    b"not-a-real",
-    b"notareal", b"tokenhere", b"stringhere", b"keyhere",
-)  # fmt: skip
+_HINT = re.compile(_LONG_PATTERNS["hint"].encode())
 _TOKEN_CHARS = re.compile(rb"[A-Za-z0-9_\-.=+/~%|]+")
 _SEPARATORS = re.compile(rb"[-_./=|~+]+")
 _PRINTED = re.compile(rb"[\x21-\x7e]+")
 _SYMBOLS_OF_TEXT = re.compile(rb"://|[{}<>]|^[\w.:]+\(.*\)$|^[\w.+-]+@[\w-]+(?:\.[\w-]+)+$|^[\w-]+(?:[:.,/][\w-]+)+$")
+FOUR_KINDS: Final = re.compile(rb"(?=.*[a-z])(?=.*[A-Z])(?=.*\d)(?=.*[^\w]|.*_)[^\s/:]{8,64}")
+"""A password that has letters of both cases, digits and signs."""
 _SIGNS = re.compile(rb"[^\w:.,/-]")
+_JUDGED: Final = 16  # units of work
 _DIGIT = re.compile(rb"[0-9]")
 _PATH = re.compile(rb"(?:\.{0,2}|~)/(?:\.?(?:[A-Za-z]|[A-Z]?[a-z]{1,14}(?:[-_]?[a-z0-9]{1,14}){0,4})(?:[/.]|$)|$)")
 _UUID = re.compile(rb"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -72,9 +48,12 @@ _UUID = re.compile(rb"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 def entropy(value: bytes) -> float:
     """Shannon entropy in bits per byte."""
     size = len(value)
-    if not size:
-        return 0.0
-    return -sum(n / size * math.log2(n / size) for n in Counter(value).values())
+    return 0.0 if not size else math.log2(size) - sum(map(_bits, Counter(value).values())) / size
+
+
+@lru_cache(maxsize=1024)
+def _bits(times: int) -> float:
+    return times * math.log2(times)
 
 
 def has_letter_sequence(value: bytes, least: int = 8) -> bool:
@@ -102,13 +81,12 @@ def is_filler(value: bytes) -> bool:
 def is_template(value: bytes) -> bool:
     """Whether nothing secret is there: empty, a variable, a template, a run of stars, a word that only stands in."""
     if len(value) > 256:
-        return False
+        return value[:2] == b"Ag" and _TEMPLATE.fullmatch(value[:256]) is not None  # sealed
     return (
         _TEMPLATE.fullmatch(value) is not None
-        or value.lower() in _WORDS
+        or value.lower().rstrip(b",;") in _WORDS
         or (value[-1:] in _DOTS and _ELIDED.fullmatch(value) is not None)
-        or (b":" in value[:64] and _REFERENCE.match(value) is not None)
-        or (value.startswith(b"projects/") and b"/secrets/" in value)
+        or ((b":" in value[:64] or value[:1] == b"@") and _REFERENCE.match(value) is not None)
     )
 
 
@@ -125,8 +103,7 @@ def is_sentence(text: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _template_word(value: bytes) -> bool:
-    lower = value.lower()
-    return any(hint in lower for hint in _HINTS) or _UPPER_WORDS.fullmatch(value) is not None
+    return _HINT.search(value.lower()) is not None or _UPPER_WORDS.fullmatch(value) is not None
 
 
 def is_code(value: bytes) -> bool:
@@ -137,7 +114,7 @@ def is_code(value: bytes) -> bool:
 def _has_symbols(value: bytes) -> bool:
     """Whether it could be a generated secret with any printed characters: no address, no path, no expression."""
     return (
-        len(value) >= 12
+        (len(value) >= 12 or FOUR_KINDS.fullmatch(value) is not None)
         and _PRINTED.fullmatch(value) is not None
         and has_digit(value)
         and not (is_template(value) or _template_word(value) or is_filler(value) or is_path(value))
@@ -188,9 +165,11 @@ _CAMEL = re.compile(rb"[A-Za-z][a-z]{2,}(?:[A-Z][a-z]{1,})*")
 
 def plausible_token(value: bytes, *, least: int = 10, named: bool = False, quoted: bool = False) -> bool:
     """Whether a value could be a machine-made credential."""
-    value = value.removeprefix(b"base64:")
+    head, _, secret = value.rpartition(b":")  # base64:..., id:secret
+    value = value if b":" in head or head.isdigit() else secret
     if len(value) < least:
         return False
+    spend(_JUDGED)
     if _TOKEN_CHARS.fullmatch(value) is None:
         return quoted and _has_symbols(value)
     if not has_digit(value):

@@ -15,6 +15,7 @@ from agenttool_otel.redaction.structure import KeyRules, secret_paths
 from agenttool_otel.redaction.text import TextRedactor
 from agenttool_otel.redaction.types import Redacted, Redaction, RedactionSettings
 from agenttool_otel.redaction.walker import Walk, strings_of
+from agenttool_otel.redaction.work import MOST_WORK, bounded
 
 _FORMATTER: Final = logging.Formatter()
 _JOIN_LIMIT: Final = 8192
@@ -44,7 +45,7 @@ class Redactor:
         self._settings = settings or RedactionSettings()
         self._text = TextRedactor(self._settings, self._json_rules)
         extra = frozenset(normal_name(name) for name in self._settings.extra_keys)
-        self._names = KeyRules(extra, self._settings.pii, self._text.placeholders.occurs_in)
+        self._names = KeyRules(extra, self._settings.pii, self._text.placeholders.without)
 
     @property
     def settings(self) -> RedactionSettings:
@@ -76,11 +77,12 @@ class Redactor:
         """
         budget = self._settings.byte_budget if budget_bytes is None else max(0, budget_bytes)
         try:
-            if not pointers and self._clean(value, budget):
-                return Redacted(value, _NOTHING, RedactionState.NONE)
-            wanted = targets(pointers) if pointers else NO_TARGETS
-            walk = Walk(self._text, self._settings, self._names, wanted, pointer_kind, budget)
-            new = walk.run(value)
+            with bounded(MOST_WORK):
+                if not pointers and self._clean(value, budget):
+                    return Redacted(value, _NOTHING, RedactionState.NONE)
+                wanted = targets(pointers) if pointers else NO_TARGETS
+                walk = Walk(self._text, self._settings, self._names, wanted, pointer_kind, budget)
+                new = walk.run(value)
             redactions = walk.redactions
             state = (
                 RedactionState.FAILED if walk.failed else RedactionState.REDACTED if redactions else RedactionState.NONE

@@ -34,6 +34,7 @@ TELLING_KEYS: Final = frozenset(
 """Keys of mappings that can say more about a member than its own key does."""
 _TYPES: Final = ("string", "number", "integer", "boolean", "object", "array", "null", "password", "text", "str", "int")
 _LAST_WORD: Final = re.compile(r"[A-Z][a-z]+\Z")
+_LISTED: Final = re.compile(r"[A-Za-z_.:/]{0,16}")
 _PRIVATE_OF_JWK: Final = frozenset(("d", "p", "q", "dp", "dq", "qi", "k"))
 _DATA_OF_SECRET: Final = ("data", "stringData")
 _SELECTORS: Final = ("selector", "locator", "xpath", "css", "element", "target")
@@ -58,14 +59,18 @@ class KeyRules(NamedTuple):
 
     extra: frozenset[str]  # the user's own key names, normalised
     pii: bool  # whether names of personal numbers count
-    # whether a placeholder stands in a name. Such a name says what was removed from it and nothing about the
-    # value beside it: taken for a key, it would make a second pass remove what the first one kept
-    replaced: Callable[[str], bool]
+    # a text without the placeholders in it. A name with one says what was removed from it and nothing about the value
+    # beside it, and a value is no secret for its placeholders: else a second pass removes what the first one kept
+    without: Callable[[str], str]
 
     def judge(self, name: str, value: Any) -> Verdict | None:
         """Whether a value is secret because of its key."""
-        verdict = judge(name, value, extra=is_extra(name, self.extra), pii=self.pii)
-        return None if verdict is None or self.replaced(name) else verdict
+        extra = is_extra(name, self.extra)
+        verdict = judge(name, value, extra=extra, pii=self.pii)
+        if verdict is None or self.without(name) != name:
+            return None
+        rest = self.without(value) if type(value) is str else value
+        return verdict if rest == value or judge(name, rest, extra=extra, pii=self.pii) else None
 
 
 def judge(name: str, value: Any, *, extra: bool = False, pii: bool = True) -> Verdict | None:
@@ -118,7 +123,7 @@ def _string(found: KeyClass, name: str, value: str, pii: bool) -> int:
         case KeyClass.PASSWORD | KeyClass.COOKIE:
             secret = not is_label(raw)
         case KeyClass.TOKEN:
-            secret = _token(raw) or normal_name(name).endswith(_SECRET_NAMES)
+            secret = (_token(raw) or normal_name(name).endswith(_SECRET_NAMES)) and not is_label(raw)
         case KeyClass.CODE:
             secret = any(char.isdigit() for char in value) and 3 <= len(value) <= 16
         case KeyClass.PHRASE:
@@ -210,7 +215,7 @@ def list_verdicts(items: Sequence[Any], rules: KeyRules) -> dict[int, Verdict]:
         if verdict is not None and not _two_words(items[0], items[1]):
             found[1] = verdict
     if len(items) >= 2:
-        for index, (kind, rule, start) in argument_spans(items, rules.replaced).items():
+        for index, (kind, rule, start) in argument_spans(items, lambda flag: rules.without(flag) != flag).items():
             found.setdefault(index, Verdict(kind, rule, start=start))
         words = [item.encode("utf-8", "surrogatepass") for item in items if type(item) is str and len(item) <= 8]
         if len(words) == len(items) and is_word_list(words):
@@ -223,8 +228,7 @@ def _two_words(name: str, value: Any) -> bool:
     return (
         classify(name) in (KeyClass.PASSWORD, KeyClass.TOKEN)
         and type(value) is str
-        and value.isalpha()
-        and len(value) <= 16
+        and _LISTED.fullmatch(value) is not None
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
@@ -38,6 +38,7 @@ from agenttool_otel.redaction.views.decoded import (
 )
 from agenttool_otel.redaction.views.joined import (
     COLOUR,
+    CONCATENATION,
     SOFT_BREAK,
     ZERO,
     concatenated_view,
@@ -51,23 +52,31 @@ from agenttool_otel.redaction.views.joined import (
     wrapped_ends,
 )
 from agenttool_otel.redaction.views.views import View, needs_normalising, normalised_view, parts_around
+from agenttool_otel.redaction.work import MOST_WORK, TooMuchWork, bounded, spend
 
 _ROUNDS: Final = 5
 _OVERLAP: Final = 4096
 _PLACES: Final = 2000
+_TEXT: Final = 160
+_MARKS: Final = b" \t\"'`>|#*,-"
+_MEGABYTE: Final = 1 << 20
 _TOKEN_REACH: Final = 2000
 _BEFORE_PLACE: Final = 96
-_MOST_FINDS: Final = 20_000
+_BEGINNING_BYTES: Final = 16 << 10
 _PERSONAL: Final = frozenset(("email", "phone", "national_id", "iban"))
 
 _DECODED: Final = (
-    (percent_view, PERCENT, b"%"), (escaped_view, HEXADECIMAL, b"\\x"), (html_view, REFERENCE, b"&"),
-    (uncoloured_view, COLOUR, b"["), (unwrapped_view, SOFT_BREAK, b"="), (narrowed_view, ZERO, b"\0"),
+    (percent_view, PERCENT, b"%", False), (escaped_view, HEXADECIMAL, b"\\x", False),
+    (html_view, REFERENCE, b"&", False), (uncoloured_view, COLOUR, b"[", False),
+    (unwrapped_view, SOFT_BREAK, b"=", False), (narrowed_view, ZERO, b"\0", False),
+    (concatenated_view, CONCATENATION, b"", True),
 )  # fmt: skip
-"""A reading, the pattern of what it decodes, and bytes that each of those has."""
+"""A reading, the pattern of what it decodes, bytes that each of those has, and whether only tokens are looked for."""
 
 Finds = list[tuple[str, str]]
 """(kind, rule) of each thing that was removed from one text."""
+WITHHELD: Final = ("too_much_work", "work")
+"""(kind, rule) of what is withheld because nobody looked at it."""
 JsonRules = Callable[[Any, int], dict[tuple[str | int, ...], tuple[str, str, int]]]
 """Key rules on parsed JSON: path to (kind, rule, characters that stay in front)."""
 
@@ -172,6 +181,7 @@ class TextRedactor:
         finds: Finds = []
         if not self.suspicious(text):
             return text, finds
+        spend(_TEXT - max(0, len(text) - _MEGABYTE) * MOST_WORK // _MEGABYTE * (not depth))
         places: list[tuple[int, int]] | None = None
         for _ in range(_ROUNDS):
             changed = self._json(text, finds, depth)
@@ -179,10 +189,16 @@ class TextRedactor:
             if changed == text:
                 break
             text = changed
-            if len(finds) > _MOST_FINDS:  # nothing that people or programs write on purpose; and work must stay bounded
-                finds.append(("too_many", "finds"))
-                return omitted("too_many_secrets"), finds[-1:]
         return text, finds
+
+    def beginning(self, text: str) -> tuple[str, Finds]:
+        """Redact the beginning of a text that costs too much as a whole; a fact stands for the rest."""
+        try:
+            with bounded(MOST_WORK // 6 if len(text) > _BEGINNING_BYTES else 0):
+                text, finds = self.redact(self.cut(text, _BEGINNING_BYTES))
+        except TooMuchWork:
+            text, finds = "", []
+        return text + omitted(WITHHELD[0]), [*finds, WITHHELD]
 
     def cut(self, text: str, budget: int) -> str:
         """The part of a text that lies within a byte budget, never ending inside of a token or of a find."""
@@ -206,21 +222,19 @@ class TextRedactor:
         normalised = normalised_view(text)
         if normalised is not None:
             self._run(self._all, normalised, found)
-        for make, pattern, mark in _DECODED:
+        for make, pattern, mark, joins in _DECODED:
             if mark not in data:
                 continue
+            detectors = self._joined_tokens if joins else self._inner
             for first, last in parts_around(data, (match.span() for match in pattern.finditer(data))):
                 decoded = make(data[first:last])
                 if decoded is not None:
                     inner: list[tuple[int, Span]] = []
-                    self._run(self._inner, decoded, inner)
+                    self._run(detectors, decoded, inner)
                     found.extend((order, _moved(span, first)) for order, span in inner)
         for events in event_views(data):
             self._run(self._inner, events, found)
         if self._joined is not None:
-            concatenated = concatenated_view(data)
-            if concatenated is not None:
-                self._run(self._joined_tokens, concatenated, found)
             for joined in self._joined_views(data):
                 self._run(self._joined_tokens, joined, found)
         return self._merge(data, found)
@@ -235,7 +249,10 @@ class TextRedactor:
         if self._joined is None or not self._joined.keywords.occurs(bare):
             return False
         # most of what is found here is a keyword that any text is full of
-        return self._joined.keywords.places(bare, 0) is None or bool(self.split_secrets(strings))
+        try:
+            return self._joined.keywords.places(bare, 0) is None or bool(self.split_secrets(strings))
+        except TooMuchWork:
+            return True
 
     def split_secrets(self, pieces: Sequence[str]) -> list[Part]:
         """The parts of secrets that are spread over strings which follow each other."""
@@ -283,10 +300,14 @@ class TextRedactor:
             if view is not None:
                 yield view
             return
-        for place in places:
-            # not from before a break: without it, the line before would run into the token
-            start = line_start(data, max(0, place - _BEFORE_PLACE), place)
-            for stop in wrapped_ends(data, place, place + _TOKEN_REACH):
+        # not from before a break: without it, the line before would run into the token
+        starts = [line_start(data, max(0, place - _BEFORE_PLACE), place) for place in places]
+        # nor into a line that begins with a token of its own, unless it goes on behind a dot
+        own = [start for start, place in zip(starts, places, strict=True) if _begins_line(data, start, place)]
+        for start, place in zip(starts, places, strict=True):
+            after = bisect_right(own, place)
+            most = own[after] if after < len(own) else len(data)
+            for stop in wrapped_ends(data, place, min(place + _TOKEN_REACH, most)):
                 if (view := joined_view(data, start, stop)) is not None:
                     yield view
 
@@ -296,14 +317,14 @@ class TextRedactor:
             order = self._order.get(detector.name, 0)
             try:
                 for span in detector.find(view.data, view.lowered):
-                    if len(found) > _MOST_FINDS:
-                        return
                     if span.kind == PERSONAL_NUMBER and not self._personal_numbers:
                         continue
                     if original:
                         found.append((order, span))
                     elif 0 <= span.start < span.end <= len(view.data) and (not view.joins or view.changed(span)):
                         found.extend((order, part) for part in view.sources(span))
+            except TooMuchWork:
+                raise
             except Exception as error:
                 raise DetectorFailed(detector.name) from error
 
@@ -317,7 +338,7 @@ class TextRedactor:
             return []
         existing = [match.span() for match in self.placeholders.pattern.finditer(data)]
         kept = [
-            (order, span)
+            (order, _with_placeholder(span, existing))
             for order, span in found
             if 0 <= span.start < span.end <= len(data) and not self._spared(data, span, existing)
         ]
@@ -362,9 +383,6 @@ class TextRedactor:
         ]
         if not spans:
             return text, []
-        if len(spans) > _MOST_FINDS:
-            finds.extend((span.kind, span.rule) for span in spans)
-            return text + " ", []
         out = bytearray()
         made: list[tuple[int, int]] = []
         at = 0
@@ -412,11 +430,24 @@ class TextRedactor:
         if raw[:1] != '"' or "\\" not in raw:
             return None
         value = json.loads(raw)
+        if not self.suspicious(value.replace("\n", " ")):
+            return None  # line breaks alone: most texts have some, and the text as a whole is looked at, too
         new, inner = self.redact(value, depth + 1)
         if not inner:
             return None
         finds.extend(inner)
         return json.dumps(new, ensure_ascii=raw.isascii())
+
+
+def _begins_line(data: bytes, start: int, place: int) -> bool:
+    before = data[max(0, start - 4) : start].rstrip(b"\\rn\r\n")
+    return not data[start:place].strip(_MARKS) and not before.endswith(b".")
+
+
+def _with_placeholder(span: Span, existing: list[tuple[int, int]]) -> Span:
+    """A value that ends within a placeholder takes all of it."""
+    at = bisect_left(existing, (span.end, 0))
+    return span._replace(end=max(span.end, existing[at - 1][1])) if at else span
 
 
 def _moved(span: Span, by: int) -> Span:
@@ -435,8 +466,4 @@ def original_view(data: bytes, lowered: bytes | None = None) -> View:
 
 def _spellings(names: tuple[str, ...]) -> list[str]:
     """Ways to write a name that a case-blind search has to know: as given, and its last word."""
-    words: list[str] = []
-    for name in names:
-        words.append(name)
-        words.extend(part for part in re.split(r"[^A-Za-z0-9]+", name) if len(part) >= 2)
-    return words
+    return [word for name in names for word in (name, *re.split(r"[^A-Za-z0-9]+", name)) if len(word) >= 2]

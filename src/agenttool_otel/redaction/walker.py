@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
+from itertools import accumulate
 from typing import Any, Final
 
 from agenttool_otel.redaction.detectors.split_secrets import Column, Part, columns
@@ -18,8 +20,9 @@ from agenttool_otel.redaction.structure import (
     member_verdicts,
     tells,
 )
-from agenttool_otel.redaction.text import DetectorFailed, TextRedactor
+from agenttool_otel.redaction.text import WITHHELD, DetectorFailed, Finds, TextRedactor
 from agenttool_otel.redaction.types import Redaction, RedactionSettings
+from agenttool_otel.redaction.work import TooMuchWork
 
 _LONG_KEY: Final = 16
 _POINTER_LIMIT: Final = 1000
@@ -113,6 +116,7 @@ class Walk:
         self._path: list[str | int] = []
         self._above: set[int] = set()
         self._counts: dict[tuple[str, str, str], int] = {}
+        self._too_much = False
         self.failed = False
 
     @property
@@ -122,9 +126,7 @@ class Walk:
 
     def run(self, value: Any) -> Any:
         """The copy that may leave the process."""
-        if self._targets.everything:
-            return self._by_pointer(value, "*")
-        return self._copy(value, None)
+        return self._by_pointer(value, "*") if self._targets.everything else self._copy(value, None)
 
     def _note(self, kind: str, rule: str) -> None:
         pointer = pointer_of(self._path) if len(self._counts) < _POINTER_LIMIT else ""
@@ -136,7 +138,7 @@ class Walk:
         if value is None:
             return None
         raw = value.encode("utf-8", "surrogatepass") if type(value) is str else b"\0" + type(value).__name__.encode()
-        if type(value) is str and self._make.is_placeholder(raw):
+        if type(value) is str and self._make.pattern.fullmatch(raw):
             return value
         self._note(self._kind, rule)
         return self._make.make(self._kind, raw)
@@ -209,7 +211,7 @@ class Walk:
             else:
                 self._left -= size
         try:
-            clean, finds = self._text.redact(value)
+            clean, finds = self._redacted(value)
         except DetectorFailed as error:
             self.failed = True
             self._note("failed", error.detector)
@@ -217,6 +219,13 @@ class Walk:
         for kind, rule in finds:
             self._note(kind, rule)
         return clean + rest
+
+    def _redacted(self, value: str) -> tuple[str, Finds]:
+        try:
+            return self._text.redact(value)
+        except TooMuchWork:
+            first, self._too_much = not self._too_much, True
+            return self._text.beginning(value if first else "")
 
     def _container(self, value: Any, forced: Verdict | None) -> Any:
         identity = id(value)
@@ -226,9 +235,7 @@ class Walk:
             return omitted("depth")
         self._above.add(identity)
         try:
-            if issubclass(type(value), dict):
-                return self._mapping(value, forced)
-            return self._sequence(value, forced)
+            return self._mapping(value, forced) if issubclass(type(value), dict) else self._sequence(value, forced)
         finally:
             self._above.discard(identity)
 
@@ -288,6 +295,9 @@ class Walk:
                 self.failed = True
                 self._note("failed", error.detector)
                 return [self._make.make("failed", b"")]
+            except TooMuchWork:
+                self._note(*WITHHELD)
+                return [omitted(WITHHELD[0])]
         return changed
 
     def _remove(self, items: list[Any], column: Column, found: list[Part]) -> None:
@@ -296,21 +306,15 @@ class Walk:
             raw = column.pieces[part.place].encode("utf-8", "surrogatepass")
             clean = b"".join((raw[: part.start], self._make.make(part.kind, part.secret).encode(), raw[part.end :]))
             column.pieces[part.place] = text = clean.decode("utf-8", "surrogatepass")
-            items[index] = {**items[index], keys[0]: text} if keys else text
+            items[index] = _with(items[index], keys, text)
             self._path.extend((index, *keys))
             self._note(part.kind, part.rule)
             del self._path[-1 - len(keys) :]
 
     def _affordable(self, pieces: list[str]) -> list[str]:
         """Those of the first strings that the budget still allows to be looked at."""
-        if self._left is None:
-            return pieces
         left = self._left
-        for count, piece in enumerate(pieces):
-            left -= len(piece)
-            if left < 0:
-                return pieces[:count]
-        return pieces
+        return pieces if left is None else pieces[: bisect_right([*accumulate(map(len, pieces))], left)]
 
     def _member(self, step: str | int, key: Any, child: Any, verdict: Verdict | None) -> Any:
         self._path.append(step)
@@ -336,14 +340,21 @@ class Walk:
     def _key(self, key: Any) -> Any:
         kind = type(key)
         if kind is str:
-            if len(key) < _LONG_KEY or not self._text.active:
-                return key
-            return self._string(key, None)
+            return key if len(key) < _LONG_KEY or not self._text.active else self._string(key, None)
         if key is None or kind is bool or kind is int or kind is float:
             return key
         if issubclass(kind, str):
             return self._string(str.__str__(key), None)
         return omitted(_class_name(kind))
+
+
+def _with(value: Any, path: list[Any], text: str) -> Any:
+    """A copy of a value with another text at a place."""
+    if not path:
+        return text
+    copy: Any = value.copy()
+    copy[path[0]] = _with(value[path[0]], path[1:], text)
+    return copy
 
 
 def _class_name(kind: type) -> str:

@@ -249,6 +249,4 @@ def read(value: Any) -> Reading | None:
         except UnicodeDecodeError:
             return None  # an image, an archive: a text redactor sees nothing in it
     data, whole = to_whole_json(value)
-    if not whole and kind is not Kind.TEXT and kind not in _CONTAINERS:
-        return None
-    return Reading(data, whole)
+    return None if not whole and kind is not Kind.TEXT and kind not in _CONTAINERS else Reading(data, whole)

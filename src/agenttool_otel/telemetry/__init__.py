@@ -1,4 +1,4 @@
-"""Spans, events through one seam, and metrics; nothing in here can raise into a tool."""
+"""Spans, events and metrics; nothing in here can raise into a tool."""
 
 from agenttool_otel.telemetry.settings import CaptureMode, Detail, EventsMode, SpanMode, Subscriber, TelemetrySettings
 from agenttool_otel.telemetry.sinks import CallbackSink, CloudEventsSink, JsonlSink, Sink

@@ -73,6 +73,11 @@ def canonical_bytes(value: Any) -> bytes:
     return rfc8785.dumps(tagged)
 
 
+def json_text(value: Any) -> str:
+    """Return the RFC 8785 form of JSON data, and refuse anything else with a ValueError or TypeError."""
+    return _encode(value) if type(value) is dict and _is_quick(value) else rfc8785.dumps(value).decode()
+
+
 def unequal_tag(value: object) -> dict[str, JsonLike]:
     """Return a tag that equals no other, for a value that can't be read."""
     return {"$type": class_name(type(value)), "$unreadable": uuid7_hex()}

@@ -178,9 +178,7 @@ def _classify(cls: type) -> Kind:
     if any("__dataclass_fields__" in base.__dict__ for base in mro):
         return Kind.DATACLASS
     numpy = sys.modules.get("numpy")
-    if numpy is not None and getattr(numpy, "generic", None) in mro:
-        return Kind.NUMPY_SCALAR
-    return Kind.OPAQUE
+    return Kind.NUMPY_SCALAR if numpy is not None and getattr(numpy, "generic", None) in mro else Kind.OPAQUE
 
 
 def time_text(value: Any) -> str | float | None:
@@ -205,9 +203,7 @@ def sequence_items(value: Any, limit: int) -> list[Any]:
     for base in (list, tuple, set, frozenset, deque):
         if base in mro:
             return list(islice(base.__iter__(value), limit))
-    if UserList in mro:
-        return sequence_items(instance_dict(value).get("data", []), limit)
-    return []
+    return sequence_items(instance_dict(value).get("data", []), limit) if UserList in mro else []
 
 
 def mapping_items(value: Any, kind: Kind, limit: int) -> list[tuple[Any, Any]]:

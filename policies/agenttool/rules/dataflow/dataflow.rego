@@ -33,73 +33,18 @@ harmless_values(c) if {
 # METADATA
 # title: The value may be used here
 harmless(c, pointer, fact) if {
-	trusted(c, fact)
-	kept(c, fact)
+	data.agenttool.provenance.trusted(c, fact)
+	data.agenttool.provenance.kept(c, fact)
 } else if {
 	is_boolean(fact.untrusted)
 	fact.extended == false
 	inward(c)
 } else if {
 	is_boolean(fact.untrusted)
-	carried(c, pointer, fact)
-	kept(c, fact)
+	data.agenttool.provenance.carried(c, pointer, fact)
+	data.agenttool.provenance.kept(c, fact)
 } else if {
 	data.agenttool.counterparties.known(c, pointer, fact)
-}
-
-# METADATA
-# title: It is certain that the value was not seen only in untrusted output
-trusted(c, fact) if {
-	fact.untrusted == false
-	fact.certain == true
-	not_guessed(c, fact)
-}
-
-not_guessed(_, fact) if {
-	fact.trust != "inferred"
-} else if {
-	fact.role == "content"
-}
-
-not_guessed(c, _) if c.dataflow.trust_inferred == true
-
-# METADATA
-# title: Nothing leaves with the value that should not
-# description: |
-#   A link that only untrusted output has is not sent to others; confidential data of one source goes to whom the user
-#   named, or to whom the same source names.
-kept(c, fact) if {
-	fact.link == false
-	fact.private == []
-} else if {
-	stays(c)
-} else if {
-	fact.link == false
-	is_array(fact.private)
-	every target in targets {
-		may_have(target, fact)
-	}
-}
-
-# METADATA
-# title: Nobody else gets what the call carries
-stays(c) if {
-	is_array(input.permission_profile.access_kinds)
-	every kind in input.permission_profile.access_kinds {
-		data.agenttool.lib.holds(c.dataflow.own_access_kinds, kind, true)
-	}
-}
-
-targets contains fact if {
-	some fact in input.facts.provenance
-	fact.role == "target"
-}
-
-may_have(target, _) if target.trust == "user"
-
-may_have(target, fact) if {
-	some source in target.sources
-	source in fact.private
 }
 
 # METADATA
@@ -112,39 +57,7 @@ inward(c) if {
 	}
 }
 
-# METADATA
-# title: The value is only carried, it does not steer the call
-carried(c, pointer, fact) if {
-	fact.role == "content"
-	is_array(input.facts.paths)
-	is_array(input.facts.urls)
-	is_array(input.facts.shell)
-	is_array(input.facts.sql)
-	not pointer in steering_pointers
-	every segment in split(lower(pointer), "/") {
-		plain(c, segment)
-	}
-}
-
-steering_pointers contains fact.argument if {
-	some kind in ["paths", "urls", "shell", "sql"]
-	is_array(input.facts[kind])
-	some fact in input.facts[kind]
-}
-
 readable if is_object(input.facts.provenance)
-
-# METADATA
-# title: The name is none of a target
-plain(c, segment) if {
-	object.get(c.dataflow.target_names, segment, false) == false
-	is_array(c.dataflow.target_suffixes)
-	every suffix in c.dataflow.target_suffixes {
-		ends_otherwise(segment, suffix)
-	}
-}
-
-ends_otherwise(segment, suffix) if endswith(segment, suffix) == false
 
 # METADATA
 # title: An untrusted value steers a call that writes or sends
@@ -183,7 +96,7 @@ ask contains {
 
 leaves(c, pointer, fact) if {
 	not harmless(c, pointer, fact)
-	not kept(c, fact)
+	not data.agenttool.provenance.kept(c, fact)
 	settled(c, pointer, fact)
 }
 
@@ -194,9 +107,9 @@ leaves(c, pointer, fact) if {
 	fact.extended == true
 }
 
-settled(c, _, fact) if trusted(c, fact)
+settled(c, _, fact) if data.agenttool.provenance.trusted(c, fact)
 
-settled(c, pointer, fact) if carried(c, pointer, fact)
+settled(c, pointer, fact) if data.agenttool.provenance.carried(c, pointer, fact)
 
 # METADATA
 # title: It is not known where a value that steers such a call came from

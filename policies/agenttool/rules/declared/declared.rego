@@ -141,7 +141,7 @@ ask contains {
 #   severity: high
 ask contains {
 	"rule": "agenttool.rules.declared.unproven",
-	"message": "the tool's access kinds are unknown",
+	"message": "the tool states no access kinds, or one that the policy does not know",
 } if {
 	not access_known(data.agenttool.config.effective)
 }

@@ -32,16 +32,24 @@ no_findings(c) if {
 # METADATA
 # title: No text of the call looks like a URL that nobody took for one
 # description: Only for tools whose access kinds say that they connect to hosts.
+nothing_undeclared if disconnected
+
 nothing_undeclared if {
+	may_connect
+	is_object(input.input)
+	undeclared == set()
+}
+
+# METADATA
+# title: The tool's access kinds do not rule out that it connects
+# description: The first statement of whatever reads the texts, so that other tools' decisions do not depend on them.
+may_connect if not disconnected
+
+disconnected if {
 	is_array(input.permission_profile.access_kinds)
 	every kind in input.permission_profile.access_kinds {
 		offline(kind)
 	}
-}
-
-nothing_undeclared if {
-	is_object(input.input)
-	undeclared == set()
 }
 
 offline(kind) if {
@@ -81,6 +89,12 @@ credentials_agreed(_, fact) if {
 credentials_agreed(c, fact) if {
 	c.network.credentials_in_url == "redact"
 	is_boolean(fact.credentials)
+	is_boolean(fact.sensitive_query)
+}
+
+credentials_agreed(c, fact) if {
+	c.network.credentials_in_url == "ask"
+	fact.credentials == false
 	is_boolean(fact.sensitive_query)
 }
 
@@ -246,6 +260,21 @@ deny contains {
 deny contains {
 	"rule": "agenttool.rules.network.credentials",
 	"message": "the URL carries credentials",
+	"type": "safety_check",
+} if {
+	c := data.agenttool.config.effective
+	some fact in facts
+	not credentials_agreed(c, fact)
+	not c.network.credentials_in_url == "ask"
+}
+
+# METADATA
+# title: Credentials in a URL that a person may agree to
+# custom:
+#   severity: high
+ask contains {
+	"rule": "agenttool.rules.network.carries_credentials",
+	"message": "the URL carries credentials to its host",
 	"type": "safety_check",
 } if {
 	c := data.agenttool.config.effective

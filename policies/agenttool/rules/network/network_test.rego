@@ -165,9 +165,13 @@ test_unusual_ports_are_asked if {
 	no_findings with input as document with data.agenttool.settings as {"network": {"ports": null}}
 }
 
-test_credentials_are_carried_or_denied if {
+test_credentials_are_asked_about_carried_or_denied if {
 	document := f.with_url({"credentials": true, "sensitive_query": true})
-	no_findings with input as document
+	not no_findings with input as document
+	asked == {name("carries_credentials")} with input as document
+	denied == set() with input as document
+	no_findings with input as f.with_url({"sensitive_query": true})
+	no_findings with input as document with data.agenttool.settings as {"network": {"credentials_in_url": "redact"}}
 	strict := {"network": {"credentials_in_url": "deny"}}
 	not no_findings with input as document with data.agenttool.settings as strict
 	denied == {name("credentials")} with input as document with data.agenttool.settings as strict

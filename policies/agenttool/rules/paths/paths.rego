@@ -29,14 +29,22 @@ no_findings(c) if {
 # description: |
 #   Only for tools of kind file_operation. The call's facts name what is known to be a path; a file tool that
 #   is given one in another argument has to declare it (path_args).
-nothing_undeclared if {
-	is_string(input.tool.kind)
-	input.tool.kind != "file_operation"
-}
+nothing_undeclared if no_file_tool
 
 nothing_undeclared if {
+	may_be_file_tool
 	is_object(input.input)
 	undeclared == set()
+}
+
+# METADATA
+# title: The tool's kind does not rule out that it works on files
+# description: The first statement of whatever reads the texts, so that other tools' decisions do not depend on them.
+may_be_file_tool if not no_file_tool
+
+no_file_tool if {
+	is_string(input.tool.kind)
+	input.tool.kind != "file_operation"
 }
 
 undeclared contains value if {
@@ -101,11 +109,18 @@ reads(fact) if {
 # description: Those of the path arguments, and those of every place that a shell command touches.
 facts := array.concat(input.facts.paths, shell_places) if is_array(input.facts.paths)
 
-shell_places := [place.path |
+shell_places := [path_of(place) |
 	some fact in data.agenttool.rules.shell.facts
 	some command in data.agenttool.rules.shell.commands_of(fact)
 	some place in data.agenttool.rules.shell.places_of(command)
 ]
+
+# METADATA
+# title: Where a place lies
+# description: What has no usable path can't be proven to lie anywhere.
+path_of(place) := place.path if {
+	is_object(place.path)
+} else := {}
 
 # METADATA
 # title: Not a path at all

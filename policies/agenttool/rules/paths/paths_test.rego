@@ -292,3 +292,11 @@ test_a_link_in_the_temporary_directory_is_no_temporary_file if {
 	not_there := object.union(temporary_file, {"resolved": null})
 	denied == {name("write_outside")} with input as f.with_path(not_there)
 }
+
+test_a_place_without_a_usable_path_is_uncertain if {
+	{place |
+		some place in [{"operation": "read"}, {"operation": "read", "path": "/x"}, "x"]
+		document := f.with_shell({"commands": [{"places": [place]}]})
+		not name("uncertain") in asked with input as document
+	} == set()
+}

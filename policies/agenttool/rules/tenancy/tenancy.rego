@@ -46,14 +46,43 @@ crosses(c) if {
 # METADATA
 # title: No argument names another tenant
 own_arguments(c) if {
+	names_no_tenants
+	placed
+} else if {
+	own_values(c)
+} else if {
+	crosses(c)
+}
+
+own_values(c) if {
+	may_name_tenants
 	is_object(input.input)
 	tenant := input.actor.tenant
 	every name in c.tenancy.arguments {
 		names_own(name, tenant)
 	}
-} else if {
-	crosses(c)
 }
+
+# METADATA
+# title: Some argument has a name that tells a tenant
+# description: |
+#   Reads the arguments' names alone, and is the first statement of whatever reads the arguments: the decisions of other
+#   tools do not depend on them.
+may_name_tenants if not names_no_tenants
+
+placed if input.actor.tenant == null
+
+placed if is_string(input.actor.tenant)
+
+names_no_tenants if {
+	is_object(input.input)
+	names := object.keys(input.input)
+	every name in data.agenttool.config.effective.tenancy.arguments {
+		unnamed(name, names)
+	}
+}
+
+unnamed(name, names) if not name in names
 
 names_own(name, tenant) if object.get(input.input, name, tenant) == tenant
 

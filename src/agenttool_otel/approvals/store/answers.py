@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import jsonschema_rs
-from sqlalchemy import Row
 
 from agenttool_otel.approvals.grants import grant_from_suggestion
 from agenttool_otel.approvals.identity import has_unseen, is_same_identity
@@ -124,7 +123,7 @@ def _check_form(answer: ApprovalAnswer) -> None:
         raise _invalid("what is remembered is the number of a suggested update and comes with a yes")
 
 
-def _check_state(row: Row[Any]) -> None:
+def _check_state(row: Any) -> None:
     if row.status == Status.EXPIRED.value:
         raise ApprovalExpired("the request has expired")
     if row.status != Status.PENDING.value:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any, Final
 
-from sqlalchemy import Row, func, select
+from sqlalchemy import func, select
 
 from agenttool_otel.approvals.store.clock import from_us
 from agenttool_otel.approvals.store.owner import HELD, is_lost, this_process
@@ -100,7 +100,7 @@ class Claims:
         HELD.add(claim.claim_id)
         return claim
 
-    def _approved_call(self, tx: Transaction, row: Row[Any]) -> StoredCall:
+    def _approved_call(self, tx: Transaction, row: Any) -> StoredCall:
         if row.status == Status.EXPIRED.value:
             raise ApprovalExpired("the request has expired")
         if row.status != Status.APPROVED.value:
@@ -262,7 +262,7 @@ def _was_claimed(tx: Transaction, request_id: str) -> bool:
     return counts.get(Kind.CLAIMED.value, 0) > counts.get(Kind.CLAIM_RELEASED.value, 0)
 
 
-def _runs(row: Row[Any], claim: Claim) -> bool:
+def _runs(row: Any, claim: Claim) -> bool:
     return bool(row.claim_id == claim.claim_id and row.status == Status.CONSUMED and row.outcome is None)
 
 

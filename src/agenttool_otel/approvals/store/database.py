@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sqlite3
 import threading
 import weakref
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from sqlalchemy import Connection, Engine, Row, create_engine, event, make_url, select, text
+from sqlalchemy import Connection, Engine, bindparam, create_engine, event, make_url, select, text
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import QueuePool, StaticPool
@@ -24,6 +23,7 @@ from sqlalchemy.pool import QueuePool, StaticPool
 from agenttool_otel.approvals.store import evidence, schema
 from agenttool_otel.approvals.store.clock import Mark, StoreClock
 from agenttool_otel.approvals.store.sealing import Sealer
+from agenttool_otel.approvals.store.statements import Statement
 from agenttool_otel.approvals.store.transaction import Refused, Transaction, write_head
 from agenttool_otel.errors import ApprovalStoreError, ConfigurationError
 
@@ -32,8 +32,10 @@ KEPT_IN_MEMORY: Final = 10_000
 """How many log entries a store in memory keeps; what was closed before them goes with them."""
 
 _FORGET_EVERY: Final = 1000  # entries
-_HEAD: Final = select(schema.head).where(schema.head.c.id == 1)
-_LOCKED_HEAD: Final = _HEAD.with_for_update()
+_HEAD_QUERY: Final = select(schema.head).where(schema.head.c.id == 1)
+_HEAD: Final = Statement(_HEAD_QUERY)
+_LOCKED_HEAD: Final = Statement(_HEAD_QUERY.with_for_update())
+_MAC_OF: Final = Statement(select(schema.log.c.hash).where(schema.log.c.seq == bindparam("this")))
 _OPEN: weakref.WeakSet[Database] = weakref.WeakSet()
 _INHERITED: list[Engine] = []  # a child keeps its parent's connections alive so that it never closes them
 
@@ -98,6 +100,7 @@ class Database:
                 raise ApprovalStoreError(f"the approval store can't be opened: {error.strerror}") from None
         engine = create_engine(
             self.url,
+            paramstyle="named",
             poolclass=StaticPool if self.memory else QueuePool,
             connect_args={"timeout": self._timeout, "check_same_thread": False},
             hide_parameters=True,
@@ -138,7 +141,7 @@ class Database:
             try:
                 with self._engine.connect() as connection:
                     yield connection
-            except (SQLAlchemyError, sqlite3.Error, OSError) as error:
+            except (SQLAlchemyError, self._engine.dialect.loaded_dbapi.Error, OSError) as error:
                 raise ApprovalStoreError(f"the approval store failed: {_short(error)}") from None
         finally:
             if self._gate is not None:
@@ -188,10 +191,10 @@ class Database:
             with connection.begin():
                 yield connection
 
-    def _checked_head(self, connection: Connection, *, lock: bool = False) -> Row[Any]:
+    def _checked_head(self, connection: Connection, *, lock: bool = False) -> Any:
         """Return the head, unless it was edited, or is older than what this process has seen."""
         seen = self._seen  # before the snapshot: what another thread commits meanwhile need not be in it
-        head = connection.execute(_LOCKED_HEAD if lock else _HEAD).one()
+        head = (_LOCKED_HEAD if lock else _HEAD).first(connection)
         evidence.check_head(self.sealer, head)
         end = (head.seq, head.hash)
         known = end if head.seq == seen[0] else None
@@ -199,8 +202,8 @@ class Database:
             if evidence.last_entry(connection) != end:
                 raise ApprovalStoreError("the approval store was changed: its log does not end where its head says")
             if head.seq > seen[0] > 0:
-                query = select(schema.log.c.hash).where(schema.log.c.seq == seen[0])
-                known = (seen[0], connection.execute(query).scalar())
+                entry = _MAC_OF.first(connection, this=seen[0])
+                known = (seen[0], "" if entry is None else entry.hash)
         if head.seq < seen[0] or (known is not None and known != seen):
             raise ApprovalStoreError("the approval store is an older copy than the one that this process has seen")
         return head
@@ -217,7 +220,7 @@ class Database:
         self.sealer = sealer
         if not self.key_id():
             with self._transaction() as connection:
-                head = connection.execute(_LOCKED_HEAD).one()
+                head = _LOCKED_HEAD.first(connection)
                 if not head.key_id:  # no other process was faster
                     if head.seq or not schema.is_empty(connection):
                         raise ApprovalStoreError("the approval store was changed: nothing says which key sealed it")
@@ -293,7 +296,7 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
 
 def _begin_sqlite(connection: Connection) -> None:
     write = connection.get_execution_options().get("agenttool_write", False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+    connection.connection.cursor().execute("BEGIN IMMEDIATE" if write else "BEGIN")
 
 
 def _short(error: BaseException) -> str:

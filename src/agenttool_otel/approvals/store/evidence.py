@@ -16,14 +16,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-import rfc8785
-from sqlalchemy import Connection, Row, Table, bindparam, literal, select, union_all
+from sqlalchemy import Connection, Table, bindparam, literal, select, union_all
 
 from agenttool_otel.approvals.store import schema
 from agenttool_otel.approvals.store.sealing import MAC_BYTES, Sealer
+from agenttool_otel.approvals.store.statements import Statement
 from agenttool_otel.approvals.types import ChainReport, LogEntry
 from agenttool_otel.errors import ApprovalStoreError
 from agenttool_otel.names import ApprovalLogKind, ApprovalStatus, RequiredStatus
+from agenttool_otel.values.canonical import json_text
 
 GENESIS: Final = "0" * 64
 """``previous`` of the first entry."""
@@ -53,13 +54,13 @@ def sealed_row(sealer: Sealer, table: Table, values: Mapping[str, Any]) -> dict[
     return row
 
 
-def check_row(sealer: Sealer, table: Table, row: Row[Any]) -> None:
+def check_row(sealer: Sealer, table: Table, row: Any) -> None:
     """Refuse a row that is not as this store last wrote it, or as it once wrote it."""
     if not _is_intact(sealer, table, row):
         raise ApprovalStoreError("the stored row was changed, or sealed under another key")
 
 
-def _is_intact(sealer: Sealer, table: Table, row: Row[Any]) -> bool:
+def _is_intact(sealer: Sealer, table: Table, row: Any) -> bool:
     try:
         return sealer.equal(_seal(sealer, table, row._asdict()), row.seal)
     except (TypeError, ValueError):
@@ -86,20 +87,23 @@ def _bucket(table: Table, row: Mapping[str, Any]) -> int:
     return hashlib.sha256(f"{table.name}:{key_of(table, row)}".encode("utf-8", "surrogatepass")).digest()[0] % BUCKETS
 
 
-# statements are built once: SQLAlchemy takes longer to build one than to run it
-_LIVE_SEALS: Final = union_all(
-    *(
-        select(literal(table.name), *table.primary_key.columns, table.c.seal).where(table.c.bucket == bindparam("live"))
-        for table in schema.SEALED
+_LIVE_SEALS: Final = Statement(
+    union_all(
+        *(
+            select(literal(table.name), *table.primary_key.columns, table.c.seal).where(
+                table.c.bucket == bindparam("live")
+            )
+            for table in schema.SEALED
+        )
     )
 )
-_ADD_ENTRY: Final = schema.log.insert()
-_LAST_ENTRY: Final = select(schema.log.c.seq, schema.log.c.hash).order_by(schema.log.c.seq.desc()).limit(1)
+_ADD_ENTRY: Final = Statement(schema.log.insert())
+_LAST_ENTRY: Final = Statement(select(schema.log.c.seq, schema.log.c.hash).order_by(schema.log.c.seq.desc()).limit(1))
 
 
 def live_seals(connection: Connection, bucket: int) -> dict[str, str]:
     """Return the seals of a bucket's rows by table and key."""
-    rows = connection.execute(_LIVE_SEALS, {"live": bucket}).all()
+    rows = _LIVE_SEALS.all(connection, live=bucket)
     return {f"{name}:{key}": str(seal) for name, key, seal in rows}
 
 
@@ -113,11 +117,11 @@ def head_seal(sealer: Sealer, head: Mapping[str, Any]) -> str:
     return _seal(sealer, schema.head, head)
 
 
-def check_head(sealer: Sealer, head: Row[Any]) -> None:
+def check_head(sealer: Sealer, head: Any) -> None:
     """Refuse a head that is not as this store wrote it."""
-    if head.key_id != sealer.key_id:
+    if head is not None and head.key_id != sealer.key_id:
         raise ApprovalStoreError("the approval store was sealed with another key")
-    if not _is_intact(sealer, schema.head, head) or len(head.bucket_macs) != BUCKETS * MAC_BYTES:
+    if head is None or not _is_intact(sealer, schema.head, head) or len(head.bucket_macs) != BUCKETS * MAC_BYTES:
         raise ApprovalStoreError("the approval store was changed: its head is not as this program wrote it")
 
 
@@ -139,7 +143,8 @@ def append_entry(
     if "args_digest" in facts:  # the log is not encrypted, and short arguments could be tried
         facts["args_digest"] = sealer.mac("args_digest", [facts["args_digest"]]).hex()
     entry = LogEntry(previous[0] + 1, previous[1], "", at_us, kind, request_id, facts, changed_row)
-    mac = entry_mac(sealer, entry)
+    told = json_text(facts)
+    mac = entry_mac(sealer, entry, told)
     columns = {
         "seq": entry.seq,
         "previous": entry.previous,
@@ -148,16 +153,15 @@ def append_entry(
         "kind": kind.value,
         "request_id": request_id,
         "changed_row": changed_row,
-        "data": rfc8785.dumps(facts).decode("utf-8"),
+        "data": told,
     }
-    connection.execute(_ADD_ENTRY, columns)
+    _ADD_ENTRY.run(connection, **columns)
     return entry.seq, mac
 
 
-def entry_mac(sealer: Sealer, entry: LogEntry) -> str:
-    """Return the MAC over all other fields of an entry."""
+def entry_mac(sealer: Sealer, entry: LogEntry, facts: str) -> str:
+    """Return the MAC over all other fields of an entry, its facts as they are written."""
     # times in microseconds stay below 2^53 until the year 2255, so that RFC 8785 can write them
-    facts = rfc8785.dumps(entry.data).decode("utf-8")
     values = [entry.seq, entry.previous, entry.at_us, entry.kind.value, entry.request_id, entry.changed_row, facts]
     return sealer.mac("log", values).hex()
 
@@ -174,10 +178,10 @@ def read_entries(connection: Connection, after: int = 0) -> Iterator[LogEntry]:
             return
 
 
-def _entry_of(row: Row[Any]) -> LogEntry:
+def _entry_of(row: Any) -> LogEntry:
     try:
         kind, data = ApprovalLogKind(row.kind), json.loads(row.data)
-        if rfc8785.dumps(data).decode("utf-8") == row.data:
+        if json_text(data) == row.data:
             return LogEntry(row.seq, row.previous, row.hash, row.at_us, kind, row.request_id, data, row.changed_row)
     except (ValueError, TypeError, RecursionError):
         pass
@@ -186,7 +190,7 @@ def _entry_of(row: Row[Any]) -> LogEntry:
 
 def last_entry(connection: Connection) -> tuple[int, str]:
     """Return number and MAC of the last entry."""
-    row = connection.execute(_LAST_ENTRY).first()
+    row = _LAST_ENTRY.first(connection)
     return (0, GENESIS) if row is None else (row.seq, row.hash)
 
 
@@ -250,7 +254,7 @@ def _problem(sealer: Sealer, entry: LogEntry, expected: int, previous: str) -> s
         return "an entry is missing"
     if entry.previous != previous:
         return "does not follow from the entry before"
-    return None if sealer.equal(entry_mac(sealer, entry), entry.hash) else "was changed"
+    return None if sealer.equal(entry_mac(sealer, entry, json_text(entry.data)), entry.hash) else "was changed"
 
 
 def _verify_rows(connection: Connection, sealer: Sealer, seals: dict[str, str], bucket_macs: bytes) -> str | None:
@@ -318,7 +322,7 @@ def _reseal_log(connection: Connection, new: Sealer, seals: dict[str, str]) -> t
         name, _, seal = entry.changed_row.rpartition(":")
         changed_row = f"{name}:{seals[seal]}" if seal in seals else entry.changed_row
         entry = replace(entry, previous=end[1], changed_row=changed_row)
-        end = (entry.seq, entry_mac(new, entry))
+        end = (entry.seq, entry_mac(new, entry, json_text(entry.data)))
         columns = {"previous": entry.previous, "hash": end[1], "changed_row": changed_row}
         connection.execute(schema.log.update().where(schema.log.c.seq == entry.seq).values(columns))
     return end

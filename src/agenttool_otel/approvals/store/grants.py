@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
-from sqlalchemy import select
+from sqlalchemy import String, bindparam, or_, select
 
 from agenttool_otel.approvals.grants import grant_covers
 from agenttool_otel.approvals.store.clock import to_us
@@ -17,6 +17,10 @@ from agenttool_otel.approvals.types import Grant, GrantQuery
 from agenttool_otel.errors import ApprovalNotFound, ApprovalStoreError
 from agenttool_otel.names import ApprovalLogKind as Kind
 
+_TOOL: Final = bindparam("tool", type_=String)
+_ALL: Final = select(grants).where(or_(_TOOL.is_(None), grants.c.tool_id == _TOOL)).order_by(grants.c.created_us.desc())
+_LIVE: Final = _ALL.where(grants.c.expires_us > bindparam("now"), grants.c.revoked_us.is_(None))
+
 
 class Grants:
     """Keeps remembered approvals."""
@@ -24,9 +28,12 @@ class Grants:
     def __init__(self, db: Database, digest: Callable[[Any], str]) -> None:
         self._db = db
         self._digest = digest
+        self._any = not db.memory  # what is in memory is written here alone
 
     def find_grant(self, wanted: GrantQuery) -> Grant | None:
         """Return the newest live grant that answers all that is asked about a call; it gives no right to run it."""
+        if not self._any:
+            return None
         digest = self._digest(wanted.arguments)
         found = (grant for grant in self.list_grants(tool_id=wanted.tool_id) if grant_covers(grant, wanted, digest))
         return next(found, None)
@@ -54,13 +61,9 @@ class Grants:
 
     def list_grants(self, *, tool_id: str | None = None, live: bool = True) -> list[Grant]:
         """Return grants, newest first; those that can't be opened are left out, since they grant nothing."""
-        query = select(grants).order_by(grants.c.created_us.desc())
-        if tool_id is not None:
-            query = query.where(grants.c.tool_id == tool_id)
         with self._db.read() as (connection, now_us):
-            if live:
-                query = query.where(grants.c.expires_us > now_us, grants.c.revoked_us.is_(None))
-            rows = connection.execute(query).all()
+            values = {"tool": tool_id, "now": now_us} if live else {"tool": tool_id}
+            rows = connection.execute(_LIVE if live else _ALL, values).all()
         result = []
         for row in rows:
             try:
@@ -91,6 +94,7 @@ class Grants:
             "expires_us": to_us(grant.expires_at),
             "sealed_grant": self._db.sealer.seal(body, purpose="grant", row=grant.grant_id),
         }
+        self._any = True
         tx.insert(
             grants,
             values,

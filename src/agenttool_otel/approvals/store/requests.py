@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Row, bindparam, func, select
+from sqlalchemy import Connection, bindparam, func, select
 
 from agenttool_otel.approvals.store.clock import from_us, to_us
 from agenttool_otel.approvals.store.database import Database
 from agenttool_otel.approvals.store.rows import open_call, request_of, seal_request, unreadable
 from agenttool_otel.approvals.store.schema import requests
+from agenttool_otel.approvals.store.statements import Statement
 from agenttool_otel.approvals.store.transaction import Refused, Transaction
 from agenttool_otel.approvals.types import ApprovalRequest, AskLimit, StoredCall
 from agenttool_otel.errors import ApprovalConflict, ApprovalError, ApprovalExpired, ApprovalNotFound, ApprovalStoreError
@@ -27,6 +28,12 @@ from agenttool_otel.names import ApprovalStatus as Status
 OPEN_STATES: Final = (Status.PENDING, Status.APPROVED)
 """States from which a call may still come to run."""
 
+_SAME: Final = ("request_id", "invocation_id", "tool_id", "actor_id", "supersedes")
+_TOLD: Final = {
+    "invocation": "invocation_id", "tool": "tool_id", "actor": "actor_id", "tenant": "tenant", "session": "session_id",
+    "args_digest": "args_digest", "declaration_digest": "declaration_digest", "policy_revision": "policy_revision",
+    "rule": "rule_ref", "supersedes": "supersedes",
+}  # fmt: skip
 _MAX_CLOSED_REASON_CHARS: Final = 200
 _MAX_SESSION_ID_CHARS: Final = 400
 _MAX_LISTED: Final = 1000
@@ -87,18 +94,16 @@ class Requests:
         limit = self._limits.asks
         if limit is not None:
             since = tx.now_us - int(limit.seconds * 1_000_000)
-            if _count(tx, requests.c.actor_id == request.actor_id, requests.c.created_us > since) >= limit.asks:
+            if _count(tx, _ASKED, actor=request.actor_id, since=since) >= limit.asks:
                 raise refuse(Reason.RATE_LIMITED, "this actor asks too often")
         self._check_room(tx, request)
 
     def _check_room(self, tx: Transaction, request: ApprovalRequest) -> None:
         """Refuse a request where too many wait; without an entry, or a model that asks in a loop would fill the log."""
-        pending = requests.c.status == Status.PENDING.value
-        own = requests.c.session_id == _session_of(request)
         most, most_of_session = self._limits.pending, self._limits.pending_per_session
-        if most and _count(tx, pending) >= most:
+        if most and _count(tx, _PENDING) >= most:
             raise ApprovalConflict("too many requests wait for an answer", reason=Reason.RATE_LIMITED)
-        if request.session_id and most_of_session and _count(tx, pending, own) >= most_of_session:
+        if request.session_id and most_of_session and _count(tx, _OWN, session=_session_of(request)) >= most_of_session:
             raise ApprovalConflict("too many requests of this session wait for an answer", reason=Reason.RATE_LIMITED)
 
     def insert(
@@ -119,34 +124,21 @@ class Requests:
         except (ValueError, TypeError, RecursionError) as error:
             raise ApprovalError(f"the call can't be stored as JSON: {type(error).__name__}") from None
         values = {
-            "request_id": stored.request_id,
-            "invocation_id": stored.invocation_id,
-            "tool_id": stored.tool_id,
-            "actor_id": stored.actor_id,
+            **{name: getattr(stored, name) for name in _SAME},
             "session_id": _session_of(stored),
             "status": Status.PENDING.value,
             "created_us": tx.now_us,
             "expires_us": to_us(created + ttl),
             "sealed_request": sealed_request,
             "sealed_call": sealed_call,
-            "supersedes": stored.supersedes,
         }
         tx.insert(
             requests,
             values,
             Kind.CREATED,
             stored.request_id,
-            invocation=stored.invocation_id,
-            tool=stored.tool_id,
-            actor=stored.actor_id,
-            tenant=stored.tenant,
-            session=stored.session_id,
-            args_digest=stored.args_digest,
-            declaration_digest=stored.declaration_digest,
-            policy_revision=stored.policy_revision,
-            rule=stored.rule_ref,
             expires_us=values["expires_us"],
-            supersedes=stored.supersedes,
+            **{name: getattr(stored, field) for name, field in _TOLD.items()},
         )
         return stored
 
@@ -165,14 +157,14 @@ class Requests:
                 expired.append(row.request_id)
         return expired
 
-    def expire_if_due(self, tx: Transaction, row: Row[Any]) -> Row[Any]:
+    def expire_if_due(self, tx: Transaction, row: Any) -> Any:
         """Mark one request as expired if its time is over; gives its row as it is then."""
         if not _is_due(row, tx.now_us):
             return row
         self.close(tx, row, Status.EXPIRED, Kind.EXPIRED)
         return by_id(tx.connection, row.request_id) or row
 
-    def close(self, tx: Transaction, row: Row[Any], status: Status, kind: Kind, reason: str | None = None) -> None:
+    def close(self, tx: Transaction, row: Any, status: Status, kind: Kind, reason: str | None = None) -> None:
         """End a request without a run, or a run without its result."""
         text = None if reason is None else reason[:_MAX_CLOSED_REASON_CHARS]
         changes = {"status": status.value, **({} if text is None else {"closed_reason": text})}
@@ -237,7 +229,7 @@ class Requests:
         found = {str(status): int(count) for status, count in rows}
         return {status: found.get(status.value, 0) for status in Status}
 
-    def _show(self, find_row: Callable[[Connection, str], Row[Any] | None], ref: str) -> ApprovalRequest:
+    def _show(self, find_row: Callable[[Connection, str], Any | None], ref: str) -> ApprovalRequest:
         with self.db.read() as (connection, now_us):
             row = find_row(connection, ref)
         if row is None:
@@ -248,11 +240,11 @@ class Requests:
                 row = find_row(connection, ref) or row
         return self._shown(row, now_us)
 
-    def _shown(self, row: Row[Any], now_us: int) -> ApprovalRequest:
+    def _shown(self, row: Any, now_us: int) -> ApprovalRequest:
         request = request_of(self.db.sealer, row)
         return request.model_copy(update={"status": Status.EXPIRED}) if _is_due(row, now_us) else request
 
-    def _listed(self, row: Row[Any], now_us: int) -> ApprovalRequest:
+    def _listed(self, row: Any, now_us: int) -> ApprovalRequest:
         try:
             return self._shown(row, now_us)
         except ApprovalError as error:
@@ -279,22 +271,31 @@ class Requests:
         return [self._listed(row, now_us) for row in rows]
 
 
-_BY_ID: Final = select(requests).where(requests.c.request_id == bindparam("this"))
-_OF_INVOCATION: Final = select(requests).where(requests.c.invocation_id == bindparam("this"))
-_NEWEST: Final = _OF_INVOCATION.order_by(requests.c.created_us.desc()).limit(1)
+_THIS: Final[Any] = bindparam("this")
+_BY_ID: Final = Statement(select(requests).where(requests.c.request_id == _THIS))
+_NEWEST: Final = Statement(
+    select(requests).where(requests.c.invocation_id == _THIS).order_by(requests.c.created_us.desc()).limit(1)
+)
+_COUNT: Final = select(func.count()).select_from(requests)
+_COUNT_PENDING: Final = _COUNT.where(requests.c.status == Status.PENDING.value)
+_ASKED: Final = Statement(
+    _COUNT.where(requests.c.actor_id == bindparam("actor"), requests.c.created_us > bindparam("since"))
+)
+_PENDING: Final = Statement(_COUNT_PENDING)
+_OWN: Final = Statement(_COUNT_PENDING.where(requests.c.session_id == bindparam("session")))
 
 
-def by_id(connection: Connection, request_id: str) -> Row[Any] | None:
+def by_id(connection: Connection, request_id: str) -> Any | None:
     """Return a request's row."""
-    return connection.execute(_BY_ID, {"this": request_id}).first()
+    return _BY_ID.first(connection, this=request_id)
 
 
-def newest(connection: Connection, invocation_id: str) -> Row[Any] | None:
+def newest(connection: Connection, invocation_id: str) -> Any | None:
     """Return the row of an invocation's last request."""
-    return connection.execute(_NEWEST, {"this": invocation_id}).first()
+    return _NEWEST.first(connection, this=invocation_id)
 
 
-def find(connection: Connection, ref: str) -> Row[Any]:
+def find(connection: Connection, ref: str) -> Any:
     """Return the row of a request, by its id or its invocation's."""
     row = by_id(connection, ref) or newest(connection, ref)
     if row is None:
@@ -306,11 +307,11 @@ def _session_of(request: ApprovalRequest) -> str | None:
     return None if request.session_id is None else request.session_id[:_MAX_SESSION_ID_CHARS]
 
 
-def _count(tx: Transaction, *conditions: ColumnElement[bool]) -> int:
-    return tx.connection.execute(select(func.count()).select_from(requests).where(*conditions)).scalar_one()
+def _count(tx: Transaction, query: Statement, **values: Any) -> int:
+    return int(query.first(tx.connection, **values)[0])
 
 
-def _is_due(row: Row[Any], now_us: int) -> bool:
+def _is_due(row: Any, now_us: int) -> bool:
     if type(row.expires_us) is not int:
         raise ApprovalStoreError("the approval store was changed: a request has no time that can be read")
     return row.status in OPEN_STATES and row.expires_us <= now_us

@@ -11,7 +11,7 @@ import logging
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, select
 
 from agenttool_otel.approvals.store.claims import Claims
 from agenttool_otel.approvals.store.owner import HELD
@@ -111,7 +111,7 @@ class RequiredCalls:
             raise
         return replace(call, claim=claim)
 
-    def _end(self, tx: Transaction, row: Row[Any], end: Status) -> Claim | None:
+    def _end(self, tx: Transaction, row: Any, end: Status) -> Claim | None:
         # the evidence counts, whatever the row says
         if _last_entry(tx.connection, row.invocation_id) != Kind.RESULT_REQUIRED.value:
             raise InvocationConflict("the call has ended already")
@@ -143,11 +143,11 @@ class RequiredCalls:
         return found
 
 
-def _row(connection: Connection, invocation_id: str) -> Row[Any] | None:
+def _row(connection: Connection, invocation_id: str) -> Any | None:
     return connection.execute(select(required).where(required.c.invocation_id == invocation_id)).first()
 
 
-def _waiting(connection: Connection, invocation_id: str) -> Row[Any]:
+def _waiting(connection: Connection, invocation_id: str) -> Any:
     row = _row(connection, invocation_id)
     if row is None:
         raise InvocationNotFound("no call of that id waits for a result")

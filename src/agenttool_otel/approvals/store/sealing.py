@@ -137,8 +137,7 @@ class Sealer:
 
     def mac(self, purpose: str, values: Sequence[Any]) -> bytes:
         """Return the MAC of plain values; bytes stand for their SHA-256."""
-        plain = json.dumps([purpose, *values], default=_sha256, allow_nan=False, separators=(",", ":"))
-        return hmac.new(self._mac_key, plain.encode("ascii"), hashlib.sha256).digest()
+        return hmac.digest(self._mac_key, _plain([purpose, *values]).encode("ascii"), "sha256")
 
     @staticmethod
     def equal(one: Any, other: Any) -> bool:
@@ -150,6 +149,9 @@ def _sha256(value: Any) -> str:
     if not isinstance(value, (bytes, memoryview)):
         raise TypeError("no plain value")
     return hashlib.sha256(value).hexdigest()
+
+
+_plain = json.JSONEncoder(default=_sha256, allow_nan=False, separators=(",", ":")).encode
 
 
 def _associated(purpose: str, row: str) -> bytes:

@@ -5,22 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, Table, bindparam
+from sqlalchemy import Connection, Table, bindparam
 
 from agenttool_otel.approvals.store import evidence, schema
 from agenttool_otel.approvals.store.clock import Mark
 from agenttool_otel.approvals.store.sealing import MAC_BYTES, Sealer
+from agenttool_otel.approvals.store.statements import Statement
 from agenttool_otel.errors import ApprovalConflict, ApprovalError, ApprovalStoreError
 from agenttool_otel.names import ApprovalConflictReason, ApprovalLogKind
 
-_INSERT: Final = {table: table.insert() for table in schema.SEALED}
+_INSERT: Final = {table: Statement(table.insert()) for table in schema.SEALED}
 _UPDATE: Final = {
-    table: table.update().where(  # compare and set
-        *(key == bindparam("this_key") for key in table.primary_key.columns), table.c.seal == bindparam("this_seal")
+    table: Statement(  # compare and set
+        table.update().where(
+            *(key == bindparam("this_key") for key in table.primary_key.columns), table.c.seal == bindparam("this_seal")
+        )
     )
     for table in schema.SEALED
 }
-_UPDATE_HEAD: Final = schema.head.update().where(schema.head.c.id == 1)
+_UPDATE_HEAD: Final = Statement(schema.head.update().where(schema.head.c.id == 1))
 
 
 class Refused(Exception):
@@ -34,7 +37,7 @@ class Refused(Exception):
 class Transaction:
     """One open write transaction."""
 
-    def __init__(self, connection: Connection, sealer: Sealer, head: Row[Any], mark: Mark) -> None:
+    def __init__(self, connection: Connection, sealer: Sealer, head: Any, mark: Mark) -> None:
         self.connection = connection
         self.now_us = mark.us
         self._sealer = sealer
@@ -49,7 +52,7 @@ class Transaction:
             self.connection, self._sealer, self.end, self.now_us, kind, request_id, changed_row, data
         )
 
-    def check(self, table: Table, row: Row[Any]) -> None:
+    def check(self, table: Table, row: Any) -> None:
         """Refuse a row that is not as it was last written: one that was edited, or put back as it once was."""
         evidence.check_row(self._sealer, table, row)
         if row.bucket is not None:
@@ -61,25 +64,18 @@ class Transaction:
         """Add a row, with the entry that tells of it."""
         row = evidence.sealed_row(self._sealer, table, values)
         self._set_live(table, row, row["bucket"])
-        self.connection.execute(_INSERT[table], row)
+        _INSERT[table].run(self.connection, **row)
         self.log(kind, request_id, changed_row=_changed(table, row), **facts)
 
     def update(
-        self,
-        table: Table,
-        row: Row[Any],
-        changes: Mapping[str, Any],
-        kind: ApprovalLogKind,
-        request_id: str,
-        **facts: Any,
+        self, table: Table, row: Any, changes: Mapping[str, Any], kind: ApprovalLogKind, request_id: str, **facts: Any
     ) -> None:
         """Change a row that this transaction has read, with the entry that tells of it."""
         self.check(table, row)
-        new = evidence.sealed_row(self._sealer, table, {**row._mapping, **changes})
+        new = evidence.sealed_row(self._sealer, table, {**row._asdict(), **changes})
         self._set_live(table, new, row.bucket if new["bucket"] is None else new["bucket"])
-        values = {name: new[name] for name in (*changes, "bucket", "seal")}
-        values |= {"this_key": evidence.key_of(table, new), "this_seal": row.seal}
-        if self.connection.execute(_UPDATE[table], values).rowcount != 1:
+        where = {"this_key": evidence.key_of(table, new), "this_seal": row.seal}
+        if _UPDATE[table].run(self.connection, **new, **where).rowcount != 1:
             raise ApprovalConflict("the request changed meanwhile", reason=ApprovalConflictReason.ALREADY_ANSWERED)
         self.log(kind, request_id, changed_row=_changed(table, new), **facts)
 
@@ -114,11 +110,11 @@ class Transaction:
 
 
 def write_head(
-    connection: Connection, sealer: Sealer, head: Row[Any], end: tuple[int, str], mark: Mark, bucket_macs: bytes
+    connection: Connection, sealer: Sealer, head: Any, end: tuple[int, str], mark: Mark, bucket_macs: bytes
 ) -> None:
     """Write the one head row."""
     values = {
-        **head._mapping,
+        **head._asdict(),
         "seq": end[0],
         "hash": end[1],
         "clock_us": mark.us,
@@ -128,7 +124,7 @@ def write_head(
         "bucket_macs": bucket_macs,
     }
     values["seal"] = evidence.head_seal(sealer, values)
-    connection.execute(_UPDATE_HEAD, values)
+    _UPDATE_HEAD.run(connection, **values)
 
 
 def _changed(table: Table, row: Mapping[str, Any]) -> str:

@@ -19,7 +19,7 @@ from agenttool_otel.hooks.context import HookState
 from agenttool_otel.names import InvocationStatus, RedactionState
 from agenttool_otel.policy.types import Verdict
 from agenttool_otel.records import HookRecord, InputMutation
-from agenttool_otel.telemetry.spans import context_of
+from agenttool_otel.telemetry.telemetry import context_of
 
 
 @lru_cache(maxsize=1)

@@ -220,7 +220,6 @@ class HookRunner:
             message=message,
             extra={HOOK_FAILED: failed},
         )
-        call.decide(verdict)
         self._recorder.decided(call, verdict)
         self._refusals.deny(call, verdict, session)
 

@@ -97,15 +97,15 @@ class Permission:
                 yield from self._hooks.before(call, target, session)
             if grant is not None:
                 grant.forget_if_changed(call)
-            self.establish(call, session)
             # the call counts in its session from before the decision on, unless it is not let through
             self._begin(call, session)
             if session.shared:
-                counters = yield Call(session.admit, None, (call.spec.tool_id,))
+                counters = yield Call(session.admit, None, (call.spec.tool_id, call.id, call.happened))
             else:
                 counters = session.admit(call.spec.tool_id)
             admitted: bool | None = False
             try:
+                self.establish(call, session)  # now that what other processes told is known
                 document, decider = policy_input(call, session, counters), _services(call).decider
                 verdict: Verdict = yield Call(decider.decide, decider.adecide, (document,))
                 verdict = yield from self._take_verdict(call, target, session, verdict, grant)
@@ -135,7 +135,7 @@ class Permission:
     def _begin(self, call: Invocation, session: Session) -> None:
         """Take the call into the session's history, where a rule may read that."""
         wanted = _services(call).decider.wants(HISTORY, call.context.mode)
-        entry = Happened.of(call.spec.tool_id, call.permission_input) if wanted else None
+        entry = Happened.of(call.spec.tool_id, call.permission_input, session.key) if wanted else None
         if call.happened is not None and entry is not None:
             call.happened.targets = entry.targets  # its input may have been changed since
         elif call.spec.tool_id not in session.exempt:
@@ -164,7 +164,6 @@ class Permission:
         if self._hooks is not None:
             verdict = yield from self._hooks.decided(call, target, verdict)
         verdict = self._recorder.cleaned(call, verdict)
-        call.decide(verdict)
         self._recorder.decided(call, verdict)
         return verdict
 
@@ -190,7 +189,6 @@ class Permission:
         if grant is not None and granted:
             asking = yield from grant.use(call, verdict)
             if asking is not None:
-                call.decide(asking)
                 self._recorder.decided(call, asking)
                 return False
         elif approved:
@@ -212,7 +210,6 @@ class Permission:
 
     def _deny_unsettled(self, call: Invocation, session: Session) -> None:
         verdict = fail_closed("the input kept changing between decisions", FailClosedCause.NO_DECISION)
-        call.decide(verdict)
         self._recorder.decided(call, verdict)
         self._refusals.deny(call, verdict, session)
 
@@ -223,7 +220,6 @@ class Permission:
         if call.claim is not None:
             yield finish_claim(_services(call), call.claim, ResultStatus.DENIED)
         verdict = fail_closed("the decision expired before the call could run", FailClosedCause.NO_DECISION)
-        call.decide(verdict)
         self._recorder.decided(call, verdict)
         self._refusals.deny(call, verdict, session)
 
@@ -241,7 +237,7 @@ class Permission:
     def _ask(self, call: Invocation, target: Target, verdict: Verdict, session: Session) -> Phase:
         """Ask for an approval; whatever was answered is decided again, so that a deny still wins."""
         call.enter(InvocationStatus.AWAITING_APPROVAL)
-        session.asked()
+        session.count("asks")
         request = call.request = self._questions.make(call, verdict)
         if self._hooks is not None:
             yield from self._hooks.asking(call, request, session)
@@ -258,17 +254,11 @@ class Permission:
         except ApprovalError as error:
             self._recorder.pending(-1)
             if isinstance(error, ApprovalConflict) and error.reason is ApprovalConflictReason.RATE_LIMITED:
-                session.denied()
+                session.count("denials")
                 self._refusals.refuse(
                     call, ErrorClass.RATE_LIMITED, str(error), InvocationStatus.BLOCKED, ResultStatus.FAILED
                 )
-            self._refusals.refuse(
-                call,
-                ErrorClass.POLICY_BLOCKED,
-                f"the approval request could not be stored: {error}",
-                InvocationStatus.DENIED,
-                ResultStatus.DENIED,
-            )
+            self._refusals.blocked(call, f"the approval request could not be stored: {error}")
         if answer is None:
             self._refusals.pending(call)
         self.take(call, target, answer, session, waited=time.perf_counter() - asked_at)
@@ -313,11 +303,11 @@ class Permission:
         if request.status is ApprovalStatus.PENDING:
             self._refusals.pending(call)
         if request.status is ApprovalStatus.CONSUMED:
-            session.denied()
+            session.count("denials")
             self._refusals.used_already(call, request.outcome)
         answer = ticket.answer
         if answer is None or request.status not in (ApprovalStatus.APPROVED, ApprovalStatus.REJECTED):
-            session.denied()
+            session.count("denials")
             self._refusals.unapproved(call, f"the approval request is {request.status.value}")
         waited = (request.answered_at - request.created_at).total_seconds() if request.answered_at else 0.0
         self.take(call, target, answer, session, waited=max(0.0, waited))
@@ -329,16 +319,12 @@ class Permission:
         context = call.context
         approvals = _services(call).approvals
         places = bound_places(context, call.facts)
-        binding = ClaimBinding(call.spec.tool_id, context.actor, context.tenant, context.session_id, places)
-        terms = {
-            "args_digest": digest(self._inputs.approved_form(call)),
-            "revision": verdict.revision,
-            "declaration_digest": call.spec.digest,
-        }
+        terms = digest(self._inputs.approved_form(call)), verdict.revision, call.spec.digest
+        binding = ClaimBinding(*terms, call.spec.tool_id, context.actor, context.tenant, context.session_id, places)
         try:
-            call.claim = yield Call(approvals.claim, approvals.aclaim, (call.request.request_id, binding), terms)
+            call.claim = yield Call(approvals.claim, approvals.aclaim, (call.request.request_id, binding))
         except ApprovalError as error:
-            session.denied()
+            session.count("denials")
             if isinstance(error, ApprovalConflict) and error.reason is ApprovalConflictReason.CONSUMED:
                 self._refusals.used_already(call)
             self._refusals.unapproved(call, f"the approval can't be used: {error}")
@@ -352,7 +338,7 @@ class Permission:
         """
         needed = verdict.approver_roles if verdict.behavior is not Behavior.ALLOW else ()
         if needed and call.approval is not None and set(needed).isdisjoint(call.approval["roles"]):
-            session.denied()
+            session.count("denials")
             roles = self._refusals.redact(", ".join(needed), call)
             self._refusals.unapproved(call, f"the approval can't be used: it takes one of the roles: {roles}")
 

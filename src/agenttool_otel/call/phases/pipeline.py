@@ -131,6 +131,7 @@ class Pipeline:
         call.handle = self.running[call.id] = CallHandle(call, self._reporter)
         if not call.transitions:
             call.transitions.append((InvocationStatus.PLANNED, call.created_ns))
+        admitted = told = False
         try:
             try:
                 self._prepare(call, target, session)
@@ -140,11 +141,9 @@ class Pipeline:
                 yield from self._permission.resolve(call, target, session)
                 admitted = True
             except Refused:
-                admitted = False
                 if call.outcome is Outcome.PENDING:
                     self.paused.keep(call, target)
             except Exception as bug:
-                admitted = False
                 if control_flow(bug):
                     self._refusals.pause(call, bug)
                 else:
@@ -153,15 +152,24 @@ class Pipeline:
                 yield from self._hand_over(call)
             elif admitted:
                 yield from self._body.run(call, target, session)
+            if session.shared:
+                told = yield Call(self._settle, None, (call, session))
         except BaseException as signal:
             self._refusals.stopped(call, signal)
         finally:
             if call.place is not None or call.modifier is not None or (call.handle is not None and call.handle.locks):
                 self._schedule.leave(call)
-            self._close(call)
+            self._close(call, session, told)
         return call
 
-    def _close(self, call: Invocation) -> None:
+    def _settle(self, call: Invocation, session: Session) -> bool:
+        """Tell the other processes of a session how a call ended; awaited where there are any."""
+        if call.happened is not None:
+            call.happened.outcome = call.result_status.value
+        session.settle(call.id, call.happened)
+        return True
+
+    def _close(self, call: Invocation, session: Session, told: bool) -> None:
         """End the call: nobody can stop it any more, and whatever it held back is told."""
         handle, call.handle = call.handle, None
         if handle is not None:
@@ -172,8 +180,8 @@ class Pipeline:
                 handle.flush()
             if call.outcome is not Outcome.PENDING:
                 handle.tell(_LAST_STEPS.get(call.status, ProgressStatus.FAILED))
-        if call.happened is not None:
-            call.happened.outcome = call.result_status.value
+        if not told:
+            self._settle(call, session)
         self._recorder.end(call)
 
     def _prepare(self, call: Invocation, target: Target, session: Session) -> None:
@@ -225,14 +233,16 @@ class Pipeline:
             attempt: what its executor reports.
             links: the span of its first part.
         """
-        call.services = self._services
+        call.services, session, told = self._services, self._sessions.of(call.context), False
         self._recorder.begin(call, links)
         try:
-            yield from self._body.complete(call, self._sessions.of(call.context), attempt)
+            yield from self._body.complete(call, session, attempt)
+            if session.shared:
+                told = yield Call(self._settle, None, (call, session))
         except BaseException as signal:
             self._refusals.stopped(call, signal)
         finally:
-            self._close(call)
+            self._close(call, session, told)
         return call
 
     def interrupt(self, call: Invocation, reason: str, links: tuple[Link, ...] = ()) -> Steps:
@@ -243,7 +253,7 @@ class Pipeline:
             reason: why, redacted.
             links: the span of its first part.
         """
-        call.services = self._services
+        call.services, session, told = self._services, self._sessions.of(call.context), False
         recorder = self._recorder
         recorder.begin(call, links)
         try:
@@ -254,8 +264,10 @@ class Pipeline:
                 recorder.pending(-1)
             call.fail(ErrorClass.CANCELED, f"interrupted: {reason}", InvocationStatus.CANCELED, ResultStatus.CANCELED)
             yield from finish(call, ResultStatus.CANCELED)
+            if session.shared:
+                told = yield Call(self._settle, None, (call, session))
         finally:
-            self._close(call)
+            self._close(call, session, told)
         return call
 
     def preflight(self, call: Invocation, target: Target) -> Steps:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.context.sessions import Session
+from agenttool_otel.facts.outputs import ANYBODYS
 
 _TAIL_CHARS: Final = 256
 """Characters of a stream that are read again with its next piece: a word may be cut in two."""
@@ -56,10 +57,7 @@ def record_exception_text(call: Invocation, session: Session, error: BaseExcepti
     """Tell a session's ledger what an exception says; never raises."""
     tool_id = call.spec.declaration.tool_id
     try:
-        texts: Any = [
-            str(error)[:_MAX_TEXT_CHARS],
-            *(str(note)[:_MAX_TEXT_CHARS] for note in getattr(error, "__notes__", ())[:16]),
-        ]
+        texts: Any = [str(one)[:_MAX_TEXT_CHARS] for one in (error, *getattr(error, "__notes__", ())[:16])]
     except BaseException:  # other people's __str__, which may raise anything
         texts = _UNREADABLE
     _tell(session, tool_id, texts)
@@ -67,7 +65,7 @@ def record_exception_text(call: Invocation, session: Session, error: BaseExcepti
 
 def _tell(session: Session, tool_id: str, value: Any) -> None:
     try:
-        session.record_output(tool_id, value, open_world=True)
+        session.open_ledger().record_output(tool_id, value, ANYBODYS)
     except BaseException:
         # what can't be read makes the ledger uncertain rather than sure of nothing
-        session.record_output(tool_id, _UNREADABLE, open_world=True)
+        session.open_ledger().record_output(tool_id, _UNREADABLE, ANYBODYS)

@@ -76,8 +76,11 @@ class Refusals:
     def undecidable(self, call: Invocation, message: str) -> NoReturn:
         """End the call because its arguments can't be put before the policy as they are."""
         verdict = fail_closed(message, FailClosedCause.INPUT_INVALID)
-        call.decide(verdict)
         self._recorder.decided(call, verdict)
+        self.blocked(call, message)
+
+    def blocked(self, call: Invocation, message: str) -> NoReturn:
+        """End the call because it can't be decided, or its decision can't be kept or used."""
         self.refuse(call, ErrorClass.POLICY_BLOCKED, message, InvocationStatus.DENIED, ResultStatus.DENIED)
 
     def mutation_failed(self, call: Invocation, message: str) -> NoReturn:
@@ -88,7 +91,7 @@ class Refusals:
 
     def deny(self, call: Invocation, verdict: Verdict, session: Session) -> NoReturn:
         """End the call with a denial."""
-        session.denied()
+        session.count("denials")
         result = ResultStatus.DENIED
         if call.approval is not None and call.approval["status"] == ApprovalStatus.REJECTED:
             error_class, result = ErrorClass.APPROVAL_REJECTED, ResultStatus.REJECTED
@@ -103,7 +106,7 @@ class Refusals:
 
     def reject(self, call: Invocation, answer: ApprovalAnswer, session: Session) -> NoReturn:
         """End the call because somebody said no."""
-        session.denied()
+        session.count("denials")
         said = self.answered(call, answer, Behavior.DENY) or "no reason given"
         self.unapproved(call, f"approval was rejected: {said}")
 
@@ -119,7 +122,6 @@ class Refusals:
             extra={"accept_feedback": said} if said else {},
         )
         asked = call.verdict
-        call.decide(verdict)
         self._recorder.decided(call, verdict)
         call.verdict = asked  # what the policy said: spans and metrics tell apart what was asked and what was denied
         return said
@@ -131,8 +133,7 @@ class Refusals:
     def used_already(self, call: Invocation, outcome: ResultStatus | None = None) -> NoReturn:
         """End the call because its approval was used for an earlier run: nobody rejected anything."""
         ended = f", and ended as {outcome.value}" if outcome is not None else ""
-        message = f"the approval was used already: the call it covers ran once{ended}"
-        self.refuse(call, ErrorClass.POLICY_BLOCKED, message, InvocationStatus.DENIED, ResultStatus.DENIED)
+        self.blocked(call, f"the approval was used already: the call it covers ran once{ended}")
 
     def pending(self, call: Invocation) -> NoReturn:
         """Leave the call waiting for an answer: a pause, no error."""
@@ -149,7 +150,6 @@ class Refusals:
     def bug(self, call: Invocation, bug: Exception) -> None:
         """Turn a failure of this package before the body into a denial, told by its type alone."""
         verdict = fail_closed(f"internal error: {short_name(bug)}", FailClosedCause.INTERNAL)
-        call.decide(verdict)
         self._recorder.decided(call, verdict)
         self._recorder.telemetry.losses.note("pipeline", bug)
         call.fail(ErrorClass.POLICY_BLOCKED, verdict.message, InvocationStatus.DENIED, ResultStatus.DENIED)

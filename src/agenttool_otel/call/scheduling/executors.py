@@ -10,13 +10,11 @@ import asyncio
 import contextvars
 import importlib
 import inspect
-import pickle
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from typing import Any
 
 from opentelemetry import context as otel_context
-from opentelemetry import propagate
 
 from agenttool_otel.call.effects import Execute
 from agenttool_otel.call.invocation import Invocation
@@ -36,6 +34,8 @@ def submit(call: Invocation, executor: Executor, effect: Execute) -> Future[Any]
     """Start a body there, with the context of the call."""
     if isinstance(executor, ThreadPoolExecutor):
         return executor.submit(contextvars.copy_context().run, effect.target, *effect.args, **effect.kwargs)
+    from opentelemetry import propagate  # it looks for every propagator that is installed
+
     carrier: dict[str, str] = {}
     propagate.inject(carrier)
     profile, far = call.spec.execution, None
@@ -71,6 +71,8 @@ def _run(
     far: FarHandle | None,
 ) -> Any:
     """Run a body in the other process."""
+    from opentelemetry import propagate
+
     found: Any = function
     if isinstance(function, tuple):
         found = importlib.import_module(function[0])
@@ -96,6 +98,8 @@ async def _awaited(value: Any) -> Any:
 
 def _portable(error: BaseException) -> BaseException:
     """Return an exception that arrives; one that can't be pickled is told by its type."""
+    import pickle
+
     try:
         pickle.loads(pickle.dumps(error))  # noqa: S301 - it was made right here
     except Exception:

@@ -47,21 +47,13 @@ def clean(path: str) -> str:
 
 def within(path: str, root: str) -> bool:
     """Return whether a normalised absolute path is a normalised absolute directory or lies below it."""
-    if path == root or root == "/":
-        return True
-    return path.startswith(root) and path[len(root)] == "/"
+    return path == root or root == "/" or (path.startswith(root) and path[len(root)] == "/")
 
 
 def path_fact(value: Any, *, argument: str, access: str, env: FactEnvironment, inferred: bool = False) -> PathFact:
     """Say what a path argument means; never raises, and takes bounded time on any value."""
-    fact: PathFact = {
-        **_NOTHING,
-        "argument": argument,
-        "access": access,
-        "inferred": inferred,
-        "roots": [],
-        "windows": [],
-    }
+    fact: PathFact = {**_NOTHING, "argument": argument, "access": access, "inferred": inferred}
+    fact["roots"], fact["windows"] = [], []
     try:
         _establish(value, fact, env)
     except Exception:  # a fact that fails must look dangerous, not stop the decision
@@ -74,11 +66,9 @@ def path_text_of(value: Any) -> str | None:
 
     Other path-like objects are not asked, because that would run their code.
     """
-    if type(value) is str:
-        return value
-    if isinstance(value, pathlib.PurePath):
-        return str(value)
-    return str.__str__(value) if isinstance(value, str) else None
+    if isinstance(value, str):
+        return value if type(value) is str else str.__str__(value)
+    return str(value) if isinstance(value, pathlib.PurePath) else None
 
 
 def _establish(value: Any, fact: PathFact, env: FactEnvironment) -> None:

@@ -11,6 +11,7 @@ _WILD: Final = re.compile(r"[*?\[{]")
 _TOKEN: Final = re.compile(
     r"(?P<stars>\*+)|(?P<one>\?)|(?P<set>\[[!^]?\]?[^\]]*\])|(?P<brace>[{},])|(?P<letter>.)", re.S
 )
+_IN_SET: Final = re.compile(r"(.)(?:-(.))?", re.S)
 _MAX_STARS: Final = 8
 """More of them are read as one, which matches more: a pattern may not cost much to compare."""
 
@@ -56,18 +57,17 @@ def wild(name: str) -> Wild:
             literal += 1
     try:
         pattern = re.compile("".join(text), re.DOTALL)
-    except re.error:  # braces in a wrong order
+    except re.error:  # braces in a wrong order, a set that goes down
         pattern = re.compile(".*", re.DOTALL)
     return Wild(pattern, literal, name.startswith("*"))
 
 
 def _set(part: str) -> str:
-    inner = part[1:-1]
-    negated = inner[:1] in ("!", "^")
-    letters = inner[1:] if negated else inner
-    try:
-        text = f"[{'^' if negated else ''}{letters.replace(chr(92), '').replace('[', chr(92) + '[')}]"
-        re.compile(text)
-    except re.error:
+    negated = part[1] in "!^"
+    if "\\" in part:  # a mark of the shell, a letter to Python
         return "."
-    return text
+    letters = "".join(
+        f"{re.escape(low)}-{re.escape(high)}" if high else re.escape(low)
+        for low, high in _IN_SET.findall(part[1 + negated : -1])
+    )
+    return f"[{'^' if negated else ''}{letters}]"

@@ -74,8 +74,7 @@ def resolve(parts: list[str], *, start: str = "/") -> Resolution:
             target = os.readlink(path)
         except OSError:
             return found
-        if walked[:1] == ["proc"] and len(walked) > 1:
-            found.magic = True
+        found.magic |= walked[:1] == ["proc"] and len(walked) > 1
         if target.startswith("/"):
             walked.clear()
             seen.clear()

@@ -97,24 +97,10 @@ def fold_name(name: str) -> str:
     return stripped or name
 
 
-class _Worst:
-    """The most serious of the classes that are offered."""
-
-    __slots__ = ("kind",)
-
-    def __init__(self) -> None:
-        self.kind: str | None = None
-
-    def offer(self, kind: str | None) -> None:
-        rank = _lists().rank
-        if kind is not None and (self.kind is None or rank[kind] < rank[self.kind]):
-            self.kind = kind
-
-
 @lru_cache(maxsize=2048)
 def _class_of(parts: tuple[str, ...], inner: int, directory: bool) -> str | None:
     folded = [fold_name(part) for part in parts]
-    worst = _Worst()
+    worst: list[str | None] = []
     _offer_places(folded, inner, worst)
     # Names below the root only: a root that is called "cookies" is a place to work in. What is a directory is no
     # file of secrets, whatever its name.
@@ -124,30 +110,30 @@ def _class_of(parts: tuple[str, ...], inner: int, directory: bool) -> str | None
         _offer_matches(folded[inner:], worst)
     for prefix in _lists().system:
         if len(prefix) > inner and tuple(folded[: len(prefix)]) == prefix:
-            worst.offer(PathClass.SYSTEM)
-    return worst.kind
+            worst.append(PathClass.SYSTEM)
+    return _worst_of(filter(None, worst))
 
 
-def _offer_places(folded: list[str], inner: int, worst: _Worst) -> None:
+def _offer_places(folded: list[str], inner: int, worst: list[str | None]) -> None:
     """Offer the classes of directories on the way, and of files that only their directory tells."""
     lists = _lists()
     for index, name in enumerate(folded):
         kind = lists.components.get(name)
         # A workspace below ~/.cursor/worktrees is not the agent's configuration; one below ~/.ssh still holds keys.
         if kind is not None and (index >= inner or kind in _ALWAYS):
-            worst.offer(kind)
+            worst.append(kind)
         for pieces, sequence_kind in lists.sequences.get(name, ()):
             if tuple(folded[max(0, index + 1 - len(pieces)) : index + 1]) == pieces:
-                worst.offer(sequence_kind)
+                worst.append(sequence_kind)
         if index >= inner and name.startswith(".") and name not in (".", ".."):
-            worst.offer(PathClass.DOTFILE)
+            worst.append(PathClass.DOTFILE)
     whole = "/".join(folded[inner:])
     for pattern, kind in lists.globs:
         if pattern.search(whole):
-            worst.offer(kind)
+            worst.append(kind)
 
 
-def _offer_names(folded: list[str], worst: _Worst) -> None:
+def _offer_names(folded: list[str], worst: list[str | None]) -> None:
     """Offer the classes of a file by its name, or by the name of what it is a backup of."""
     lists = _lists()
     harmless = lists.harmless_paths.fullmatch("/".join(folded)) is not None
@@ -156,10 +142,10 @@ def _offer_names(folded: list[str], worst: _Worst) -> None:
         spared = harmless or lists.harmless_names.fullmatch(name) is not None
         for kind in kinds:
             if not (spared and kind in _ALWAYS):
-                worst.offer(kind)
+                worst.append(kind)
 
 
-def _offer_matches(folded: list[str], worst: _Worst) -> None:
+def _offer_matches(folded: list[str], worst: list[str | None]) -> None:
     """Offer the classes of everything that a path with wildcards could be expanded to."""
     lists = _lists()
 
@@ -172,22 +158,22 @@ def _offer_matches(folded: list[str], worst: _Worst) -> None:
         return stated and found.matches.fullmatch(name) is not None
 
     if sum(map(is_wild, folded)) > _MAX_WILD:
-        worst.offer(PathClass.CREDENTIAL)  # more than anybody means; what it could match is not worked out
+        worst.append(PathClass.CREDENTIAL)  # more than anybody means; what it could match is not worked out
         return
     for index, pattern in enumerate(folded):
         if is_wild(pattern):
-            worst.offer(_worst_of(kind for name, kind in lists.components.items() if could_be(pattern, name)))
+            worst.append(_worst_of(kind for name, kind in lists.components.items() if could_be(pattern, name)))
         for entries in lists.sequences.values():
             for pieces, kind in entries:
                 tail = folded[max(0, index + 1 - len(pieces)) : index + 1]
                 if len(tail) == len(pieces) and all(map(could_be, tail, pieces)):
-                    worst.offer(kind)
+                    worst.append(kind)
     last = folded[-1]
     if is_wild(last):
-        worst.offer(_worst_of(kind for name, kind in lists.names.items() if could_be(last, name)))
+        worst.append(_worst_of(kind for name, kind in lists.names.items() if could_be(last, name)))
         found = wild(last)
         if found.literal > 2:
-            worst.offer(
+            worst.append(
                 _worst_of(
                     kind
                     for sample, kind, ending in lists.samples

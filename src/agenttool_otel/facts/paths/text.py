@@ -28,6 +28,7 @@ _PLAIN: Final = re.compile(r"[A-Za-z0-9_./+@=,-]+")
 """Texts that need no look at characters, because none of them has a second meaning."""
 
 _CONTROL: Final = re.compile("[\x01-\x1f\x7f-\x9f\u2028\u2029]")
+_STREAM: Final = re.compile(r":(?!\d)|(?<!\d):")  # but not the time of day in a name
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:(?://|[/\\])", re.ASCII)
 _DRIVE: Final = re.compile(r"[A-Za-z]:", re.ASCII)
 _SHORT_NAME: Final = re.compile(r"[^~./\\:]{1,6}~[0-9]{1,5}(?:\.[^.]{0,3})?", re.ASCII)
@@ -151,9 +152,8 @@ def _hides_by_percent(text: str) -> bool:
         if decoded == before:
             return False
         looks = unicodedata.normalize("NFKC", decoded)
-        if any(looks.count(character) > before.count(character) for character in "/\\.\0~$"):
-            return True
-        if has_invisible(decoded) and not has_invisible(before):
+        appears = has_invisible(decoded) and not has_invisible(before)
+        if appears or any(looks.count(character) > before.count(character) for character in "/\\.\0~$"):
             return True
     return True
 
@@ -172,10 +172,9 @@ def _read_windows(text: str, found: PathText) -> None:
         forms.append(WindowsForm.DRIVE)
     if backslash:
         forms.append(WindowsForm.BACKSLASH)
-    if ":" in (text[2:] if drive else text):
+    if _STREAM.search(text, 2 if drive else 0):
         forms.append(WindowsForm.STREAM)
-    if ".." in folded.split("/"):
-        found.parent_refs = True
+    found.parent_refs |= ".." in folded.split("/")
 
 
 def _read_components(found: PathText) -> None:

@@ -13,23 +13,16 @@ from functools import cache
 
 from agenttool_otel.facts.shell import programs
 from agenttool_otel.facts.shell.effects import Refused, Touch, Verdict, is_harmless_variable, unwrapped
-from agenttool_otel.facts.shell.options import long_option, short_option
+from agenttool_otel.facts.shell.options import read_words
 from agenttool_otel.facts.shell.tables import Spec, effects, spec_of
 from agenttool_otel.facts.shell.words import Word
 from agenttool_otel.values.tables import load_table, row_of
 
+_IN_PLACE = re.compile(r"-[nErsuz]*i|--in-place")
 _ALL_FILES = re.compile(r"(?:.*/)?(?:\*|\.\*|\.\[!\.\]\*|\.\?\?\*)\Z")
 _WRAPPER_WORD = re.compile(
     r"-(?:[nkscpevi]|[oei][0L]|[nc]?\d+)|\d+(?:\.\d+)?[smhd]?|[A-Z]{3,7}|--(?:foreground|preserve-status|verbose)"
 )
-# Options of git that change history, run programs, or write and read where they say; abbreviated, too.
-_GIT_REACHES = (
-    "--amend", "--force", "--exec", "--upload-pack", "--open-files-in-pager", "--output", "--ext-diff", "--template",
-    "--separate-git-dir",
-)  # fmt: skip
-_PRIVILEGED = frozenset({"sudo", "doas", "pkexec", "runuser", "su", "chroot", "unshare"})
-_FIND_ACTIONS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
-_FIND_TESTS = frozenset({"-name", "-iname", "-path", "-ipath", "-wholename"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,21 +78,26 @@ def describe(words: list[Word], assignments: list[str], verdict: Verdict) -> Non
     row = actions().rows.get(name)
     if name == "find":
         _find(words, verdict)
-    elif row is not None and (name != "sed" or _edits_in_place(words)):
+    elif row is not None and (name != "sed" or any(map(_IN_PLACE.match, texts[skipped + 1 :]))):
         _by_row(row, name, words[1:], verdict)
     else:
         verdict.category = _category(name, words)
         verdict.complete = verdict.category == "vcs_local"
         if verdict.category == "vcs_local":
             _git_places(words[1:], verdict)
+        reads = verdict.script is None and all(word.text.startswith("-") for word in words[1:])
+        if name in effects().lists["shells"] and reads:
+            verdict.category = "unknown"  # runs whatever reaches it
         if verdict.category == "runner":
             _script_place(words[1:], verdict)
     if skipped and (outer in ("xargs", "parallel") or not all(map(_is_plain_wrapper, texts[:skipped]))):
         verdict.complete = False  # its input is added to the words, or it opens files or goes elsewhere by itself
-    if skipped and outer in _PRIVILEGED:
+    if skipped and outer in effects().lists["privileged"]:
         verdict.category = "privileged"
     elif not all(map(is_harmless_variable, assignments)):
-        verdict.category, verdict.complete = "runner", False  # PATH, LD_PRELOAD, PAGER and the like name what is run
+        # LD_PRELOAD, PAGER and the like name what is run: nobody agreed to that who agreed to tests and scripts.
+        named = any(map(effects().program_variables.fullmatch, assignments))
+        verdict.category, verdict.complete = "unknown" if named else "runner", False
 
 
 def _is_plain_wrapper(word: str) -> bool:
@@ -128,19 +126,11 @@ def _category(name: str, words: list[Word]) -> str:
 def _history(texts: list[str]) -> str:
     """The category of a git command whose options reach further than its sub-command."""
     options = [text.partition("=")[0] for text in texts[1:] if text.startswith("-")]
-    if "-f" in options or any(
-        option.startswith(reach) or (len(option) > 3 and reach.startswith(option))
-        for option in options
-        for reach in _GIT_REACHES
-    ):
-        return "vcs_history"
-    if texts[:2] == ["bisect", "run"] or (
-        texts[:1] == ["grep"] and any(re.match("-[A-Za-z0-9]*O", o) for o in options)
-    ):
-        return "vcs_history"
-    if texts[:1] == ["branch"] and any(text in ("-D", "-d", "-M", "-m", "--delete", "-u") for text in texts):
-        return "vcs_history"
-    if texts[:1] in (["stash"], ["tag"], ["reflog"]) and any(t in ("drop", "clear", "-d", "expire") for t in texts):
+    reaching = effects().lists["git_reaches"]
+    reaches = any(o.startswith(reach) or (len(o) > 3 and reach.startswith(o)) for o in options for reach in reaching)
+    opens = texts[:1] == ["grep"] and any(re.match("-[A-Za-z0-9]*O", option) for option in options)
+    drops = any(f"{texts[0]} {text}" in effects().lists["git_drops"] for text in texts)
+    if "-f" in options or reaches or opens or drops or texts[:2] == ["bisect", "run"]:
         return "vcs_history"
     return "vcs_config" if texts[:1] == ["worktree"] or "--edit-description" in texts else ""
 
@@ -155,23 +145,15 @@ def _git_places(words: list[Word], verdict: Verdict) -> None:
 
 
 def _script_place(words: list[Word], verdict: Verdict) -> None:
-    for word in words:
-        if word.text in ("-c", "-e", "-m", "-"):
-            return
-        if not word.text.startswith("-"):
-            if not word.substitution:
-                verdict.touches.append(Touch(word.text, "execute", glob=word.glob))
-            return
-
-
-def _edits_in_place(words: list[Word]) -> bool:
-    return any(re.match(r"-[nErsuz]*i|--in-place", word.text) for word in words[1:])
+    first = next((w for w in words if w.text in ("-c", "-e", "-m", "-") or w.text[:1] != "-"), None)
+    if first is not None and not first.substitution and first.text[:1] != "-":
+        verdict.touches.append(Touch(first.text, "execute", glob=first.glob))
 
 
 def _by_row(row: Action, name: str, arguments: list[Word], verdict: Verdict) -> None:
     verdict.category = row.category
     try:
-        options, operands = read_options(row.spec, arguments)
+        options, operands = read_words(row.spec, arguments)
     except Refused:
         verdict.complete = False
         dashed = [word.text for word in arguments if word.text.startswith("-")]
@@ -187,8 +169,7 @@ def _by_row(row: Action, name: str, arguments: list[Word], verdict: Verdict) -> 
         Touch(value.text, row.places[option]) for option, value in options if option in row.places and value is not None
     ]
     verdict.touches.extend(placed)
-    if any(word.substitution for word in operands):
-        verdict.complete = False
+    verdict.complete &= not (any(word.substitution for word in operands))
     if name == "sed":
         operands = _sed_operands(options, operands, verdict)
     elif row.first == "":
@@ -217,8 +198,7 @@ def _touch_target(row: Action, target: Word, sources: list[Word], tree: bool, ve
         return
     for word in sources:
         # A whole directory's content lands beside what is there, under names that the line does not tell.
-        if tree and (word.glob or posixpath.basename(word.text) in ("", ".", "..")):
-            verdict.complete = False
+        verdict.complete &= not (tree and (word.glob or posixpath.basename(word.text) in ("", ".", "..")))
         verdict.touches.append(Touch(_below(target.text, word), row.last or "overwrite", glob=word.glob, below=True))
 
 
@@ -235,44 +215,16 @@ def _sed_operands(options: list[tuple[str, Word | None]], operands: list[Word], 
     return operands
 
 
-def read_options(spec: Spec, arguments: list[Word]) -> tuple[list[tuple[str, Word | None]], list[Word]]:
-    """Reads a command's words as its table says; raises Refused at what the table does not know."""
-    options: list[tuple[str, Word | None]] = []
-    operands: list[Word] = []
-    index, ended = 0, False
-    while index < len(arguments):
-        word = arguments[index]
-        index += 1
-        if ended or not word.text.startswith("-") or word.text == "-":
-            if word.glob_first and not ended:
-                raise Refused("unquoted glob that may become an option")
-            operands.append(word)
-            continue
-        if word.text == "--":
-            ended = True
-            continue
-        following = arguments[index] if index < len(arguments) else None
-        if word.text.startswith("--"):
-            option, value, used = long_option(spec, word.text, following)
-        else:
-            letters: set[str] = set()
-            option, value, used = short_option(spec, word.text, following, letters)
-            options.extend((letter, None) for letter in letters)
-        index += used
-        options.append((option, value))
-    return options, operands
-
-
 def _find(words: list[Word], verdict: Verdict) -> None:
     texts = [word.text for word in words]
     end = next((i for i, text in enumerate(texts[1:], start=1) if text.startswith("-") or text in "!("), len(texts))
     starts = texts[1:end] or ["."]
-    names = [texts[i + 1] for i, text in enumerate(texts[:-1]) if text in _FIND_TESTS]
+    names = [texts[i + 1] for i, text in enumerate(texts[:-1]) if text in effects().lists["find_tests"]]
     verdict.complete = False
     verdict.touches.extend(Touch(start, "list") for start in starts)
     deletes = "-delete" in texts
     for index, text in enumerate(texts):
-        if text in _FIND_ACTIONS:
+        if text in effects().lists["find_actions"]:
             inner = Verdict()
             describe(words[index + 1 :], [], inner)
             verdict.category = inner.category

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 
 from agenttool_otel.facts.paths.resolve import resolve
 from agenttool_otel.facts.paths.text import normalize_path
-from agenttool_otel.facts.shell.guard import Simple
+from agenttool_otel.facts.shell.compounds import Simple
 from agenttool_otel.facts.shell.words import Word
 from agenttool_otel.facts.types import FactEnvironment
 
 _MAX_DIRECTORIES = 16
+_MOVING = frozenset({"cd", "pushd", "popd", "source", ".", "eval"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,9 @@ def start_of(env: FactEnvironment) -> Where:
 
 def _is_plain(word: Word) -> bool:
     """Whether a word names one directory, as far as its text tells."""
-    doubtful = word.glob or word.substitution or word.text == "-" or "$" in word.text or "`" in word.text
+    doubtful = (
+        word.glob or word.substitution or word.unknown or word.text == "-" or "$" in word.text or "`" in word.text
+    )
     return not doubtful and not (word.quoted and word.text.startswith("~"))
 
 
@@ -77,6 +80,11 @@ class Directories:
 
     def enter(self, command: Simple) -> Where:
         """Where the next command of the line runs."""
+        here, words = self._entered(command), command.words
+        goes = len(words) > 2 and words[1].text == "-C" and words[0].text.rpartition("/")[2] == "git"
+        return self._target(words[2:3], here) if goes else here
+
+    def _entered(self, command: Simple) -> Where:
         first = next((n for n in range(len(command.group) + 1) if command.group[:n] not in self._shells), None)
         if first is None:
             self._current = self._shells[command.group]
@@ -92,10 +100,16 @@ class Directories:
 
     def changed(self, command: Simple) -> None:
         """Takes in what a command does to its shell's directory."""
-        name = command.words[0].text if command.words else ""
-        if name == "cd":
-            self._move(self._target(command))
-        elif name in ("pushd", "popd", "source", ".", "eval", "command", "builtin"):
+        texts = [word.text for word in command.words]
+        name = texts[0] if texts else ""
+        if name == "cd" or (name == "pushd" and len(texts) == 2):
+            words = command.words[1:]
+            while words and words[0].text.startswith("-") and words[0].text != "-":
+                option = words.pop(0).text
+                if option == "--":
+                    break
+            self._move(self._target(words, self._current.now))
+        elif name in _MOVING or (name in ("command", "builtin") and _MOVING & set(texts[1:])):
             self._move(Where((), known=False))
 
     def _move(self, target: Where) -> None:
@@ -104,13 +118,7 @@ class Directories:
         shell.now = shell.now | target if shell.piped else target
         shell.later = shell.later | target
 
-    def _target(self, command: Simple) -> Where:
-        here = self._current.now
-        words = command.words[1:]
-        while words and words[0].text.startswith("-") and words[0].text != "-":
-            option = words.pop(0).text
-            if option == "--":
-                break
+    def _target(self, words: list[Word], here: Where) -> Where:
         if len(words) > 1 or not all(map(_is_plain, words)):
             return Where((), known=False)
         word = words[0].text if words else "~"

@@ -3,59 +3,25 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from agenttool_otel.facts.shell.effects import unwrapped
-from agenttool_otel.facts.shell.guard import Simple
+from agenttool_otel.facts.shell.grammar import Found
 from agenttool_otel.facts.shell.tables import effects
 
 _OUTPUT_OPTIONS = ("-o", "-O", "--output", "--output-document")
 _CODE_OPTIONS = ("-c", "-e", "-E", "-m", "-p", "-r")
 
 
-@dataclass(slots=True)
-class Step:
-    """One command, and which others' output reaches it."""
-
-    words: list[str]
-    targets: list[str] = field(default_factory=list)  # files that its output is redirected to
-    input: list[int] = field(default_factory=list)  # positions of the commands whose output is its input
-    text: list[int] = field(default_factory=list)  # positions of the commands whose output is among its words
-
-
-def steps_of(commands: Sequence[Simple]) -> list[Step]:
-    """The commands of a line that was read, with what flows between them."""
-    steps: list[Step] = []
-    pipelines: dict[tuple[int, ...], list[int]] = {}  # by subshell: what feeds the command at hand
-    for position, command in enumerate(commands):
-        step = Step(
-            [word.text for word in command.words], [r.target.text for r in command.redirects if ">" in r.operator]
-        )
-        outer = pipelines.get(command.group[:-1], []) if command.group else []
-        previous = pipelines.get(command.group)
-        if command.joint == "|" and previous is not None:
-            step.input = list(previous)
-        elif command.group:
-            step.input = list(outer) if command.joint != "<(" else []
-        pipelines[command.group] = [*step.input, position]
-        for size in range(len(command.group)):
-            pipelines.setdefault(command.group[:size], []).append(position)
-        owner = next((i for i in range(position - 1, -1, -1) if len(commands[i].group) < len(command.group)), None)
-        if command.group and owner is not None and any(word.substitution for word in commands[owner].words):
-            steps[owner].text.append(position)
-        steps.append(step)
-    return steps
-
-
 def fetches(text: str) -> bool:
     """Whether a line may hold a program that fetches; a quick look that spares most lines the rest."""
-    return any(name in text for name in effects().fetchers)
+    return any(name in text for name in effects().lists["fetchers"])
 
 
-def runs_download(steps: Sequence[Step]) -> bool:
+def runs_download(steps: Sequence[Found]) -> bool:
     """Whether some command runs what another one fetched."""
-    fetchers = {i for i, step in enumerate(steps) if _program(step.words) in effects().fetchers}
+    fetchers = {i for i, step in enumerate(steps) if _program(step.words) in effects().lists["fetchers"]}
     if not fetchers:
         return False
     files = {posixpath.basename(name) for i in fetchers for name in _outputs(steps[i])}
@@ -64,14 +30,12 @@ def runs_download(steps: Sequence[Step]) -> bool:
         name = _program(words)
         if files and words and "/" in words[0] and posixpath.basename(words[0]) in files:
             return True
-        if name not in effects().interpreters:
+        if name not in effects().lists["interpreters"]:
             continue
         if fetchers.intersection(step.text):
             return True
         script = _script(name, words[1:])
-        if script is None and fetchers.intersection(step.input):
-            return True
-        if script and posixpath.basename(script) in files:
+        if fetchers.intersection(step.input) if script is None else posixpath.basename(script) in files:
             return True
     return False
 
@@ -86,20 +50,16 @@ def _script(name: str, words: Sequence[str]) -> str | None:
     for word in words:
         if word in ("-", "-s", "/dev/stdin"):
             return None
-        if name in effects().shells:
-            has_code = word.startswith("-") and not word.startswith("--") and "c" in word
-        else:
-            has_code = word.startswith(_CODE_OPTIONS)
-        if has_code:
+        if re.match("-(?!-).*c", word) if name in effects().lists["shells"] else word.startswith(_CODE_OPTIONS):
             return ""
         if not word.startswith("-"):
             return word
     return None
 
 
-def _outputs(step: Step) -> list[str]:
+def _outputs(step: Found) -> list[str]:
     """The files that a fetching command writes."""
-    names = list(step.targets)
+    names = [target for operator, target in step.redirects if ">" in operator]
     words = step.words
     for index, word in enumerate(words[1:], start=1):
         if word in _OUTPUT_OPTIONS and index + 1 < len(words):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from agenttool_otel.facts.shell.tables import effects
 
-_MAX_WRAPPERS = 4
+MAX_WRAPPERS = 4
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _PLAIN_ASSIGNMENT = re.compile(r"([A-Z_]+)=(?:[A-Za-z0-9_+-]+(?:[./@][A-Za-z0-9_+-]+)*)?\Z")
 _CLUSTER = re.compile(r"-[A-Za-z]+")
@@ -18,10 +18,10 @@ class Refused(Exception):
     """Ends the proof of one command; the message says why."""
 
 
-def refuse(reason: str) -> None:
-    """Ends the proof when there is a reason to."""
-    if reason:
-        raise Refused(reason)
+def refuse_if(doubt: object, reason: str = "") -> None:
+    """Ends the proof of one command when there is a doubt, which may be the reason itself."""
+    if doubt:
+        raise Refused(reason or str(doubt))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,8 @@ class Touch:
 class Verdict:
     """What is known of one command."""
 
+    directories: tuple[str, ...] = ("",)  # that it may run in, by the text of the line
+    depth: int = 0  # how many wrappers it stands behind
     read_only: bool = False  # proven
     reason: str = ""  # why, or why not
     category: str = "unknown"  # see ShellCommand
@@ -59,10 +61,8 @@ class Verdict:
 
 def redirect_writes(operator: str, target: str) -> bool:
     """Whether a redirection may change a file: everything but input, descriptor copies and /dev/null does."""
-    if operator in ("<", "<<", "<<<", "<&"):
-        return False
     # one ASCII digit is a descriptor; a digit of another script is a file's name to the shell
-    if operator == ">&" and len(target) == 1 and target in "0123456789":
+    if operator in ("<", "<<", "<<<", "<&") or (operator == ">&" and len(target) == 1 and target in "0123456789"):
         return False
     return not (operator in (">", ">>", "&>", "&>>", ">&", ">|") and target == "/dev/null")
 
@@ -75,30 +75,20 @@ def effects_of(words: list[str], verdict: Verdict, depth: int = 0) -> None:
     name = posixpath.basename(words[0]) or words[0]
     lower = name.lower()
     verb, dash, noun = lower.partition("-")
-    if lower in table.foreign or (dash and noun.isalpha() and name[:1].isupper() and verb in table.powershell_verbs):
-        verdict.foreign = True
-    if name not in table.known and lower not in table.foreign:
-        verdict.executes = verdict.network = True
-    if lower in table.foreign:
-        verdict.executes = verdict.network = True
-    verdict.executes = verdict.executes or name in table.executes
-    verdict.network = verdict.network or name in table.network
-    verdict.destructive = verdict.destructive or name in table.destructive or name.startswith("mkfs.")
+    cmdlet = dash and noun.isalpha() and name[:1].isupper() and verb in table.lists["powershell_verbs"]
+    verdict.foreign = verdict.foreign or lower in table.lists["foreign"] or bool(cmdlet)
+    unknown = name not in table.lists["known"] or lower in table.lists["foreign"]
+    verdict.executes |= unknown or name in table.lists["executes"]
+    verdict.network |= unknown or name in table.lists["network"] or _holds(table.network_words, name, words)
     triggers = table.destructive_words.get(name, ())
-    if triggers and any(_triggered(word, triggers) for word in words[1:]):
-        verdict.destructive = True
-    verdict.network = verdict.network or _holds(table.network_words, name, words)
-    verdict.sensitive = verdict.sensitive or _holds(table.sensitive_words, name, words)
-    if name in table.prints_environment or name in table.sends:
-        verdict.sensitive = True
-    if name == "find" and depth < _MAX_WRAPPERS:
-        for index, word in enumerate(words):
-            if word in ("-exec", "-execdir", "-ok", "-okdir"):
-                effects_of(words[index + 1 :], verdict, depth + 1)
-    if depth < _MAX_WRAPPERS:
-        inner = _behind(words)
-        if inner is not None:
-            effects_of(inner, verdict, depth + 1)
+    deletes = name in table.lists["destructive"] or name.startswith("mkfs.")
+    verdict.destructive |= deletes or any(_triggered(word, triggers) for word in words[1:])
+    told = name in table.lists["prints_environment"] | table.lists["sends"]
+    verdict.sensitive |= told or _holds(table.sensitive_words, name, words)
+    if depth < MAX_WRAPPERS:
+        effects_of(_behind(words) or [], verdict, depth + 1)
+        for index in (i for i, word in enumerate(words) if name == "find" and word in table.lists["find_actions"]):
+            effects_of(words[index + 1 :], verdict, depth + 1)
 
 
 def _behind(words: list[str]) -> list[str] | None:
@@ -124,7 +114,7 @@ def _behind(words: list[str]) -> list[str] | None:
 
 def unwrapped(words: list[str]) -> list[str]:
     """The command behind all wrappers."""
-    for _ in range(_MAX_WRAPPERS):
+    for _ in range(MAX_WRAPPERS):
         inner = _behind(words)
         if inner is None:
             break
@@ -139,13 +129,13 @@ def _holds(patterns: dict[str, re.Pattern[str]], name: str, words: list[str]) ->
 
 def is_harmless_variable(name: str) -> bool:
     """Whether an assignment before a command changes neither what it runs nor what that loads."""
-    return name in effects().harmless_variables or name.startswith("LC_")
+    return name in effects().lists["harmless_variables"] or name.startswith("LC_")
 
 
 def is_harmless_assignment(text: str) -> bool:
     """Whether ``NAME=value`` only chooses a language, a time zone or the like; the value can name no file."""
     match = _PLAIN_ASSIGNMENT.match(text)
-    return match is not None and is_harmless_variable(match[1])
+    return match is not None and (is_harmless_variable(match[1]) or text in effects().lists["harmless_assignments"])
 
 
 def _triggered(word: str, triggers: tuple[str, ...]) -> bool:
@@ -163,7 +153,7 @@ def _triggered(word: str, triggers: tuple[str, ...]) -> bool:
 
 def script_of(words: list[str], depth: int = 0) -> str | None:
     """The script text that a command runs, when it is written out: ``sh -c TEXT``, ``eval TEXT``, behind wrappers."""
-    if not words or depth > _MAX_WRAPPERS:
+    if not words or depth > MAX_WRAPPERS:
         return None
     table = effects()
     name = posixpath.basename(words[0])
@@ -171,14 +161,12 @@ def script_of(words: list[str], depth: int = 0) -> str | None:
         return " ".join(words[1:]) or None
     if name == "trap" and len(words) > 2:
         return words[1]
-    if name in table.shells:
-        for index, word in enumerate(words[1:], start=1):
-            if word.startswith("-") and not word.startswith("--") and "c" in word:
-                return words[index + 1] if index + 1 < len(words) else None
-        return None
+    if name in table.lists["shells"]:
+        at = next((i for i, word in enumerate(words) if i and re.match("-(?!-).*c", word, re.DOTALL)), len(words))
+        return words[at + 1] if at + 1 < len(words) else None
     if name in table.wrappers or name == "find":
         for index, word in enumerate(words[1:], start=1):
-            if posixpath.basename(word) in table.shells or word == "eval":
+            if posixpath.basename(word) in table.lists["shells"] or word == "eval":
                 return script_of(words[index:], depth + 1)
             if name == "env" and word.startswith("-S"):
                 return word[2:] or " ".join(words[index + 1 :])

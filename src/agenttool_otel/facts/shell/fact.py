@@ -6,13 +6,13 @@ import os
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import replace
 
 from agenttool_otel.facts.shell.actions import describe
-from agenttool_otel.facts.shell.classify import FOUND, base_name, classify
+from agenttool_otel.facts.shell.classify import base_name, classify
+from agenttool_otel.facts.shell.compounds import Simple
 from agenttool_otel.facts.shell.devices import MAX_DIRECTORIES, START, entered
 from agenttool_otel.facts.shell.directories import Directories, Where, start_of
-from agenttool_otel.facts.shell.downloads import Step, fetches, runs_download, steps_of
+from agenttool_otel.facts.shell.downloads import fetches, runs_download
 from agenttool_otel.facts.shell.effects import (
     Touch,
     Verdict,
@@ -23,23 +23,21 @@ from agenttool_otel.facts.shell.effects import (
 )
 from agenttool_otel.facts.shell.git import unsafe_repository
 from agenttool_otel.facts.shell.grammar import Found, disagreement, survey
-from agenttool_otel.facts.shell.guard import MAX_LENGTH, Simple, read, read_uncommented
+from agenttool_otel.facts.shell.guard import MAX_LENGTH, read
 from agenttool_otel.facts.shell.places import Places
-from agenttool_otel.facts.shell.programs import find_words
 from agenttool_otel.facts.shell.secrets import names_secret, surface_words
-from agenttool_otel.facts.shell.words import Unproven, Word
+from agenttool_otel.facts.shell.words import HASH, NUMBER, TEXT, Unproven, Word
 from agenttool_otel.facts.types import FactEnvironment, ShellCommand, ShellFact, unestablished
 
 _MAX_NESTED = 4
 _MAX_ARGV = 256
 _MAX_SCRIPTS = 8
-_FILTERS = frozenset({"head", "tail", "sort", "uniq", "grep", "egrep", "fgrep"})
-_LISTS_FILES = re.compile(r"-[A-Za-z]*[lL]|--files-with(?:out)?-match")
 # Names where a command may stand, for text that no parser reads: only ever used to warn.
 _NAMES = re.compile(r"(?:^|[\n;&|({`]|\b(?:do|then|else|sudo|xargs)\b)\s{0,20}([A-Za-z0-9_./+-]{1,80})")
 _WORDS = re.compile(r"[^\s'\"`;|&<>(){}$=]{2,200}")
 _SCANNED_CHARS = 65536
 _WINDOWS = re.compile(r"(?i)\$env:|%[A-Za-z_]{3,40}%|(?:^|[\s\"'=])[A-Za-z]:\\|\\\\[A-Za-z0-9_.-]+\\|\|\s*%\s*\{")
+_KNOWN_LATER = re.compile(f"[{TEXT}{NUMBER}{HASH}]")
 _VARIABLE = re.compile(r"\$(?:\{(PWD|HOME)\}|(PWD|HOME)(?![A-Za-z0-9_]))")
 
 
@@ -48,16 +46,10 @@ def shell_fact(
 ) -> ShellFact:
     """Says what a shell command means. Never raises, bounded work on any input."""
     try:
-        if isinstance(command, str):
-            text = command
-        elif isinstance(command, Sequence) and not isinstance(command, (bytes, bytearray, memoryview)):
-            if len(command) > _MAX_ARGV or not all(isinstance(word, str) for word in command):
-                return _unreadable("", argument, inferred, "not_text")
-            if not command:
-                return _unreadable("", argument, inferred, "empty")
-            text = shlex.join(command)
-        else:
+        argv = [command] if isinstance(command, str) else command
+        if not isinstance(argv, Sequence) or len(argv) > _MAX_ARGV or not all(isinstance(word, str) for word in argv):
             return _unreadable("", argument, inferred, "not_text")
+        text = command if isinstance(command, str) else shlex.join(argv)
         reading = _Reading(argument, inferred, env or FactEnvironment())
         return reading.fact(text, 0, START, start_of(reading.env))
     except Exception:  # a parser's bug must read as "not proven", never as an error in a tool call
@@ -79,22 +71,18 @@ class _Reading:
             commands = read(text)
         except Unproven as unproven:
             return self._unproven(text, unproven.construct, depth, where)
-        if _WINDOWS.search(_without_bodies(text, commands)):
+        if set("%$\\") & set(text) and _WINDOWS.search(_without_bodies(text, commands)):
             return self._unproven(text, "windows", depth, where)
-        difference = disagreement(text, commands)
-        if difference:
+        if difference := disagreement(text, commands):
             return self._unproven(text, difference, depth, where)
         fact: ShellFact = unestablished("shell", self._argument, inferred=self._inferred)
         fact["parsed"] = fact["complete"] = True
-        fact["runs_download"] = fetches(text) and runs_download(steps_of(commands))
+        fact["runs_download"] = fetches(text) and runs_download(survey(text, MAX_LENGTH))
         proven, foreign = True, False
         shell = Directories(where, self.env)
-        pipeline: list[tuple[Simple, Verdict]] = []
         for command in commands:
             here = shell.enter(command)
             verdict = classify(command, directories)
-            self._resolve_found(command, verdict, pipeline)
-            pipeline = [*pipeline, (command, verdict)] if command.joint == "|" else [(command, verdict)]
             if verdict.read_only and verdict.repository and (reason := unsafe_repository(here)):
                 verdict.read_only, verdict.category, verdict.reason = False, "vcs_local", f"git in a {reason}"
             row = self._row(command, verdict, here)
@@ -102,17 +90,17 @@ class _Reading:
             foreign = foreign or verdict.foreign
             fact["commands"].append(row)
             if verdict.script is not None:
-                self._merge_script(fact, row, verdict, depth, directories, here)
+                self._merge_script(fact, row, verdict, depth, here)
             shell.changed(command)
             fact["complete"] = fact["complete"] and row["complete"]
             proven = proven and row["read_only"]
-            if verdict.read_only and command.words and command.words[0].text == "cd":
+            if verdict.read_only and command.words and command.words[0].text in ("cd", "pushd"):
                 target = next((w.text for w in command.words[1:] if not w.text.startswith("-")), "")
                 directories = entered(directories, target)
                 if len(directories) > MAX_DIRECTORIES:
                     return self._unproven(text, "too_many_directories", depth, where)
-        if proven and not self._comments_are_harmless(text, depth, directories, where):
-            return self._unproven(text, "comment", depth, where)
+        if commands[0].construct and not (proven and fact["complete"]):
+            return self._unproven(text, commands[0].construct, depth, where)
         if foreign:
             fact["parsed"], fact["unparsed"], proven = False, "windows", False
             for row in fact["commands"]:
@@ -122,40 +110,17 @@ class _Reading:
         fact["sensitive_read"] = fact["sensitive_read"] or self._places.secret
         return fact
 
-    def _resolve_found(self, command: Simple, verdict: Verdict, pipeline: list[tuple[Simple, Verdict]]) -> None:
-        """Puts the trees that the pipeline lists in the place of the files that xargs gets from it."""
-        if not any(touch.word == FOUND for touch in verdict.touches):
-            return
-        touches: list[Touch] = []
-        for touch in verdict.touches:
-            if touch.word != FOUND:
-                touches.append(touch)
-                continue
-            sources = listed_by(pipeline) if command.joint == "|" else None
-            if sources is None:
-                verdict.complete = False
-                continue
-            touches += [
-                replace(touch, word=source.word, glob=source.glob, recursive=True, names=source.names)
-                for source in sources
-            ]
-        verdict.touches = touches
-
     def _row(self, command: Simple, verdict: Verdict, here: Where) -> ShellCommand:
         words: list[Word] = command.words
+        redirects = [
+            (r.fd + r.operator, r.target.text, redirect_writes(r.operator, r.target.text)) for r in command.redirects
+        ]
         places, complete = self._places.of(verdict.touches, here)
         return {
             "name": base_name(words[0].text) if words else "",
-            "argv": [word.text for word in words],
+            "argv": [_KNOWN_LATER.sub("{}", word.text) for word in words],
             "assignments": list(command.assignments),
-            "redirects": [
-                {
-                    "operator": redirect.fd + redirect.operator,
-                    "target": redirect.target.text,
-                    "writes": redirect_writes(redirect.operator, redirect.target.text),
-                }
-                for redirect in command.redirects
-            ],
+            "redirects": [{"operator": o, "target": t, "writes": w} for o, t, w in redirects],
             "category": verdict.category,
             "directory": here.paths[0] if here.known and len(here.paths) == 1 else None,
             "places": places,
@@ -165,13 +130,7 @@ class _Reading:
         }
 
     def _merge_script(
-        self,
-        fact: ShellFact,
-        row: ShellCommand | None,
-        verdict: Verdict,
-        depth: int,
-        directories: tuple[str, ...],
-        where: Where,
+        self, fact: ShellFact, row: ShellCommand | None, verdict: Verdict, depth: int, where: Where
     ) -> None:
         """Reads a nested script into the same fact."""
         if depth >= _MAX_NESTED or verdict.script is None:
@@ -180,7 +139,7 @@ class _Reading:
             if row is not None:
                 row["read_only"] = False
             return
-        nested = self.fact(verdict.script, depth + 1, directories, where)
+        nested = self.fact(verdict.script, depth + 1, verdict.directories, where)
         fact["commands"].extend(nested["commands"])
         for member in ("sensitive_read", "network", "executes", "destructive", "runs_download"):
             fact[member] = fact[member] or nested[member]
@@ -196,34 +155,13 @@ class _Reading:
             effects_of(row["argv"], verdict)
             _merge(fact, verdict)
 
-    def _comments_are_harmless(self, text: str, depth: int, directories: tuple[str, ...], where: Where) -> bool:
-        """Whether the line only reads where ``#`` begins no comment, as in an interactive zsh: ``ls # ; touch x``."""
-        try:
-            commands = read_uncommented(text)
-        except Unproven:
-            return False
-        for command in commands:
-            if command.words and command.words[0].text.startswith("#"):
-                # No such program; but its redirections are made.
-                if any(redirect_writes(redirect.operator, redirect.target.text) for redirect in command.redirects):
-                    return False
-                continue
-            verdict = classify(command, directories)
-            if not verdict.read_only or verdict.repository:
-                return False
-            if verdict.script is not None and not self.fact(verdict.script, depth + 1, directories, where)["read_only"]:
-                return False
-        return True
-
     def _unproven(self, text: str, construct: str, depth: int, where: Where) -> ShellFact:
         """The facts of a line that could not be read as a whole: what a tolerant reading finds, never less."""
         fact = _unreadable(text, self._argument, self._inferred, construct)
         if construct in ("empty", "too_long"):
             return fact
-        found, _complete = survey(text)
-        fact["runs_download"] = runs_download(
-            [Step(item.words, [t for op, t in item.redirects if ">" in op], item.input, item.text) for item in found]
-        )
+        found = survey(text)
+        fact["runs_download"] = runs_download(found)
         shell = Directories(where, self.env)
         scripts: list[Verdict] = []
         for item in found:
@@ -241,7 +179,7 @@ class _Reading:
                 fact["commands"].append(row)
         for verdict in scripts[:_MAX_SCRIPTS]:
             if depth < _MAX_NESTED and verdict.script != text:
-                self._merge_script(fact, None, verdict, depth, START, where)
+                self._merge_script(fact, None, verdict, depth, where)
         fact["parsed"], fact["unparsed"], fact["complete"] = False, construct, False
         return fact
 
@@ -282,28 +220,6 @@ def _without_bodies(text: str, commands: Sequence[Simple]) -> str:
         start, end = min(spans, default=(0, 0))[0], max((end for _, end in spans), default=0)
         parts += [command.joint, text[start:end]]
     return " ".join(parts)
-
-
-def listed_by(pipeline: Sequence[tuple[Simple, Verdict]]) -> list[Touch] | None:
-    """The trees whose file names a pipeline prints, or ``None`` where it may print anything."""
-    for command, verdict in reversed(pipeline):
-        words = [word.text for word in command.words]
-        name = base_name(words[0]) if words else ""
-        if not verdict.read_only:
-            return None
-        if name in _FILTERS and not any(touch.operation == "read" for touch in verdict.touches):
-            continue
-        if name == "find" and "-printf" not in words and "-exec" not in words:
-            names = find_words(command.words[1:]).file_names
-            return [replace(touch, names=names) for touch in verdict.touches if touch.operation == "list"]
-        if name in ("grep", "egrep", "fgrep") and any(_LISTS_FILES.match(word) for word in words[1:]):
-            return [touch for touch in verdict.touches if touch.operation == "read"]
-        if name == "find" and "-printf" not in words and any(map(_LISTS_FILES.match, words[words.index("-exec") :])):
-            return [touch for touch in verdict.touches if touch.operation == "read"]
-        if name == "git" and (words[1:2] == ["ls-files"] or "--name-only" in words):
-            return [Touch(".", "read")]
-        return None
-    return None
 
 
 def _unreadable(text: str, argument: str, inferred: bool, construct: str) -> ShellFact:

@@ -25,14 +25,8 @@ def unsafe_repository(where: Where) -> str:
         return "repository that is not known"
     if any(name in os.environ for name in ("GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE")):
         return "repository that the environment names"
-    for directory in where.paths:
-        found = _repository(Path(directory))
-        if found is None:
-            continue
-        reason = _judge(found)
-        if reason:
-            return reason
-    return ""
+    found = filter(None, (_repository(Path(directory)) for directory in where.paths))
+    return next(filter(None, map(_judge, found)), "")
 
 
 def _repository(directory: Path) -> Path | None:

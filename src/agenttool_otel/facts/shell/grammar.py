@@ -10,37 +10,36 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from agenttool_otel.facts.shell.guard import Simple
+from agenttool_otel.facts.shell.compounds import Simple
 from agenttool_otel.facts.shell.tables import programs
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
 
-_LITERAL = frozenset({"word", "string", "raw_string", "concatenation", "number"})
-_COMMANDS = frozenset({"command", "test_command", "declaration_command", "unset_command"})
 _MAX_FOUND = 200
 _MAX_SURVEY = 4096  # error recovery takes quadratic time on hostile text
 
+_QUOTED = re.compile(r"'([^']*)'?|\"((?:[^\"\\]|\\.)*)\"?|\\(.)", re.DOTALL)
+_ESCAPED = re.compile(r'\\(["\\$`])')
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _local = threading.local()
 
 
+@dataclass(slots=True)
 class Found:
     """One command of an unproven line."""
 
-    __slots__ = ("assignments", "input", "literal", "redirects", "text", "words")
-
-    def __init__(self) -> None:
-        self.input: list[int] = []  # positions of the commands in front of it in its pipeline
-        self.text: list[int] = []  # positions of the commands whose output is among its words
-        self.words: list[str] = []
-        self.literal: list[bool] = []
-        self.assignments: list[str] = []
-        self.redirects: list[tuple[str, str]] = []
+    input: list[int] = field(default_factory=list)  # positions of the commands in front of it in its pipeline
+    text: list[int] = field(default_factory=list)  # positions of the commands whose output is among its words
+    words: list[str] = field(default_factory=list)
+    literal: list[bool] = field(default_factory=list)
+    assignments: list[str] = field(default_factory=list)
+    redirects: list[tuple[str, str]] = field(default_factory=list)
 
 
 def _parser() -> Parser:
@@ -69,13 +68,14 @@ def _walk(root: Node, *, into_literals: bool = True) -> Iterator[Node]:
     while stack:
         node = stack.pop()
         yield node
-        if into_literals or node.type not in _LITERAL:
+        if into_literals or node.type not in programs()["bash"]["literal"]:
             stack.extend(reversed(node.named_children))
 
 
 def disagreement(text: str, commands: list[Simple]) -> str:
     """How the grammar's reading differs from the guard's: empty when it finds the same commands and words."""
-    root, allowed = _parse(text), programs()["bash"]["nodes"]
+    root, kinds = _parse(text), programs()["bash"]
+    words_of = kinds["literal"] | kinds["expanded"]
     if root.has_error:
         return "syntax"
     words: list[tuple[int, int]] = []
@@ -84,58 +84,76 @@ def disagreement(text: str, commands: list[Simple]) -> str:
     while stack:
         node = stack.pop()
         kind = node.type
-        if kind not in _LITERAL and kind not in allowed:
+        if kind not in words_of and kind not in kinds["nodes"]:
             return kind
-        if kind == "test_command":
+        if kind in ("test_command", "variable_assignment"):
             # The guard's table allows only [ op word ] and [ word = word ]; the extent is what can differ.
-            starts.append(node.start_byte)
-            words.append((node.start_byte, node.end_byte))
+            if kind == "test_command":
+                starts.append(node.start_byte)
+                words.append((node.start_byte, node.end_byte))
+            stack.extend(_commands_within(node)[0])
             continue
-        if kind in ("variable_assignment", "variable_assignments", "comment"):
-            continue
+        if kind in ("for_statement", "case_statement"):
+            words.append((node.start_byte, node.start_byte + kind.index("_")))
         if kind == "command":
             name = node.child_by_field_name("name")
             starts.append(name.start_byte if name is not None else node.start_byte)
-        if kind in _LITERAL:
-            if not _only_literal(node):
-                return "expansion"
+        if kind in words_of:
+            if node.named_child_count:
+                inner, known = _commands_within(node)
+                if not known:
+                    return "expansion"
+                stack.extend(inner)
             words.append((node.start_byte, node.end_byte))
             continue
-        stack.extend(node.named_children)
+        skipped = node.children_by_field_name({"case_item": "value", "function_definition": "name"}.get(kind, ""))
+        stack.extend(child for child in node.named_children if child not in skipped)
     expected_words: list[tuple[int, int]] = []
     expected_starts: list[int] = []
     overlooked: set[tuple[int, int]] = set()
     for command in commands:
         if command.words:
             first, last = command.words[0], command.words[-1]
-            expected_starts.append(first.start)
+            if first.text not in ("for", "case") or first.quoted:
+                expected_starts.append(first.start)
             if first.text in ("[", "[["):
                 expected_words.append((first.start, last.end))
             else:
                 expected_words.extend((word.start, word.end) for word in command.words if not word.substitution)
                 # the grammar overlooks a dash in front of "2>&1"
                 overlooked.update((w.start, w.end) for w in command.words if w.text == "-" and w.end == w.start + 1)
-        expected_words.extend((r.target.start, r.target.end) for r in command.redirects if r.operator != "<<")
-    expected_words = [span for span in expected_words if span in words or span not in overlooked]
-    same = sorted(words) == sorted(expected_words) and sorted(starts) == sorted(expected_starts)
+        targets = [r.target for r in command.redirects if r.operator != "<<" and not r.target.substitution]
+        expected_words.extend((target.start, target.end) for target in targets)
+    # The commands of a loop stand once for each of its words.
+    expected = {span for span in expected_words if span in words or span not in overlooked}
+    same = sorted(words) == sorted(expected) and sorted(starts) == sorted(set(expected_starts))
     return "" if same else "parsers_disagree"
 
 
-def _only_literal(node: Node) -> bool:
-    """Whether nothing in a word expands; ``[`` and ``]`` of a glob appear as plain words."""
-    return all(inner.type in _LITERAL or inner.type == "string_content" for inner in _walk(node))
+def _commands_within(node: Node) -> tuple[list[Node], bool]:
+    """What stands in the ``$( )`` of a word, and whether nothing else in it is of an unknown kind."""
+    found: list[Node] = []
+    known, waiting = True, [node]
+    while waiting:
+        inner = waiting.pop()
+        if inner.type == "command_substitution":
+            found.extend(inner.named_children)
+        else:
+            known = known and inner.type in programs()["bash"]["inner"]
+            waiting.extend(inner.named_children)
+    return found, known
 
 
-def survey(text: str) -> tuple[list[Found], bool]:
+def survey(text: str, limit: int = _MAX_SURVEY) -> list[Found]:
     """Lists the commands of a line, also those inside other constructs; best effort, for warnings only."""
-    text = text[:_MAX_SURVEY]
+    text = text[:limit]
     root = _parse(text)
     found: list[Found] = []
     by_end: list[tuple[Any, Found]] = []
     for node in _walk(root):
         if len(found) >= _MAX_FOUND:
             break
-        if node.type in _COMMANDS:
+        if node.type in programs()["bash"]["commands"]:
             item = _found(node, text)
             if item.words or item.assignments:
                 found.append(item)
@@ -145,15 +163,11 @@ def survey(text: str) -> tuple[list[Found], bool]:
             owner = next((f for n, f in reversed(by_end) if n.start_byte <= node.start_byte), found[-1])
             owner.redirects.append((operator, target))
         elif node.type == "file_redirect":
-            item = Found()
-            item.redirects.append(_redirect(node, text))
-            found.append(item)
+            found.append(Found(redirects=[_redirect(node, text)]))
         elif node.type == "variable_assignment" and (node.parent is None or node.parent.type != "command"):
-            item = Found()
-            item.assignments.append(_text(node, text).partition("=")[0])
-            found.append(item)
+            found.append(Found(assignments=[_text(node, text).partition("=")[0]]))
     _connect(by_end, found)
-    return found, not root.has_error
+    return found
 
 
 def _connect(placed: list[tuple[Any, Found]], found: list[Found]) -> None:
@@ -172,9 +186,8 @@ def _connect(placed: list[tuple[Any, Found]], found: list[Found]) -> None:
                 owner = above.parent
                 while owner is not None and owner.type != "command":
                     owner = owner.parent
-                for other_node, other in placed:
-                    if owner is not None and other_node == owner:
-                        other.text.append(positions[id(item)])
+                for other in (found for node, found in placed if node == owner):
+                    other.text.append(positions[id(item)])
             above = above.parent
 
 
@@ -191,9 +204,7 @@ def _redirect(node: Node, text: str) -> tuple[str, str]:
 def _found(node: Node, text: str) -> Found:
     item = Found()
     if node.type != "command":
-        item.words = [_text(node, text).split(None, 1)[0]]
-        item.literal = [True]
-        return item
+        return Found(words=[_text(node, text).split(None, 1)[0]], literal=[True])
     for child in node.named_children:
         if child.type == "variable_assignment":
             item.assignments.append(_text(child, text).partition("=")[0])
@@ -201,9 +212,8 @@ def _found(node: Node, text: str) -> Found:
             continue
         else:
             inner = child.named_children[0] if child.type == "command_name" and child.named_children else child
-            literal = inner.type in _LITERAL and all(
-                n.type in _LITERAL or n.type == "string_content" for n in _walk(inner)
-            )
+            kinds = programs()["bash"]["literal"]
+            literal = inner.type in kinds and all(n.type in kinds or n.type == "string_content" for n in _walk(inner))
             item.words.append(_unquote(_text(child, text)) if literal else _text(child, text))
             item.literal.append(literal)
     return item
@@ -211,24 +221,9 @@ def _found(node: Node, text: str) -> Found:
 
 def _unquote(raw: str) -> str:
     """Quote removal of a word without expansions."""
-    out: list[str] = []
-    i, quote = 0, ""
-    while i < len(raw):
-        char = raw[i]
-        if quote == "'":
-            if char == "'":
-                quote = ""
-            else:
-                out.append(char)
-        elif char == "\\" and i + 1 < len(raw) and (not quote or raw[i + 1] in '"\\$`\n'):
-            i += 1
-            if raw[i] != "\n":
-                out.append(raw[i])
-        elif char == quote:
-            quote = ""
-        elif not quote and char in "'\"":
-            quote = char
-        else:
-            out.append(char)
-        i += 1
-    return "".join(out)
+    return _QUOTED.sub(_plain, raw.replace("\\\n", ""))
+
+
+def _plain(match: re.Match[str]) -> str:
+    single, double, escaped = match.groups()
+    return _ESCAPED.sub(r"\1", double) if double is not None else single or escaped or ""

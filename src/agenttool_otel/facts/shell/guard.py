@@ -1,268 +1,182 @@
 """The lexical guard: reads the small part of shell whose meaning is the same in every reading, and refuses the rest.
 
 The guard is a strict parser of its own rather than a filter in front of another one: public shell parsers each hide
-some command that bash runs, so a proof must rest on text that leaves
-no room for two readings. What it reads: simple commands of literal words, joined by ``&& || ; |`` and newlines,
-grouped by ``( )``, fed by ``< file``, ``<<< word``, ``<<'QUOTED'`` and ``<(commands)``, with redirections to literal
-targets and comments. Every other character raises ``Unproven`` with the construct's name.
+some command that bash runs, so a proof must rest on text that leaves no room for two readings. What it reads: simple
+commands of literal words, joined by ``&& || ; |`` and newlines, grouped by ``( )`` and ``{ }``, fed by ``< file``,
+``<<< word``, ``<<'QUOTED'`` and ``<(commands)``, with redirections to literal targets and comments; ``if``, ``case``,
+``for x in words`` and ``while read x``, variables and arrays that the line itself has set (also by ``read`` and
+``mapfile`` from what it gives them), ``$( )``, arithmetic over numbers, and braces, which are read both expanded and as
+they stand. The commands of a loop over words stand once for each word, those of a function once for each call. Every
+other character raises ``Unproven`` with the construct's name.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass, field
 
+from agenttool_otel.facts.shell.compounds import OPENS, REDIRECT, CompoundReader, Redirect, Simple
 from agenttool_otel.facts.shell.tables import programs
-from agenttool_otel.facts.shell.words import WORD_END, Unclosed, Unproven, Word, WordReader
+from agenttool_otel.facts.shell.words import WORD_ENDS, Unproven, Word, unproven_if
 
 MAX_LENGTH = 8192
 """Characters; a longer command line is not read at all."""
 
-MAX_COMMANDS = 50
-"""Simple commands in one line; more than a person would check are not read (a public tool skipped its rules there)."""
-
 _MAX_DEPTH = 8
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-_REDIRECT = re.compile(r"([0-9]*)(<<<|<<-|<<|<>|<&|<(?!\()|>>|>\||>&|>(?!\())|()(&>>|&>)")
+_BLANKS = re.compile(r"[ \t]*")
+_BLANKS_AND_BREAKS = re.compile(r"(?:[ \t]|(?<=[ \t])\\\n)*")  # between words no shell reads a broken line otherwise
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\+?=")
 _SUBSCRIPT_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\[[^\n]*\]\+?=")
 _DELIMITER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _BEFORE_SUBSTITUTION = ("", " ", "\t", "\n", ";", "|", "&", "(")
 # Letters and symbols that draw nothing or look like a space, although their category says otherwise.
 _BLANK_LETTERS = frozenset("\u115f\u1160\u3164\uffa0\u2800\u17b4\u17b5")
-
-
-@dataclass(slots=True)
-class Redirect:
-    """One redirection: ``fd`` as written (may be empty), operator, target word (delimiter of a heredoc)."""
-
-    fd: str
-    operator: str
-    target: Word
-
-
-@dataclass(slots=True)
-class Simple:
-    """One simple command, with the names that it assigns before its first word, and ``name=value`` as written."""
-
-    words: list[Word] = field(default_factory=list)
-    assignments: list[str] = field(default_factory=list)
-    values: list[str] = field(default_factory=list)
-    redirects: list[Redirect] = field(default_factory=list)
-    joint: str = ""  # what stands before it: && || ; | or <( for the first command of a substitution
-    group: tuple[int, ...] = ()  # numbers of the subshells that it stands in, outermost first
+_TOKEN = re.compile(r"&&|\|\||\|&|;;|;&|&(?!>)|[;|\n)]|\Z|(?:then|elif|else|fi|do|done|esac|\})(?=[ \t\n;|&)<>]|\Z)")
+_JOINTS = {"\n": ";", ";": ";", "&&": "&&", "||": "||", "|": "|"}
 
 
 def read(text: str) -> list[Simple]:
     """Reads a command line into its simple commands, in the order of their text."""
-    if not text.strip(" \t\n"):
-        raise Unproven("empty")
-    if len(text) > MAX_LENGTH:
-        raise Unproven("too_long")
-    if _CONTROL.search(text):
-        raise Unproven("control_character")
-    if not text.isascii():
-        _check_visible(text)
+    unproven_if(not text.strip(" \t\n"), "empty")
+    unproven_if(len(text) > MAX_LENGTH, "too_long")
+    unproven_if(_CONTROL.search(text), "control_character")
+    # Letters, numbers, punctuation and symbols draw something; marks, formats, separators and the rest may not.
+    beyond = set() if text.isascii() else {char for char in text if not char.isascii()}
+    if any(unicodedata.category(char)[0] not in "LNPS" or char in _BLANK_LETTERS for char in beyond):
+        raise Unproven("invisible_character")
     reader = _Reader(text)
-    reader.statements(closing=False, depth=0)
+    reader.statements("")
+    unproven_if(not reader.commands, "function")
+    reader.commands[0].construct = reader.construct
     return reader.commands
 
 
-def read_uncommented(text: str) -> list[Simple]:
-    """Reads a line that holds comments as an interactive zsh does, where ``#`` begins an ordinary word."""
-    if "#" not in text:
-        return []
-    reader = _Reader(text, comments=False)
-    try:
-        reader.statements(closing=False, depth=0)
-    except Unclosed:
-        return reader.commands[:-1]  # the last one was not read to its end, and no shell runs it
-    return reader.commands
-
-
-def _check_visible(text: str) -> None:
-    for char in text:
-        if char.isascii():
-            continue
-        category = unicodedata.category(char)
-        # Letters, numbers, punctuation and symbols draw something; marks, formats, separators and the rest may not.
-        if category[0] not in "LNPS" or char in _BLANK_LETTERS:
-            raise Unproven("invisible_character")
-
-
-class _Reader(WordReader):
-    def __init__(self, text: str, *, comments: bool = True) -> None:
-        super().__init__(text, comments=comments)
-        self.commands: list[Simple] = []
-        self._joint = ""
-        self._group: tuple[int, ...] = ()
-        self._groups = 0
-
+class _Reader(CompoundReader):
     def _blanks(self) -> None:
-        while True:
-            if self._peek() in (" ", "\t"):
-                self.pos += 1
-            elif (
-                self.text.startswith("\\\n", self.pos)
-                and self.text[self.pos - 1 : self.pos] in (" ", "\t")
-                and not self.heredocs
-            ):
-                self.pos += 2  # the line goes on; between words no shell reads it otherwise
-            else:
-                return
+        if self._peek() in (" ", "\t", "\\"):
+            self._try(_BLANKS if self.heredocs else _BLANKS_AND_BREAKS)
 
-    def statements(self, *, closing: bool, depth: int) -> None:
-        """Reads a list up to the end, or up to the ``)`` that closes it."""
-        if depth > _MAX_DEPTH:
-            raise Unproven("too_deep")
-        seen = need = any_command = False
+    def statements(self, *ends: str) -> str:
+        unproven_if(len(self.group) > _MAX_DEPTH, "too_deep")
+        seen = need = read = False
         while True:
             self._blanks()
-            char = self._peek()
-            if not char:
-                if need or closing or self.heredocs:
-                    raise Unproven("syntax")
-                if not any_command:
-                    raise Unproven("empty")
-                return
-            if char == self.comment:
+            token = _TOKEN.match(self.text, self.pos)
+            found = token[0] if token else None
+            keyword = token is not None and token[0][:1] not in "&|;\n)"
+            if token and found in ends and not (seen and keyword):
+                unproven_if(need or not read or self.heredocs, "syntax" if found or need or read else "empty")
+                self.pos = token.end()
+                self.join(";")
+                return token[0]
+            if token and found in _JOINTS:
+                unproven_if(not (seen or found == "\n"), "syntax")
+                self.pos = token.end()
+                if found == "\n":
+                    self._read_heredocs()
+                if not need:
+                    self.join(_JOINTS[token[0]])
+                seen, need = False, need or found in ("&&", "||", "|")
+            elif token and not keyword:
+                raise Unproven({"|&": "pipe_all", "&": "background"}.get(token[0], "syntax"))
+            elif self._peek() == "#":
                 end = self.text.find("\n", self.pos)
                 self.pos = len(self.text) if end < 0 else end
-            elif char == "\n":
-                self.pos += 1
-                self._read_heredocs()
-                seen = False
-                if not need:
-                    self._joint = ";"
-            elif char == ")":
-                if not closing or need or not any_command or self.heredocs:
-                    raise Unproven("syntax")
-                self.pos += 1
-                return
-            elif self.text.startswith(("&&", "||"), self.pos):
-                if not seen:
-                    raise Unproven("syntax")
-                self._joint = self.text[self.pos : self.pos + 2]
-                self.pos += 2
-                seen, need = False, True
-            elif char == "|":
-                if self.text.startswith("|&", self.pos):
-                    raise Unproven("pipe_all")
-                if not seen:
-                    raise Unproven("syntax")
-                self.pos += 1
-                self._joint = "|"
-                seen, need = False, True
-            elif char == ";":
-                if not seen or self.text.startswith((";;", ";&"), self.pos):
-                    raise Unproven("syntax")
-                self.pos += 1
-                self._joint = ";"
-                seen = False
-            elif char == "&" and not self.text.startswith("&>", self.pos):
-                raise Unproven("background")
+            elif seen:  # text behind ")": a function body, a redirected group, or nonsense
+                raise Unproven("group_suffix")
             else:
-                if seen:  # text behind ")": a function body, a redirected group, or nonsense
-                    raise Unproven("group_suffix")
-                self._command(depth)
-                seen, need, any_command = True, False, True
+                self._command()
+                seen, need, read = True, False, True
 
-    def _command(self, depth: int) -> None:
-        if self._peek() == "(":
-            if self.text.startswith("((", self.pos):
-                raise Unproven("arithmetic")
-            self.pos += 1
-            self._subshell(depth)
+    def _command(self) -> None:
+        unproven_if(self.text.startswith("((", self.pos), "arithmetic")
+        opens = OPENS.match(self.text, self.pos)
+        if opens:
+            self.compound(opens[0])
             return
-        if len(self.commands) >= MAX_COMMANDS:
-            raise Unproven("too_many_commands")
-        command = Simple(joint=self._joint, group=self._group)
+        command = self.simple()
+        assigned: dict[str, Word] = {}
         negated = False
-        self.commands.append(command)
         while True:
             self._blanks()
             char = self._peek()
-            if not char or char in "\n;|)" or char == self.comment:
+            joint = self.text[self.pos : self.pos + 2]
+            inside = command.words and command.words[0].text == "[[" and command.words[-1].text != "]]"
+            if inside and joint in ("&&", "||"):
+                command.words.append(Word(joint, self.pos, self.pos + 2))
+                self.pos += 2
+                continue
+            if not char or char in "\n;|)" or char == "#":
                 break
             if char == "&" and not self.text.startswith("&>", self.pos):
                 break
             if char == "(":
-                raise Unproven("function")
+                self.define(command)
+                return
             if char in "<>" and self.text.startswith("(", self.pos + 1):
-                if char == ">":
-                    raise Unproven("process_substitution")
-                if self.text[self.pos - 1 : self.pos] not in _BEFORE_SUBSTITUTION:
-                    raise Unproven("process_substitution")  # x<(ls) is one word
-                command.words.append(self._process_substitution(depth))
+                unproven_if(char == ">", "process_substitution")
+                # x<(ls) is one word
+                unproven_if(self.text[self.pos - 1 : self.pos] not in _BEFORE_SUBSTITUTION, "process_substitution")
+                command.words.append(self._process_substitution())
                 continue
-            match = _REDIRECT.match(self.text, self.pos)
+            match = REDIRECT.match(self.text, self.pos)
             if match:
-                self._redirect(command, match)
+                self.redirect(command, match)
                 continue
             if not command.words:
-                if _SUBSCRIPT_ASSIGNMENT.match(self.text, self.pos):
-                    raise Unproven("assignment")
+                unproven_if(_SUBSCRIPT_ASSIGNMENT.match(self.text, self.pos), "assignment")
                 assignment = _ASSIGNMENT.match(self.text, self.pos)
                 if assignment:
-                    command.values.append(self._word().text)
-                    command.assignments.append(assignment[1])
+                    assigned[assignment[0][:-1]] = self.value(command, assignment)
                     continue
-            word = self._word()
+            words = self._words() if command.words else [self._word()]
+            word = words[0]
             if word.text == "!" and not word.quoted and not (negated or command.words or command.assignments):
                 negated = True  # only turns the status round
-                if command.redirects or self._peek() not in (" ", "\t"):
-                    raise Unproven("negation")
+                unproven_if(command.redirects or self._peek() not in (" ", "\t"), "negation")
                 continue
             if not command.words and not word.quoted and word.text in programs()["shell"]["keywords"]:
                 raise Unproven("negation" if word.text == "!" else "keyword")
-            command.words.append(word)
-        if not command.words and not command.assignments and not command.redirects:
-            raise Unproven("syntax")
+            unproven_if(not command.words and word.expanded, "expansion")
+            command.words += words
+        unproven_if(not command.words and not command.assignments and not command.redirects, "syntax")
+        self.sets(command)
+        name = command.words[0] if command.words else Word("", 0, 0)
+        unproven_if(name.text in self.barred and not command.local, "keyword")
+        self.last = command
+        if name.text in self._functions and not name.quoted:
+            self.call(command)
+        if not (command.words or command.redirects):
+            self.assign(command, assigned)
 
-    def _subshell(self, depth: int) -> None:
-        outer = self._group
-        self._groups += 1
-        self._group = (*outer, self._groups)
-        self.statements(closing=True, depth=depth + 1)
-        self._group = outer
-
-    def _process_substitution(self, depth: int) -> Word:
+    def _process_substitution(self) -> Word:
         start = self.pos
-        self.pos += 2
-        self._joint = "<("
-        self._subshell(depth)
-        if self._peek() not in ("", " ", "\t", "\n", ";", "|", ")"):
-            raise Unproven("process_substitution")
-        return Word("/dev/fd/63", start, self.pos, quoted=True, substitution=True)
+        source = self._substitution(skip=2)
+        unproven_if(self._peek() not in ("", " ", "\t", "\n", ";", "|", ")"), "process_substitution")
+        return Word("/dev/fd/63", start, self.pos, quoted=True, substitution=True, source=source)
 
-    def _redirect(self, command: Simple, match: re.Match[str]) -> None:
+    def redirect(self, command: Simple, match: re.Match[str]) -> list[Simple]:
         fd, operator = (match[1] or "", match[2]) if match[2] else ("", match[4])
-        if len(fd) > 1 or operator == "<<-":
-            raise Unproven("redirection" if operator != "<<-" else "heredoc")
+        unproven_if(len(fd) > 1 or operator == "<<-", "redirection" if operator != "<<-" else "heredoc")
         self.pos = match.end()
         self._blanks()
-        if self._peek() in WORD_END or not self._peek():
-            raise Unproven("process_substitution" if self._peek() in ("<", ">") else "syntax")
+        if operator == "<" and fd in ("", "0") and self.text.startswith("<(", self.pos):
+            command.redirects.append(Redirect(fd, operator, self._process_substitution()))
+            return command.redirects[-1].target.source or []
+        unproven_if(self._peek() in WORD_ENDS, "process_substitution" if self._peek() in ("<", ">") else "syntax")
         target = self._word()
-        if target.glob:
-            raise Unproven("redirection")
+        unproven_if(target.glob and not target.one, "redirection")
         if operator == "<<":
             raw = self.text[target.start : target.end]
-            if raw[0] not in "'\"" or raw[1:-1] != target.text or not _DELIMITER.match(target.text):
-                raise Unproven("heredoc")  # an unquoted delimiter lets the body expand
-            self.heredocs.append(target.text)
+            quoted = raw[0] in "'\"" and raw[1:-1] == target.text
+            unproven_if(not (quoted or raw == target.text) or not _DELIMITER.match(target.text), "heredoc")
+            line = r"[^\n]*" if quoted else r"[^\n$`\\]*"  # where it could expand, nothing to expand
+            self.heredocs.append(rf"(?:{line}\n)*?{target.text}(?:\n|\Z)")
         command.redirects.append(Redirect(fd, operator, target))
+        return []
 
     def _read_heredocs(self) -> None:
-        for delimiter in self.heredocs:
-            while True:
-                if self.pos >= len(self.text):
-                    raise Unproven("heredoc")
-                end = self.text.find("\n", self.pos)
-                end = len(self.text) if end < 0 else end
-                line = self.text[self.pos : end]
-                self.pos = min(end + 1, len(self.text))
-                if line == delimiter:
-                    break
+        for body in self.heredocs:
+            self._take(re.compile(body), "heredoc")
         self.heredocs.clear()

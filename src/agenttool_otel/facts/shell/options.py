@@ -3,24 +3,66 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from agenttool_otel.facts.shell.devices import device_reason, joined
-from agenttool_otel.facts.shell.effects import Refused, Touch, Verdict
+from agenttool_otel.facts.shell.effects import Refused, Touch, Verdict, refuse_if
 from agenttool_otel.facts.shell.secrets import is_listed, names_secret, wide_root
 from agenttool_otel.facts.shell.tables import Spec
 from agenttool_otel.facts.shell.words import Word
 
 _DIGITS = re.compile(r"[0-9]+")
-_NUMBER = re.compile(r"[+-]?[0-9]+[A-Za-z]{0,3}\Z")
+_LEGACY_NUMBER = re.compile(r"-[0-9]+\Z")
+AMOUNT = re.compile(r"[+-]?[0-9]+[A-Za-z]{0,3}\Z")
 
 
-def globs_value(spec: Spec, text: str) -> bool:
+def read_words(spec: Spec, arguments: list[Word]) -> tuple[list[tuple[str, Word | None]], list[Word]]:
+    """Reads a command's words as its table says: its options with their values, and its operands."""
+    options: list[tuple[str, Word | None]] = []
+    operands: list[Word] = []
+    index, ended = 0, False
+    while index < len(arguments):
+        word = arguments[index]
+        index += 1
+        text = word.text
+        refuse_if(word.glob_first and not ended and not spec.glob_first, "unquoted glob that may become an option")
+        if ended or not text.startswith("-") or text == "-":
+            if operands and text.startswith("-") and (spec.max_operands is not None or not spec.permute):
+                raise Refused("option behind an operand")
+            operands.append(word)
+            ended = ended or not spec.permute
+            continue
+        # Where options end at the first operand, it names a file.
+        refuse_if(
+            spec.max_operands is not None and len(operands) >= spec.max_operands, "option behind the last operand"
+        )
+        refuse_if(word.glob and not _globs_value(spec, text), "glob in an option")
+        if text == "--":
+            ended = True
+            continue
+        following = arguments[index] if index < len(arguments) else None
+        letters: set[str] = set()
+        if text.startswith("--"):
+            option, value, used = _long_option(spec, text, following)
+        elif spec.number and _LEGACY_NUMBER.match(text):
+            continue
+        else:
+            option, value, used = _short_option(spec, text, following, letters)
+        # With POSIXLY_CORRECT, and in BSD, options end here and the first operand is the program.
+        refuse_if(operands and spec.program and option in spec.pattern_options, "program behind an operand")
+        index += used
+        refuse_if(index > len(arguments), f"option --{option} without its values")
+        options += [*((letter, None) for letter in letters), (option, value)]
+    return options, operands
+
+
+def _globs_value(spec: Spec, text: str) -> bool:
     """Whether a glob stands only in a long option's value, as in ``--include=*.py``: each match is that option too."""
     option, equals, _value = text.partition("=")
     return bool(equals) and option.startswith("--") and option[2:] in spec.long_value.keys() - spec.pattern_options
 
 
-def long_option(spec: Spec, text: str, following: Word | None) -> tuple[str, Word | None, int]:
+def _long_option(spec: Spec, text: str, following: Word | None) -> tuple[str, Word | None, int]:
     """Reads a word that begins with ``--``: the option, its value, and how many further words it took."""
     option, equals, value = text[2:].partition("=")
     if option in spec.long and not equals:
@@ -41,17 +83,15 @@ def long_option(spec: Spec, text: str, following: Word | None) -> tuple[str, Wor
 def _separate_value(following: Word | None, option: str) -> Word:
     if following is None:
         raise Refused(f"option {option} without its value")
-    if following.glob:
-        raise Refused("glob as an option's value")
-    if following.text.startswith("-") and following.text != "-" and not _NUMBER.match(following.text):
+    refuse_if(following.glob, "glob as an option's value")
+    if following.text.startswith("-") and following.text != "-" and not AMOUNT.match(following.text):
         raise Refused("option's value that looks like an option")
     return following
 
 
-def short_option(spec: Spec, text: str, following: Word | None, options: set[str]) -> tuple[str, Word | None, int]:
+def _short_option(spec: Spec, text: str, following: Word | None, options: set[str]) -> tuple[str, Word | None, int]:
     """Reads a word that begins with one dash: the last letter, its value, and how many further words it took."""
-    if not spec.cluster and len(text) > 2 and text[1] not in spec.value:
-        raise Refused("several letters in one option")
+    refuse_if(not spec.cluster and len(text) > 2 and text[1] not in spec.value, "several letters in one option")
     for position, letter in enumerate(text[1:], start=1):
         if letter in spec.short:
             options.add(letter)
@@ -69,28 +109,17 @@ def short_option(spec: Spec, text: str, following: Word | None, options: set[str
     return text[-1], None, 0
 
 
-def check_file(
-    word: Word,
-    verdict: Verdict,
-    directories: tuple[str, ...],
-    *,
-    recursive: bool = False,
-    contents: bool = True,
-    names: tuple[str, ...] = (),
-    hidden: bool = True,
-    follow: bool = False,
-) -> None:
+def check_file(word: Word, verdict: Verdict, *, recursive: bool = False, contents: bool = True, **how: Any) -> None:
     """Accounts for a word that names a file to read, or only to list."""
     if word.substitution or word.text == "-":
         return
-    reads = recursive and contents
-    verdict.touches.append(Touch(word.text, "read" if contents else "list", word.glob, reads, names, hidden, follow))
-    for path in dict.fromkeys(joined(directory, word.text) for directory in directories):
-        reason = device_reason(path, deep=reads)
-        if reason:
+    refuse_if(word.unknown, "file that is only known when the line runs")
+    reads, operation = recursive and contents, "read" if contents else "list"
+    verdict.touches.append(Touch(word.text, operation, word.glob, reads, split=word.split, **how))
+    for path in dict.fromkeys(joined(directory, word.text) for directory in verdict.directories):
+        if reason := device_reason(path, deep=reads):
             verdict.network = verdict.network or reason == "network file" or "/dev/tcp" in path or "/dev/udp" in path
             raise Refused(reason)
         if not contents and is_listed(path):
             continue
-        if names_secret(path, glob=word.glob and contents) or (reads and wide_root(path)):
-            verdict.sensitive = True
+        verdict.sensitive |= names_secret(path, glob=word.glob and contents) or (reads and wide_root(path))

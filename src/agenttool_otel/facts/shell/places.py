@@ -26,7 +26,7 @@ _MAX_ENTRIES = 20_000
 _WRITES = frozenset({"create", "append", "overwrite", "delete", "delete_tree"})
 _DELETES = frozenset({"delete", "delete_tree"})
 _SECRETS = (PathClass.KEY, PathClass.CREDENTIAL, PathClass.APPROVAL)
-_SPLITS = re.compile(r"[\s'\"\\]")
+_SPLITS = re.compile(r"[\s'\"\\*?\[]")
 _VCS = frozenset({".git", ".hg", ".svn"})
 
 
@@ -52,8 +52,7 @@ class Places:
             if is_harmless_device(touch.word) and touch.operation not in _DELETES:
                 continue
             absolute = touch.word.startswith("/")
-            if not where.known and not absolute:
-                self._complete = False
+            self._complete &= not (not where.known and not absolute)
             for directory in ("/",) if absolute else where.paths:
                 if (directory, touch.word, touch.operation) in done and not touch.recursive:
                     continue
@@ -65,15 +64,16 @@ class Places:
         if touch.below and not os.path.isdir(posixpath.join(directory, posixpath.dirname(touch.word) or ".")):
             return
         self._add(touch.word, touch.operation, directory)
+        self._complete &= not (touch.split and _SPLITS.search(directory))
         if not self._env.touch_file_system:
             self._complete = self._complete and not (touch.glob or touch.recursive)
             return
         matches = [touch.word]
         if touch.glob:
-            if any(map(climbs, touch.word.split("/"))):
-                self._complete = False  # older shells let ".*" and ".?" match ".."
+            # older shells let ".*" and ".?" match ".."
+            self._complete &= not any(map(climbs, touch.word.split("/")))
             matches = []
-            for match, noteworthy in self._expanded(touch.word, directory):
+            for match, noteworthy in self._expanded(touch, directory):
                 matches.append(match)
                 if noteworthy or touch.operation in _WRITES:
                     self._add(match, touch.operation, directory)
@@ -90,9 +90,7 @@ class Places:
         key = (directory, word, access)
         fact = self._facts.get(key)
         if fact is None:
-            around = self._surroundings.get(directory)
-            if around is None:
-                around = self._surroundings[directory] = replace(self._env, cwd=directory)
+            around = self._surroundings.setdefault(directory, replace(self._env, cwd=directory))
             fact = self._facts[key] = path_fact(word, argument=self._argument, access=access, env=around)
         covers = self._covers(fact) if operation in _DELETES else []
         self._found.append({"word": word, "operation": operation, "covers": covers, "path": fact})
@@ -109,13 +107,17 @@ class Places:
                 found.append(kind)
         return list(dict.fromkeys(found))
 
-    def _expanded(self, word: str, directory: str) -> Iterator[tuple[str, bool]]:
+    def _expanded(self, touch: Touch, directory: str) -> Iterator[tuple[str, bool]]:
         """Yields the names that a glob stands for, and whether a link or a sensitive name is among its parts."""
-        frontier = [("/" if word.startswith("/") else "", False)]
-        parts = [part for part in word.split("/") if part not in ("", ".")]
+        frontier = [("/" if touch.word.startswith("/") else "", False)]
+        parts = [part for part in touch.word.split("/") if part not in ("", ".")]
+        parts += ["*"] if parts[-1:] == ["**"] else []
         for part in parts:
             following: list[tuple[str, bool]] = []
             for prefix, noteworthy in frontier:
+                if part == "**":
+                    following.extend(self._below(prefix, noteworthy, directory))
+                    continue
                 if not any(char in part for char in "*?["):
                     following.append((posixpath.join(prefix, part), noteworthy))
                     continue
@@ -124,12 +126,23 @@ class Places:
                     if entry.name.startswith(".") != part.startswith("."):
                         continue
                     if fnmatchcase(entry.name, pattern):
+                        self._complete &= not (touch.split and _SPLITS.search(entry.name))
                         special = noteworthy or entry.is_symlink() or names_a_secret(entry.name)
                         following.append((posixpath.join(prefix, entry.name), special))
             frontier = following
-            if part == "**":
-                self._complete = False  # some shells go down to any depth
         yield from frontier
+
+    def _below(self, prefix: str, noteworthy: bool, directory: str) -> Iterator[tuple[str, bool]]:
+        """Yields a directory and those below it, as some shells read ``**``; links are told, but not followed."""
+        yield prefix, noteworthy
+        for entry in self._listed(posixpath.join(directory, prefix)):
+            below = posixpath.join(prefix, entry.name)
+            if entry.name.startswith(".") or not entry.is_dir():
+                continue
+            if entry.is_symlink():
+                yield below, True
+            else:
+                yield from self._below(below, noteworthy, directory)
 
     def _listed(self, directory: str) -> list[os.DirEntry[str]]:
         entries: list[os.DirEntry[str]] = []
@@ -152,12 +165,12 @@ class Places:
         while waiting:
             directory = waiting.pop()
             for entry in self._listed(directory):
-                if touch.split and _SPLITS.search(entry.name):
-                    self._complete = False
+                self._complete &= not (touch.split and _SPLITS.search(entry.name))
                 if entry.name.startswith(".") and (not touch.hidden or entry.name in _VCS):
                     continue
                 if entry.is_symlink():
-                    if touch.follow:
+                    named = not touch.names or any(fnmatchcase(entry.name, pattern) for pattern in touch.names)
+                    if touch.follow and (named or entry.is_dir()):
                         self._add(entry.path, "read", directory)
                         if entry.is_dir() and (real := os.path.realpath(entry.path)) not in seen:
                             seen.add(real)

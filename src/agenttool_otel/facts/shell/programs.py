@@ -7,69 +7,62 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import cache
+from itertools import cycle, groupby
 
 from agenttool_otel.facts.shell.tables import programs
-from agenttool_otel.facts.shell.words import Word
+from agenttool_otel.facts.shell.words import NUMBER, Word
 
 # --- sed: [address[,address]][!]command, joined by ";" or newlines; only commands that print, delete or substitute ---
 
-_SED_ADDRESS = re.compile(r"\s*(?:[0-9]+(?:~[0-9]+)?|\$|\+[0-9]+)")
-_DIGITS = frozenset("0123456789")
-_SED_ACTING = frozenset("wWerR")
-_SED_FLAGS = re.compile(r"[gpIi0-9]*")
+SED_ACTING = frozenset("wWerR")
+_SED_NEVER = re.compile(r"\{[0-9]+\.\.")  # no command begins with a dot: every sed refuses the script
+
+
+def _sed_part(end: str, *, brackets: bool = True, loose: bool = False) -> str:
+    """What stands up to the next unescaped delimiter, with it; a bracket must hold none, unless loose."""
+    if not brackets:
+        return rf"(?:\\.|[^\\{end}])*{end}"
+    kinds = "|".join(rf"\[\{kind}(?:(?!\{kind}\])[^{end}])*\{kind}\]" for kind in ":.=" if f"\\{kind}" != end)
+    inner = rf"(?:\\.|{kinds}|\[(?![:.=])|[^\]\\\[{'' if loose else end}])*"
+    return rf"(?:\\.|[^\\\[{end}]|\[(?:\^|(?!\^))(?:\]|(?!\])){inner}\])*{end}"
+
+
+@cache
+def _sed_command(*, loose: bool) -> re.Pattern[str]:
+    """One command with its addresses, of those that print, delete or substitute."""
+    pattern = _sed_part(r"\/", loose=loose)
+    line = rf"(?:\s*(?:[0-9]+(?:~[0-9]+)?|\$|\+[0-9]+)|/{pattern}I*)"
+    plain = re.escape("".join(programs()["sed"]["plain"]))
+    changes = [f"(?P<opens>{{)|[qQ][0-9]*|[{plain}]"]
+    for end in map("\\{}".format, "/|,#:@!%+~_-"):
+        # In the letters of y and in a replacement a bracket is an ordinary character.
+        rest = _sed_part(end, brackets=False)
+        changes.append(f"s{end}{_sed_part(end, loose=loose)}{rest}[gpIi0-9]*|y{end}{rest}{rest}")
+    return re.compile(rf"(?:{line}(?:,{line})?)?[! ]*(?:{'|'.join(changes)}) *", re.DOTALL)
 
 
 def sed_program(script: str) -> str:
     """Why a sed script may do more than print, or ``""``."""
-    pos, size, depth = 0, len(script), 0
-    # Where the script can neither write nor run nor read anything in any reading, a bracket may hold the delimiter.
-    loose = not _SED_ACTING & set(script)
-    if "\n" in script or "\\\n" in script:
+    if "\n" in script:
         return "sed script with line breaks"
-    while pos < size:
-        while pos < size and (script[pos] in " ;" or (script[pos] == "}" and depth)):
+    if _SED_NEVER.match(script):
+        return ""
+    # Where the script can neither write nor run nor read anything in any reading, a bracket may hold the delimiter.
+    command, pos, depth = _sed_command(loose=not SED_ACTING & set(script)), 0, 0
+    while True:
+        while script[pos : pos + 1] in (" ", ";") or (depth and script.startswith("}", pos)):
             depth -= script[pos] == "}"
             pos += 1
-        for position in (0, 1):
-            end = _sed_address(script, pos, loose)
-            if end < 0:
-                return "sed address"
-            if end == pos:
-                if position:
-                    return "sed address"
-                break
-            pos = end
-            if position == 0:
-                if script[pos : pos + 1] != ",":
-                    break
-                pos += 1
-        while script[pos : pos + 1] in ("!", " "):
-            pos += 1
-        if pos >= size:
-            return (
-                ""
-                if not depth and (script.strip(" ;") == "" or script[:pos].rstrip().endswith((";", "}")))
-                else "sed command"
-            )
-        command = script[pos]
-        pos += 1
-        if command == "{":
-            depth += 1
-            continue
-        if command in "sy":
-            pos = _sed_substitution(script, pos, command, loose)
-            if pos < 0:
-                return "sed substitution"
-        elif command in "qQ":
-            while script[pos : pos + 1] in _DIGITS:
-                pos += 1
-        elif command not in programs()["sed"]["plain"]:
-            return f"sed command {command!r}"
-        while script[pos : pos + 1] == " ":
-            pos += 1
-        if pos < size and script[pos] != ";" and not (script[pos] == "}" and depth):
+        if pos == len(script):
+            return "sed block" if depth else ""
+        match = command.match(script, pos)
+        if match is None:
+            return "sed command"
+        pos, opens = match.end(), match["opens"] is not None
+        depth += opens
+        if not (opens or script[pos : pos + 1] in ("", ";") or (depth and script.startswith("}", pos))):
             return "sed script"
-    return "sed block" if depth else ""
 
 
 _SED_LINE = r"(?:[0-9]+|\$|/(?:[^/\\]|\\.)*/)"
@@ -90,64 +83,6 @@ def sed_edit(script: str) -> str:
                 return reason
         line = ""
     return "sed script" if line else ""
-
-
-def _sed_address(script: str, pos: int, loose: bool) -> int:
-    match = _SED_ADDRESS.match(script, pos)
-    if match:
-        return match.end()
-    if script[pos : pos + 1] == "/":
-        end = _sed_part(script, pos + 1, "/", loose=loose)
-        if end < 0:
-            return -1
-        while script[end : end + 1] == "I":
-            end += 1
-        return end
-    return -1 if script[pos : pos + 1] == "\\" else pos
-
-
-def _sed_part(script: str, pos: int, delimiter: str, *, brackets: bool = True, loose: bool = False) -> int:
-    """The offset behind the next unescaped delimiter, or -1; a bracket must hold none, unless loose."""
-    bracket = False
-    while pos < len(script):
-        char = script[pos]
-        if char == "\\":
-            pos += 2
-            continue
-        if char == delimiter and not (bracket and loose):
-            return -1 if bracket else pos + 1
-        if char == "[" and brackets and not bracket:
-            bracket = True
-            pos += 2 if script[pos + 1 : pos + 2] == "^" else 1
-            if script[pos : pos + 1] == "]":
-                pos += 1
-            continue
-        if bracket and script[pos : pos + 2] in ("[:", "[.", "[="):
-            end = script.find(script[pos + 1] + "]", pos + 2)
-            if end < 0 or delimiter in script[pos : end + 2]:
-                return -1
-            pos = end + 2
-            continue
-        if char == "]":
-            bracket = False
-        pos += 1
-    return -1
-
-
-def _sed_substitution(script: str, pos: int, command: str, loose: bool) -> int:
-    delimiter = script[pos : pos + 1]
-    if not delimiter or delimiter not in "/|,#:@!%+~_-":
-        return -1
-    # In the letters of y and in a replacement a bracket is an ordinary character.
-    pos = _sed_part(script, pos + 1, delimiter, brackets=command == "s", loose=loose)
-    if pos >= 0:
-        pos = _sed_part(script, pos, delimiter, brackets=False)
-    if pos < 0:
-        return -1
-    if command == "y":
-        return pos
-    flags = _SED_FLAGS.match(script, pos)
-    return flags.end() if flags else -1
 
 
 # --- awk: no way to write, run or open anything by name ---------------------------------------------------------------
@@ -172,7 +107,7 @@ def _awk_redirects(program: str) -> bool:
     program = program.replace("||", " ")
     if "|" in program:
         return True
-    if ">" not in program or not _AWK_PRINTS.search(program):
+    if ">" not in program.partition("{")[2] or not _AWK_PRINTS.search(program):
         return False
     if any(char in program for char in "/\\#") or program.count('"') % 2:
         return True  # with regular expressions and comments it is not sure where strings end
@@ -180,11 +115,8 @@ def _awk_redirects(program: str) -> bool:
     for item in _AWK_TOKEN.findall(re.sub(r'"[^"]*"', "0", program)):
         braces += (item == "{") - (item == "}")
         brackets += (item == "(") - (item == ")")
-        if braces < 0 or brackets < 0:
-            return True
-        if item in ("print", "printf") and brackets:
-            return True  # the start of a for may print
-        if item == ">" and braces and not brackets:
+        prints = item in ("print", "printf") and brackets  # the start of a for may print
+        if braces < 0 or brackets < 0 or prints or (item == ">" and braces and not brackets):
             return True
     return False
 
@@ -221,6 +153,9 @@ def jq_program(program: str) -> str:
     return next((f"jq {name}" for name in _JQ_NAME.findall(program) if name in forbidden), "")
 
 
+CHECKS = {"sed": sed_program, "awk": awk_program, "jq": jq_program}
+"""The check of each small language."""
+
 # --- find -------------------------------------------------------------------------------------------------------------
 
 _FIND_VALUE = re.compile(r"-[0-9]|-[ugoa]*[=+][rwxXst]+\Z")
@@ -251,10 +186,8 @@ def find_words(words: list[Word]) -> FindWords:
 
 def _exec_words(words: list[Word], index: int) -> int:
     """The position of the word that ends the command of an ``-exec``, or 0."""
-    for end in range(index, len(words)):
-        if words[end].text == ";" or (words[end].text == "+" and words[end - 1].text == "{}"):
-            return end
-    return 0
+    texts = [word.text for word in words]
+    return next((i for i in range(index, len(texts)) if texts[i] == ";" or texts[i - 1 : i + 1] == ["{}", "+"]), 0)
 
 
 def _read_find(words: list[Word], found: FindWords) -> str:
@@ -263,10 +196,8 @@ def _read_find(words: list[Word], found: FindWords) -> str:
     starts, names, compared = found.starts, found.names, found.compared
     while index < len(words) and words[index].text in ("-H", "-L", "-P"):
         index += 1
-    while (
-        index < len(words) and not words[index].text.startswith("-") and words[index].text not in ("!", "(", ")", ",")
-    ):
-        if words[index].glob_first:
+    while index < len(words) and not (words[index].text[:1] == "-" or words[index].text in table["flags"]):
+        if words[index].glob_first and not (words[index].one and words[index].text.endswith("/")):
             return "find with an unquoted glob"
         starts.append(words[index])
         index += 1
@@ -302,7 +233,8 @@ def _read_find(words: list[Word], found: FindWords) -> str:
 
 # --- printf, test -----------------------------------------------------------------------------------------------------
 
-_PRINTF = re.compile(r"(?:[^%]|%%|%-?[0-9]{0,4}(?:\.[0-9]{1,4})?[sbqc])*\Z", re.DOTALL)
+_PRINTF = re.compile(r"(?:(?!\\(?:[xuU]0*25|0*45))[^%]|%%|%-?[0-9]{0,4}(?:\.[0-9]{1,4})?[sbqcdiuxXo])*\Z", re.DOTALL)
+_CONVERSION = re.compile(r"%%|%[-.0-9]*(\w)")
 
 
 def printf_words(words: list[Word]) -> str:
@@ -311,12 +243,15 @@ def printf_words(words: list[Word]) -> str:
         words = words[1:]
     if not words:
         return "printf without a format"
-    if words[0].glob or words[0].text.startswith("-") or not _PRINTF.match(words[0].text):
+    if words[0].glob or words[0].unknown or words[0].text.startswith("-") or not _PRINTF.match(words[0].text):
         return "printf format"
-    return ""
+    kinds = list(filter(None, _CONVERSION.findall(words[0].text)))
+    numbers = [word for kind, word in zip(cycle(kinds), words[1:], strict=False) if kind not in "sbqc"]
+    doubt = any(w.moves for w in words) or not all(_NUMBER.match(w.text) for w in numbers)
+    return "printf of a number" if numbers and doubt else ""
 
 
-_NUMBER = re.compile(r"-?[0-9]{1,18}\Z")
+_NUMBER = re.compile(rf"(?:-?[0-9]{{1,18}}|{NUMBER})\Z")
 
 
 def test_words(name: str, words: list[Word]) -> tuple[str, list[Word]]:
@@ -329,11 +264,22 @@ def test_words(name: str, words: list[Word]) -> tuple[str, list[Word]]:
         if not words or words[-1].text != closing or words[-1].quoted:
             return "test without its end", []
         words = words[:-1]
-    if any(word.glob for word in words):
-        return "test with a glob", []
     if words and words[0].text == "!":
         words = words[1:]
+    joints = ("&&", "||") if name == "[[" else ("-a", "-o")
+    apart = groupby(words, lambda word: word.text in joints and not word.quoted)
+    parts = [list(part) for joint, part in apart if not joint]
+    if len(parts) > 1:
+        # A shell without [[ takes what stands behind && and || for commands, whose names must then be none.
+        named = name == "[[" and any(not part[0].text.startswith("-") for part in parts[1:])
+        read = [test_words("test", part) for part in parts]
+        reason = "test of several" if named else next((reason for reason, _ in read if reason), "")
+        return reason, [word for _, files in read for word in files]
     table = programs()["test"]
+    pattern = words[2:] if name == "[[" and len(words) == 3 and words[1].text in table["equal"] else []
+    globs = [word for word in words if word.glob and word not in pattern]
+    if any(not (word.one or (word.split and words[0].text in table["file"])) for word in globs):
+        return "test with a glob", []
     texts = [word.text for word in words]
     if len(texts) == 1 and texts[0] not in ("!", "(", ")") and not texts[0].startswith("-"):
         return "", []

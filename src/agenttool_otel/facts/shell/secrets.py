@@ -9,14 +9,15 @@ from functools import lru_cache
 from agenttool_otel.facts.paths.sensitive import sensitive_class
 from agenttool_otel.facts.shell.devices import absolute_readings, may_match
 from agenttool_otel.facts.shell.tables import sensitive
+from agenttool_otel.facts.shell.words import alternatives
 from agenttool_otel.names import PathClass
 
 _GLOB = re.compile(r"[*?\[]")
 _SEPARATORS = re.compile(r"[|,]")
+_PIECE = re.compile(r"[^*?.\[\]]+")
 _CLIMBING = re.compile(r"~?/?(?:\.\./?)+\Z")
 _MAX_PATH = 4096
 _MAX_SURFACE_WORDS = 400
-_MAX_BRACES = 64
 _SURFACE_WORD = re.compile(r"[^\s;|&<>()`]{2,200}")
 _ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|([0-7]{1,3}))")
 _HOME_VARIABLE = re.compile(r"\$HOME\b|\$\{HOME\}|\$env:USERPROFILE|\$\{HOME[:%#/-][^}]{0,40}\}")
@@ -48,8 +49,7 @@ def _glob_names_secret(path: str) -> bool:
     """Whether some component with a glob, between the others, can be a known name of a secret."""
     parts = path.split("/")
     absolute = path.startswith("/")
-    if absolute:
-        parts = parts[1:]
+    parts = parts[absolute:]
     globs = [_GLOB.search(part) is not None for part in parts]
     bare = len(parts)
     while bare and globs[bare - 1] and not parts[bare - 1].strip("*?"):
@@ -60,8 +60,7 @@ def _glob_names_secret(path: str) -> bool:
     for rooted, sample in sensitive().samples:
         size = len(sample)
         places = min(len(parts) - size, 64) + 1
-        if rooted:
-            places = min(places, 1) if absolute else 0
+        places = places if not rooted else min(places, 1) if absolute else 0
         for start in range(places):
             if any(globs[start : start + size]) and all(
                 _can_be(parts[start + index], name, alone=size == 1) for index, name in enumerate(sample)
@@ -90,11 +89,10 @@ def _can_be(part: str, name: str, *, alone: bool) -> bool:
 def aims_at_secret(pattern: str) -> bool:
     """Whether a pattern of names, as in ``find -name`` and ``rg -g``, aims at credentials."""
     plain = pattern.replace("\\", "").replace(".*", "*").strip("^$")
-    if plain.startswith("!"):
+    if plain.startswith("!") or (plain[:1] == "*" and set(_PIECE.findall(plain.casefold())) <= sensitive().ordinary):
         return False
-    if names_secret(plain) or any(
-        names_secret(part, glob=True) for part in plain.split("/") if len(part.strip("*?[]")) > 1
-    ):
+    parts = [part for part in plain.split("/") if len(part.strip("*?[]")) > 1]
+    if names_secret(plain) or any(names_secret(part, glob=True) for part in parts):
         return True
     braced = plain.translate(str.maketrans("(){}", "||||"))
     alternatives = [part.strip("*.") for part in _SEPARATORS.split(braced)]
@@ -143,7 +141,7 @@ def surface_words(text: str) -> list[str]:
     text = _HOME_VARIABLE.sub("~", text.translate(_QUOTES)).replace("$~", "~")
     words: list[str] = []
     for match in _SURFACE_WORD.finditer(text):
-        words.extend(_expanded(match[0]))
+        words.extend(alternatives(match[0].lstrip("$"), _BRACE))
         if len(words) >= _MAX_SURFACE_WORDS:
             break
     return [part for word in words for part in (word, word.partition("=")[2]) if len(part) > 1]
@@ -153,17 +151,3 @@ def _decoded(match: re.Match[str]) -> str:
     digits = match[1] or match[2] or match[3]
     code = int(digits, 16) if digits else int(match[4], 8)
     return chr(code) if 0x20 < code < 0xD800 else " "
-
-
-def _expanded(word: str) -> list[str]:
-    """The words that braces stand for; those within braces first."""
-    done: list[str] = []
-    waiting = [word.lstrip("$")]
-    while waiting and len(done) + len(waiting) < _MAX_BRACES:
-        current = waiting.pop()
-        match = _BRACE.search(current)
-        if match is None:
-            done.append(current)
-            continue
-        waiting.extend(current[: match.start()] + choice + current[match.end() :] for choice in match[1].split(","))
-    return [*done, *waiting]

@@ -24,6 +24,7 @@ class Spec:
     pattern_options: frozenset[str] = frozenset()
     path_options: frozenset[str] = frozenset()
     operand_pattern: re.Pattern[str] | None = None
+    narrows: re.Pattern[str] | None = None
     max_operands: int | None = None
     number: bool = False
     glob_first: bool = False
@@ -58,20 +59,10 @@ class Wrapper:
 class Effects:
     """What commands do that are not proven to only read (data/effects.toml)."""
 
-    destructive: frozenset[str]
-    network: frozenset[str]
-    executes: frozenset[str]
-    known: frozenset[str]
+    lists: dict[str, frozenset[str]]
     destructive_words: dict[str, tuple[str, ...]]
     wrappers: dict[str, Wrapper]
-    shells: frozenset[str]
-    foreign: frozenset[str]
-    prints_environment: frozenset[str]
-    sends: frozenset[str]
-    fetchers: frozenset[str]
-    interpreters: frozenset[str]
-    powershell_verbs: frozenset[str]
-    harmless_variables: frozenset[str]
+    program_variables: re.Pattern[str]
     network_words: dict[str, re.Pattern[str]]
     sensitive_words: dict[str, re.Pattern[str]]
 
@@ -82,6 +73,7 @@ class Sensitive:
 
     path: re.Pattern[str]
     wide_roots: tuple[str, ...]
+    ordinary: frozenset[str]
     samples: tuple[tuple[bool, tuple[str, ...]], ...]  # whether from the root, and the components
     searched: re.Pattern[str]
     fields: re.Pattern[str]
@@ -92,7 +84,14 @@ class Sensitive:
 def read_only() -> dict[str, Spec]:
     """The commands that can be proven to only read, by name."""
     raw = load_table(__package__, "data/read_only.toml")
-    return {name: spec_of(raw[row["same_as"]] if "same_as" in row else row) for name, row in raw.items()}
+    rows = {name: row for names, row in raw.items() for name in names.split("|")}
+    return {name: spec_of(rows[row["same_as"]] if "same_as" in row else row) for name, row in rows.items()}
+
+
+@cache
+def with_commands() -> frozenset[str]:
+    """The programs whose commands the table tells apart."""
+    return frozenset(name.partition(" ")[0] for name in read_only() if " " in name)
 
 
 def spec_of(row: dict[str, Any]) -> Spec:
@@ -116,7 +115,8 @@ def effects() -> Effects:
     raw = load_table(__package__, "data/effects.toml")
     wrappers = {name: row_of(Wrapper, row) for name, row in raw["wrapper"].items()}
     known = [*raw["network"], *raw["executes"], *raw["plain"], *read_only()]
-    return row_of(Effects, {**raw, **raw["lists"], "known": known, "wrappers": wrappers})
+    lists = {name: words for name, words in {**raw, **raw["lists"], "known": known}.items() if isinstance(words, list)}
+    return row_of(Effects, {**raw, **raw["lists"], "lists": lists, "wrappers": wrappers})
 
 
 @cache

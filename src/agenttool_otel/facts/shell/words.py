@@ -3,12 +3,51 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from agenttool_otel.facts.shell.numbers import prints
+from agenttool_otel.facts.shell.tables import programs
+
+if TYPE_CHECKING:
+    from agenttool_otel.facts.shell.compounds import Simple
 
 _PLAIN = re.compile(r"[A-Za-z0-9_./,:@%+=-]+")
+_REVISION = re.compile(r"(?:(?<=[\w^}])\^(?:\{[a-z]*\})?|(?<=@)\{[\w-]+\})(?=[0-9^~:.\s;&|)]|\Z)", re.ASCII)
 _EQUALS = re.compile(r"==?")
 _ESCAPABLE = frozenset("().*;?[]!|+$/- {}^\"'<>&#~,:=@%")
-WORD_END = frozenset(" \t\n;&|()<>")
+WORD_ENDS = frozenset((*" \t\n;&|()<>", ""))
+TEXT, NUMBER, HASH = "\0", "\1", "\4"
+"""Stand in a word for a text, number or name of a commit that is only known when the line runs; no line holds them."""
+
+# Lower case, so that no program looks for it, or capitals that ``may_be_set`` knows; zsh's own parameters, which do
+# more than hold a value, are left out. What follows must be no subscript and no modifier for zsh.
+VARIABLE = (
+    r"(?!(?:path|[cfm]\w*path|fignore|psvar|argv|status|prompt\d?|hist\w*|signals|watch\w*|options|zsh_\w*|dis_\w*|ps_\w*|nameddirs|userdirs"
+    r"|\w*(?:aliases|functions|commands|stack|parameters|modules|builtins|reswords|chars|terms|status)|mapfile)\b)"
+    r"(?:[a-z]\w*|[A-Z][A-Z0-9_]*)(?![\w\x80-\U0010ffff])"
+)
+_VARIABLE = re.compile(
+    rf"(?:(?P<number>\?|#(?!\w)|\{{#{VARIABLE}(?:\[@\])?\}})|\{{(?P<cut>{VARIABLE})(?:(?:##?|%%?)[\w.*/-]*|:[0-9]+(?::[0-9]+)?|//?(?:[\w.*-]|\\/)+/[\w.-]*|:-[\w./-]*)\}}"
+    rf"|\{{(?P<element>{VARIABLE})\[[0-9]\]\}}|(?P<open>\{{)?(?P<name>{VARIABLE}|[1-9](?![0-9]))(?(open)\}}))(?!\[|:[A-Za-z&])",
+    re.ASCII,
+)
+_ARRAY = re.compile(rf'(")?\$(?:\{{({VARIABLE})\[@\]\}}|(?<="\$)@)(?(1)")(?=[ \t\n;&|()<>]|\Z)', re.ASCII)
+_UNSPLIT = {False: re.compile(r"[A-Za-z0-9_./,:@%+={}-]+"), True: re.compile(r"[A-Za-z0-9_./,:@%+={}*?\[\]-]+")}
+_BRACES = re.compile(r"\{(?:[\w./+-]*(?:,[\w./+-]*)+|[0-9]{1,4}\.\.[0-9]{1,4})\}", re.ASCII)
+_MARKED = re.compile("\2([^\3]*)\3")
+_MAX_WORDS = 64
+_MAX_COUNTED = 10
+# In arithmetic a name's value is an expression in turn: only numbers, and names that stand for them.
+_TERM = re.compile(
+    rf"[ \t]+|[0-9]+(?![\w#.])|\$\((?P<inner>)|\$\?|\$\{{#{VARIABLE}(?:\[@\])?\}}"
+    rf"|\$?(?P<open>(?<=\$)\{{)?(?P<name>{VARIABLE})(?(open)\}})(?![ \t]*[(\[])"
+    r"|\+(?!\+)|-(?!-)|\*\*?|[<>=!]=|[/%<>!&|?:^~()]",
+    re.ASCII,
+)
+
+
+_COUNT = re.compile(rf"[0-9]+|{NUMBER}")
 
 
 class Unproven(Exception):
@@ -19,8 +58,10 @@ class Unproven(Exception):
         self.construct = construct
 
 
-class Unclosed(Unproven):
-    """A quote is still open at the end of the text: a shell that reads it so runs nothing from there on."""
+def unproven_if(doubt: object, construct: str) -> None:
+    """Ends the proof of the line when there is a doubt."""
+    if doubt:
+        raise Unproven(construct)
 
 
 @dataclass(slots=True)
@@ -34,53 +75,118 @@ class Word:
     glob: bool = False  # has unquoted ``* ? [``, so the shell may replace it by any number of file names
     glob_first: bool = False  # begins with such a character, so a replacement may begin with ``-``
     substitution: bool = False  # stands for the output of ``<( )``
+    one: bool = False  # its glob stands for one name each time, as a quoted variable does
+    expanded: bool = False  # holds a variable or the output of commands
+    here: bool = False  # begins with the directory that it stands in
+    split: bool = False  # what it stands for is split at blanks, and read as a glob
+    empty: bool = False  # a number that may be nothing at all
+    elements: list[Word] | None = None  # it stands for these, as an array
+    source: list[Simple] | None = field(default=None, compare=False)  # it stands for names that this pipeline prints
+
+    @property
+    def unknown(self) -> bool:
+        """Whether some of its text is only known when the line runs."""
+        return any(mark in self.text for mark in (TEXT, NUMBER, HASH))
+
+    @property
+    def moves(self) -> bool:
+        """Whether it may stand for more or fewer words than one."""
+        return self.split or (self.glob and not self.one) or (self.empty and not self.quoted)
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it stands for a number and for nothing else."""
+        return _COUNT.fullmatch(self.text) is not None and not self.empty
+
+
+def may_be_set(name: str) -> bool:
+    """Whether no shell and no program looks for a variable: lower case, or plain nouns in capitals."""
+    nouns = programs()["shell"]["nouns"]
+    return name[0].islower() or all(len(part) == 1 or part in nouns for part in name.rstrip("0123456789").split("_"))
 
 
 class WordReader:
     """Reads one word after the other."""
 
-    def __init__(self, text: str, *, comments: bool = True) -> None:
+    def __init__(self, text: str) -> None:
         self.text = text
-        self.comment = "#" if comments else "\0"
         self.pos = 0
         self.heredocs: list[str] = []
+        self.variables: dict[str, Word] = {}  # what the line has set
+        self.construct = ""  # what the line holds besides plain commands of literal words
+        self.assigning = False  # a value that is assigned is not split
+
+    def _substitution(self) -> list[Simple] | None:
+        """Reads ``$( )``; returns its commands where they are one pipeline."""
+        raise NotImplementedError
+
+    def _blanks(self) -> None:
+        """Passes what stands between words."""
+        raise NotImplementedError
+
+    def _take(self, pattern: re.Pattern[str], construct: str) -> re.Match[str]:
+        """Passes what must stand here."""
+        match = self._try(pattern)
+        if match is None:
+            raise Unproven(construct)
+        return match
+
+    def _try(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        """Passes what may stand here."""
+        match = pattern.match(self.text, self.pos)
+        self.pos = match.end() if match else self.pos
+        return match
 
     def _peek(self) -> str:
         return self.text[self.pos : self.pos + 1]
 
-    def _word(self) -> Word:
-        text, start = self.text, self.pos
+    def _words(self, *, loop: bool = False) -> list[Word]:
+        """Reads what may stand for several words: an array, or braces; not every shell expands these."""
+        array = _ARRAY.match(self.text, self.pos) if self._peek() in ('"', "$") else None
+        known = self.variables.get(array[2] or "@") if array else None
+        if array and known and known.elements is not None:
+            start, self.pos, self.construct = self.pos, array.end(), self.construct or "expansion"
+            whole = array[1] or all(w.unknown or _UNSPLIT[w.glob].fullmatch(w.text) for w in known.elements)
+            unproven_if(not (whole and known.elements), "expansion")
+            found = [replace(w, split=w.split or (w.glob and not array[1])) for w in known.elements]
+            return [replace(w, start=start, end=self.pos, expanded=True) for w in found]
+        word = self._word(braces=True)
+        if "\2" not in word.text:
+            return [word]
+        texts = alternatives(_MARKED.sub(_counted, word.text))
+        unproven_if(len(texts) >= _MAX_WORDS or word.unknown or texts[0].count(NUMBER) > 1, "brace")
+        first = word.glob_first or word.text[0] == "\2"
+        texts.append(word.text.translate({2: "{", 3: "}"}))
+        return [
+            replace(word, text=text, glob=word.glob or not loop, glob_first=first and not loop)
+            for text in texts
+            if text
+        ]
+
+    def _word(self, *, braces: bool = False) -> Word:
+        text, start, parts = self.text, self.pos, list[str]()
         word = Word("", start, start)
-        parts: list[str] = []
         while True:
-            plain = _PLAIN.match(text, self.pos)
-            if plain:
-                if self.pos == start and plain[0][0] == "=" and not self._equals_alone():
-                    raise Unproven("zsh_equals")
+            unproven_if(self.pos == start and self._peek() == "=" and not self._equals_alone(), "zsh_equals")
+            if plain := self._try(_PLAIN):
                 parts.append(plain[0])
-                self.pos = plain.end()
                 continue
             char = self._peek()
-            if not char or char in WORD_END:
+            if char in WORD_ENDS:
                 break
             self.pos += 1
             if char == "'":
                 end = text.find("'", self.pos)
-                if end < 0:
-                    raise Unclosed("syntax")
+                unproven_if(end < 0, "syntax")
                 parts.append(text[self.pos : end])
-                self.pos = end + 1
-                word.quoted = True
+                self.pos, word.quoted = end + 1, True
             elif char == '"':
-                parts.append(self._double_quoted())
+                self._double_quoted(word, parts)
                 word.quoted = True
             elif char == "\\":
-                following = self._peek()
-                if following not in _ESCAPABLE or not following:
-                    raise Unproven("backslash")
-                parts.append(following)
-                self.pos += 1
-                word.quoted = True
+                unproven_if(self._peek() not in _ESCAPABLE or not self._peek(), "backslash")
+                parts.append(self._peek())
+                self.pos, word.quoted = self.pos + 1, True
             elif char in "*?[]":
                 self._glob(word, char, start)
                 parts.append(char)
@@ -88,71 +194,150 @@ class WordReader:
                 parts.append(char)
             elif char == "~" and text[self.pos - 2].isalnum() and self.pos - 1 > start and self._ends_revision():
                 parts.append(char)  # HEAD~1
+            elif char in "^{" and (revision := _REVISION.match(text, self.pos - 1)):
+                parts.append(revision[0])  # HEAD^2, HEAD^{tree}, stash@{0}
+                self.pos = revision.end()
+            elif char == "$" and text.startswith("'\\t'", self.pos):
+                parts.append(NUMBER)  # a tab, or what shells without such quotes read, means no more than a digit does
+                self.pos, word.quoted, word.empty, word.expanded = self.pos + 4, True, True, True
             elif char == "$" and (not self._peek() or self._peek() in " \t\n;|&)"):
                 parts.append(char)  # nothing behind it to expand
-            elif char == "{" and self.pos - 1 == start and self._empty_braces():
-                parts.append("{}")  # what find replaces; without a comma or dots no shell expands it
-                self.pos += 1
+            elif char == "$":
+                self._expand(word, parts, quoted=False)
+            elif char == "{" and (read := self._braces(text[start : self.pos - 1], expand=braces)):
+                parts.append(read)
             else:
-                raise Unproven(_CONSTRUCTS.get(char, "character"))
-        word.text = "".join(parts)
-        word.end = self.pos
-        if self.heredocs and "\n" in word.text:
-            raise Unproven("heredoc")  # where its body begins is not the same for every reader
+                raise Unproven(next((name for name, of in programs()["construct"].items() if char in of), "character"))
+        word.text, word.end = "".join(parts), self.pos
+        if word.here and word.text != "." and not word.text.startswith("./"):
+            word.text = TEXT + word.text[1:]  # more than the directory's name
+        if word.unknown and ((word.glob and not word.one) or (word.split and word.source is None)):
+            raise Unproven("expansion")
+        if word.text != TEXT:
+            word.source = None
+        # Where a heredoc's body begins is not the same for every reader.
+        unproven_if(self.heredocs and "\n" in word.text, "heredoc")
         return word
 
     def _equals_alone(self) -> bool:
         """``=`` or ``==``, as tests use them; a name behind it would be a path for zsh."""
         match = _EQUALS.match(self.text, self.pos)
-        return match is not None and (match.end() == len(self.text) or self.text[match.end()] in WORD_END)
+        return match is not None and self.text[match.end() : match.end() + 1] in WORD_ENDS
 
-    def _empty_braces(self) -> bool:
-        following = self.text[self.pos : self.pos + 2]
-        return following[:1] == "}" and (len(following) == 1 or following[1] in WORD_END)
+    def _braces(self, before: str, *, expand: bool) -> str:
+        """Reads what find replaces, for without a comma or dots no shell expands it; marks what some shells expand."""
+        if before in ("", "-I") and self._peek() == "}" and self.text[self.pos + 1 : self.pos + 2] in WORD_ENDS:
+            self.pos += 1
+            return "{}"
+        self.pos -= 1
+        choice = self._try(_BRACES) if expand else None
+        self.pos += choice is None
+        return f"\2{choice[0][1:-1]}\3" if choice else ""
 
     def _ends_revision(self) -> bool:
         """Whether a tilde is followed as in git's names of revisions; no shell expands it there."""
-        following = self._peek()
-        return not following or following.isdigit() or following in WORD_END
+        return self._peek().isdigit() or self._peek() in WORD_ENDS
 
     def _harmless(self, char: str) -> bool:
-        """A tilde for the home directory, an exclamation mark that stands alone, a hash that begins no comment."""
+        """A tilde for the home directory, an exclamation mark that stands alone."""
         following = self._peek()
-        if char == "#":
-            return self.comment != "#"
         if char == "~":
-            return not following or following == "/" or following in WORD_END
-        return char == "!" and (not following or following in " \t\n")
+            return following == "/" or following in WORD_ENDS
+        return char == "!" and following in (" ", "\t", "\n", "")
 
     def _glob(self, word: Word, char: str, start: int) -> None:
-        alone = self.pos - 1 == start and (not self._peek() or self._peek() in WORD_END)
+        alone = self.pos - 1 == start and self._peek() in WORD_ENDS
         if char in "[]" and (alone or self.text[start : start + 2] in ("[[", "]]")):
             doubled = self.text[start : start + 3]
-            if alone or doubled in ("[[", "]]") or doubled[2] in WORD_END:
+            if alone or doubled[2:] in WORD_ENDS:
                 return  # the commands [ and [[ and what closes them
-        word.glob = True
+        word.glob, word.one = True, False
         word.glob_first = word.glob_first or self.pos - 1 == start
 
-    def _double_quoted(self) -> str:
+    def _expand(self, word: Word, parts: list[str], *, quoted: bool) -> None:
+        """Puts what stands behind a dollar into a word: a variable that the line set, or what commands print."""
+        self.construct = self.construct or ("substitution" if self._peek() == "(" else "expansion")
+        first, split = not any(parts), not (quoted or self.assigning)
+        if self._peek() == "(":
+            value = self._output(split=split, first=first)
+        else:
+            match = self._take(_VARIABLE, "expansion")
+            known = self.variables.get(match["name"] or match["cut"] or match["element"] or "")
+            if match["element"]:
+                elements = (known.elements if known else None) or []
+                known = replace(elements[0], one=True) if quoted and len(elements) == 1 else None
+            if match["number"]:
+                value = Word(NUMBER, 0, 0)
+            elif match["name"] == "PWD":
+                here = first and not self.assigning
+                value = Word("." if here else TEXT, 0, 0, here=here, split=split)
+            elif known is None or known.elements is not None:
+                raise Unproven("expansion")
+            elif match["cut"] and match[0].endswith("%/}") and known.one and known.text.endswith("/") and not split:
+                value = replace(known, text=known.text[:-1])
+            elif match["cut"]:
+                value = Word(TEXT, 0, 0, split=split)
+            elif not split or known.unknown or _UNSPLIT[known.glob].fullmatch(known.text):
+                value = replace(known, source=known.source if split or known.one else None)
+                value.split = split and (known.glob or TEXT in known.text)
+            else:
+                raise Unproven("expansion")
+        if value.glob:
+            word.one = not split and (word.one or not word.glob)
+            word.glob = True
+        word.glob_first = word.glob_first or (first and value.glob_first)
+        word.split = word.split or value.split
+        word.empty = word.empty or value.empty
+        word.expanded, word.here, word.source = True, word.here or value.here, value.source
+        parts.append(value.text)
+
+    def _output(self, *, split: bool, first: bool) -> Word:
+        """Reads what stands for the output of commands, or for a number that is computed."""
+        if self.text.startswith("((", self.pos):
+            self._arithmetic()
+            return Word(NUMBER, 0, 0)
+        source = self._substitution()
+        if prints(source, "number"):
+            return Word(NUMBER, 0, 0, empty=True)
+        if prints(source, "hashes"):
+            return Word(HASH, 0, 0)
+        plain = source is not None and [w.text for command in source for w in command.words] == ["pwd"]
+        if source and plain and first and not (source[0].redirects or self.assigning):
+            return Word(".", 0, 0, here=True, split=split)
+        return Word(TEXT, 0, 0, source=source if split or self.assigning else None, split=split)
+
+    def _arithmetic(self) -> None:
+        self.pos, depth = self.pos + 2, 0
+        while depth or not self.text.startswith("))", self.pos):
+            term = self._take(_TERM, "arithmetic")
+            known = self.variables.get(term["name"] or "")
+            depth += (term[0] == "(") - (term[0] == ")")
+            unproven_if(depth < 0 or (term["name"] and not (known and _COUNT.fullmatch(known.text))), "arithmetic")
+            if term["inner"] is not None:
+                self.pos -= 1
+                unproven_if(self._output(split=False, first=False).text != NUMBER, "arithmetic")
+        self.pos += 2
+
+    def _double_quoted(self, word: Word, parts: list[str]) -> None:
         text = self.text
-        parts: list[str] = []
         while True:
             char = self._peek()
             self.pos += 1
-            if not char:
-                raise Unclosed("syntax")
+            unproven_if(not char, "syntax")
             following = self._peek()
             if char == '"':
-                return "".join(parts)
+                return
             if char == "\\":
-                if following == "\n" or not following:
-                    raise Unproven("line_continuation")
+                unproven_if(following == "\n" or not following, "line_continuation")
                 if following in '"\\$`':
                     parts.append(following)
                     self.pos += 1
                     continue
-            elif char == "`" or (char == "$" and following != '"'):
-                raise Unproven("substitution" if char == "`" or following == "(" else "expansion")
+            elif char == "`":
+                raise Unproven("substitution")
+            elif char == "$" and following != '"':
+                self._expand(word, parts, quoted=True)
+                continue
             elif char == "!" and following not in (" ", "\t", "\n", "=", '"'):
                 raise Unproven("history")
             # Take the run of characters that mean themselves in one go.
@@ -163,13 +348,25 @@ class WordReader:
             self.pos = end
 
 
-_CONSTRUCTS = {
-    "$": "expansion",
-    "`": "substitution",
-    "{": "brace",
-    "}": "brace",
-    "!": "history",
-    "~": "tilde",
-    "^": "caret",
-    "#": "hash",
-}
+def _counted(match: re.Match[str]) -> str:
+    """Braces with all that a range stands for; of a long one only that it is of numbers."""
+    first, dots, last = match[1].partition("..")
+    if not dots or "," in last:
+        return match[0]
+    low, high = int(first), int(last)
+    counted = range(low, high + 1) if low <= high else range(low, high - 1, -1)
+    width = max(len(first), len(last)) if "0" in (first[0], last[0]) else 0
+    numbers = ",".join(str(n).zfill(width) for n in counted)
+    return f"\2{numbers if len(counted) <= _MAX_COUNTED else NUMBER}\3"
+
+
+def alternatives(text: str, braces: re.Pattern[str] = _MARKED) -> list[str]:
+    """The texts that braces stand for; where they are more than a limit, at least as many."""
+    done, waiting = list[str](), [text]
+    while waiting and len(done) + len(waiting) < _MAX_WORDS:
+        match = braces.search(current := waiting.pop(0))
+        if match is None:
+            done.append(current)
+        else:
+            waiting[:0] = [current[: match.start()] + one + current[match.end() :] for one in match[1].split(",")]
+    return [*done, *waiting]

@@ -19,29 +19,16 @@ Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 _Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _ORDER: Final = (
-    AddressClass.METADATA,
-    AddressClass.UNSPECIFIED,
-    AddressClass.LOOPBACK,
-    AddressClass.LINK_LOCAL,
-    AddressClass.PRIVATE,
-    AddressClass.MULTICAST,
-    AddressClass.RESERVED,
-    AddressClass.UNKNOWN,
-    AddressClass.NAME,
+    AddressClass.METADATA, AddressClass.UNSPECIFIED, AddressClass.LOOPBACK, AddressClass.LINK_LOCAL,
+    AddressClass.PRIVATE, AddressClass.MULTICAST, AddressClass.RESERVED, AddressClass.UNKNOWN, AddressClass.NAME,
     AddressClass.PUBLIC,
-)
+)  # fmt: skip
 """From the most dangerous; also the order in which networks are tried."""
 
 _RANK: Final = {kind: rank for rank, kind in enumerate(_ORDER)}
 
-_TRANSPARENT: Final = tuple(
-    ipaddress.IPv6Network(text)
-    for text in (
-        "::ffff:0:0/96",  # mapped, RFC 4291
-        "::ffff:0:0:0/96",  # translated, RFC 2765
-        "64:ff9b::/96",  # NAT64, RFC 6052
-    )
-)
+# Mapped (RFC 4291), translated (RFC 2765) and NAT64 (RFC 6052).
+_TRANSPARENT: Final = tuple(map(ipaddress.IPv6Network, ("::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96")))
 """Prefixes whose addresses are nothing but the IPv4 address in their last 32 bits."""
 
 _COMPATIBLE: Final = ipaddress.IPv6Network("::/96")  # RFC 4291 2.5.5.1, deprecated

@@ -16,7 +16,7 @@ from agenttool_otel.facts.urls.dns import resolved_addresses
 from agenttool_otel.facts.urls.hostnames import name_class
 from agenttool_otel.facts.urls.lookalikes import is_allowed, lookalike_of
 from agenttool_otel.facts.urls.readings import BrowserReading, authority, browser_reading, readers_disagree
-from agenttool_otel.names import UrlRejection
+from agenttool_otel.names import AddressClass, UrlRejection
 from agenttool_otel.values.unicode import has_escaped_surrogate
 
 MAX_URL_CHARS: Final = 16_384
@@ -39,6 +39,10 @@ _HOST_IN_USER: Final = re.compile(
     r"(?:[\w-]{1,63}\.)+[a-z][a-z0-9-]{1,62}(?![a-z0-9.-])|(?<![0-9.])(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?![0-9.])"
     r"|\[[0-9a-f:.]{2,45}\]|\blocalhost\b"
 )
+_INNER_URL: Final = re.compile(r"(?i)(?:https?|wss?|ftp):[/\\]{2,4}([^/\\?#&\s]{1,253})")
+_LINE_END: Final = re.compile(r"(?i)%(?:25)*0[0ad]")
+_MAX_INNER_URLS: Final = 16
+_PUBLIC: Final = frozenset({AddressClass.PUBLIC, AddressClass.NAME})
 _NEEDS_HOST: Final = frozenset({"http", "https", "ws", "wss", "ftp"})
 
 
@@ -95,7 +99,7 @@ def _establish(value: Any, fact: UrlFact, env: FactEnvironment) -> None:
         fact["rejected"] = rejected.value
         return
     fact["valid"] = True
-    fact["certain"] = not fact["disagreement"] and bool(fact["host"])
+    fact["certain"] = not fact["disagreement"] and bool(fact["host"]) and not _leads_on(browser)
     if env.resolve_dns and fact["host"]:
         _resolve(fact, env)
 
@@ -112,16 +116,20 @@ def _describe(browser: BrowserReading, text: str, fact: UrlFact, env: FactEnviro
     fact["host_unicode"] = host if address is not None else _unicode_host(host)
     fact["port"] = int(browser.port) if browser.port else hosts_data()["default_ports"].get(browser.scheme)
     fact["path"] = browser.path
-    fact["credentials"] = "@" in authority(text)
-    fact["sensitive_query"] = _has_secret_parameter(browser.query) or _has_secret_parameter(browser.fragment)
+    sent = _given_parameters(browser.query)
+    given = sent | _given_parameters(browser.fragment)
+    fact["credentials"] = "@" in authority(text) or not sent.isdisjoint(_parameters("credential_query"))
+    fact["sensitive_query"] = not given.isdisjoint(_parameters("sensitive_query")) or any(
+        name.endswith(("token", "secret", "password", "signature", "apikey", "credential")) for name in given
+    )
     fact["disagreement"] = readers_disagree(text, browser)
+    if host:
+        fact["address_class"] = _class_of(host).value
     if address is not None:
-        fact["address"] = str(address)
-        fact["address_class"] = address_class(address).value
+        fact["address"] = host
     elif host:
-        fact["address_class"] = name_class(host).value
         fact["lookalike"] = lookalike_of(host, fact["host_unicode"], env.allowed_hosts)
-    if fact["credentials"] and fact["lookalike"] is None:
+    if "@" in authority(text) and fact["lookalike"] is None:
         fact["lookalike"] = _host_as_user(text)
     fact["allowed_host"] = bool(host) and is_allowed(host, env.allowed_hosts)
 
@@ -131,6 +139,11 @@ def _host_as_user(text: str) -> str | None:
     user = unquote(authority(text).rpartition("@")[0][: 2 * _MAX_HOST_CHARS])
     match = _HOST_IN_USER.search(unicodedata.normalize("NFKC", user).lower())
     return match[0] if match else None
+
+
+def _class_of(host: str) -> AddressClass:
+    address = canonical_address(host)
+    return name_class(host) if address is None else address_class(address)
 
 
 def _number(host: str) -> Any:
@@ -145,29 +158,29 @@ def _is_host(host: str) -> bool:
 
 
 def _unicode_host(host: str) -> str:
-    if "xn--" not in host or len(host) > _MAX_HOST_CHARS:
-        return host
-    return str(ada_url.idna_to_unicode(host)) or host
+    encoded = "xn--" in host and len(host) <= _MAX_HOST_CHARS
+    return (str(ada_url.idna_to_unicode(host)) if encoded else "") or host
 
 
 @cache
-def _secret_parameters() -> frozenset[str]:
-    return frozenset(hosts_data()["sensitive_query"])
+def _parameters(kind: str) -> frozenset[str]:
+    return frozenset(hosts_data()[kind])
 
 
-def _has_secret_parameter(query: str) -> bool:
-    if "=" not in query:
-        return False
-    secret = _secret_parameters()
-    for pair in re.split("[?&;#]", query, maxsplit=_MAX_PARAMETERS):
-        name, equals, value = pair.partition("=")
-        if equals and value:
-            folded = re.sub("[^a-z0-9]", "", unquote_plus(name).lower())
-            if folded in secret or folded.endswith(
-                ("token", "secret", "password", "signature", "apikey", "credential")
-            ):
-                return True
-    return query.count("&") + query.count(";") >= _MAX_PARAMETERS
+def _given_parameters(query: str) -> set[str]:
+    """The names of the parameters that a query or fragment gives a value, in letters and digits alone."""
+    pairs = (pair.partition("=") for pair in re.split("[?&;#]", query, maxsplit=_MAX_PARAMETERS))
+    many = query.count("&") + query.count(";") >= _MAX_PARAMETERS
+    names = {re.sub("[^a-z0-9]", "", unquote_plus(name).lower()) for name, _, value in pairs if value}
+    return names | {"token"} if many else names
+
+
+def _leads_on(browser: BrowserReading) -> bool:
+    """Whether the path ends a line of the request, or the query names an inner host, as for an open redirect."""
+    hosts = _INNER_URL.findall(unquote_plus(browser.query))
+    readings = [browser_reading(f"http://{host}/") for host in hosts[:_MAX_INNER_URLS]]
+    classes = {_class_of(reading.host) for reading in readings if reading is not None}
+    return _LINE_END.search(browser.path) is not None or not classes <= _PUBLIC or len(hosts) > _MAX_INNER_URLS
 
 
 def _resolve(fact: UrlFact, env: FactEnvironment) -> None:

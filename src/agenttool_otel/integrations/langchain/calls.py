@@ -29,7 +29,7 @@ from agenttool_otel.integrations.langchain.arguments import injected_names, json
 from agenttool_otel.integrations.langchain.results import content_of, deliver
 from agenttool_otel.names import Outcome
 from agenttool_otel.records import ToolProgress
-from agenttool_otel.telemetry.spans import context_of
+from agenttool_otel.telemetry.telemetry import context_of
 from agenttool_otel.values.canonical import digest
 from agenttool_otel.values.conversion import to_json_value
 from agenttool_otel.values.snapshot import snapshot

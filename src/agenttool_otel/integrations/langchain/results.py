@@ -126,8 +126,7 @@ def _refuse(call: Invocation, tool: BaseTool, response: str | None) -> Any:
         outcome = outcome_of(call)
         denied = LangChainToolDenied(
             str(outcome),
-            result=outcome.result,
-            decision=outcome.decision,
+            records=lambda: (outcome.result, outcome.decision),
             error_class=outcome.error_class,
             invocation_id=call.id,
         )

@@ -309,21 +309,13 @@ class _GraphApprovals:
         """Record that it is used."""
         return self._inner.use_grant(grant, wanted, invocation_id=invocation_id, policy_revision=policy_revision)
 
-    def claim(
-        self, request_id: str, binding: ClaimBinding, *, args_digest: str, revision: str, declaration_digest: str
-    ) -> Claim:
+    def claim(self, request_id: str, binding: ClaimBinding) -> Claim:
         """Take the right to run."""
-        return self._inner.claim(
-            request_id, binding, args_digest=args_digest, revision=revision, declaration_digest=declaration_digest
-        )
+        return self._inner.claim(request_id, binding)
 
-    async def aclaim(
-        self, request_id: str, binding: ClaimBinding, *, args_digest: str, revision: str, declaration_digest: str
-    ) -> Claim:
+    async def aclaim(self, request_id: str, binding: ClaimBinding) -> Claim:
         """Take the right to run without blocking the event loop."""
-        return await self._inner.aclaim(
-            request_id, binding, args_digest=args_digest, revision=revision, declaration_digest=declaration_digest
-        )
+        return await self._inner.aclaim(request_id, binding)
 
     def finish(self, claim: Claim, outcome: ResultStatus) -> None:
         """Record how the run ended; a tool that paused itself has not ended, and its approval waits with it."""

@@ -14,7 +14,7 @@ from math import prod
 from typing import Any, Final
 
 from agenttool_otel.errors import PolicyUnsupported
-from agenttool_otel.policy.bundles.rego import Path, Program, Rule, calls_with_arguments, walk
+from agenttool_otel.policy.bundles.rego import Path, Program, Rule, calls_with_arguments
 
 MAX_RANGE_ITEMS: Final = 10_000
 MAX_ADDRESSES: Final = 4_096
@@ -48,7 +48,7 @@ def _steps(rule: Rule, constants: Mapping[Path, int]) -> int:
     """Return how often the innermost loop of a rule can run, as far as it is written out."""
     package = rule.path[:-1]
     sizes = {path[-1]: size for path, size in constants.items() if path[:-1] == package}
-    nodes = list(walk(rule.node))
+    nodes = rule.nodes
     for node in nodes:
         if "AssignExpr" in node and "Var" in node["AssignExpr"]["lhs"]:
             sizes[node["AssignExpr"]["lhs"]["Var"]["value"]] = _size(node["AssignExpr"]["rhs"], sizes)

@@ -70,38 +70,27 @@ def check_program(program: Program, *, builtins: Iterable[str], entry_points: It
 
 def _check_recursion(program: Program) -> None:
     """Refuse cycles. Iterative, because a bundle may be long chains of rules."""
-    groups: dict[Path, list[Rule]] = {}
+    edges: dict[Path, dict[Path, Rule]] = {}
     for rule in program.rules:
-        groups.setdefault(rule.path, []).append(rule)
-    edges = {path: _targets(rules, groups) for path, rules in groups.items()}
+        # a local variable of the same name hides the rule
+        wanted = {ref.path for ref in rule.references if ref.base == "data" and not rule.shadows & {*ref.path[-1:]}}
+        wanted.update(path for path, _ in rule.functions)
+        edges.setdefault(rule.path, {}).update((to.path, to) for path in wanted for to in program.matching(path))
     state: dict[Path, int] = {}
     for start in edges:
         if start in state:
             continue
         state[start] = 1
-        stack = [(start, iter(edges[start]))]
+        stack = [(start, iter(edges[start].items()))]
         while stack:
             path, targets = stack[-1]
-            for target in targets:
+            for target, rule in targets:
                 if state.get(target) == 1:
-                    rule = groups[target][0]
                     raise PolicyLoadError(f"{rule.file}:{rule.line}: {rule.name} is recursive")
                 if target not in state:
                     state[target] = 1
-                    stack.append((target, iter(edges[target])))
+                    stack.append((target, iter(edges[target].items())))
                     break
             else:
                 state[path] = 2
                 stack.pop()
-
-
-def _targets(rules: list[Rule], groups: dict[Path, list[Rule]]) -> list[Path]:
-    wanted = {
-        reference.path
-        for rule in rules
-        for reference in rule.references
-        # a local variable of the same name hides the rule
-        if reference.base == "data" and not (reference.path and reference.path[-1] in rule.shadows)
-    }
-    wanted.update(path for rule in rules for path, _ in rule.functions)
-    return [path for path in groups if any(path[: len(target)] == target[: len(path)] for target in wanted)]

@@ -57,12 +57,15 @@ def _missing_input(program: Program) -> Iterator[str]:
                 yield f"{rule.file}:{reference.line}: {name} is not in a policy's input{lacks}"
 
 
+_FREE: Final = {"type", "description"}
+
+
 def _lacking(schema: Mapping[str, Any], path: Path) -> str | None:
     """Return what was meant by the first segment that no input has; ``None`` where all may be there."""
     nodes = [schema]
     for segment in path:
         branches = [branch for node in nodes for branch in node.get("anyOf", (node,))]
-        if any(not branch or (branch.get("type") == "object" and len(branch) == 1) for branch in branches):
+        if any(branch.get("type", "object") == "object" and branch.keys() <= _FREE for branch in branches):
             return None  # whatever a tool takes
         known = [branch.get("properties", {}) for branch in branches]
         nodes = [members[segment] for members in known if segment in members]

@@ -5,22 +5,30 @@ after that word, over all rules that the entry point can reach, covers whatever 
 iterated or indexed with a computed key lies below its prefix. Nothing is claimed for ``with``, for builtins whose
 answer depends on more than their arguments, and where the input is used as a whole.
 
-One kind of rule is left out although it reads: a rule whose first statement is a rule that depends on the bundle's data
-and the session's mode alone, and does not hold. For that bundle and mode such a rule can't succeed, so nothing depends
-on what comes after. That is how a policy that knows budgets, but has none configured, stays independent of the
-session's counters. A read set is therefore one of a mode, and the mode belongs to it.
+One kind of rule is left out although it reads: a rule whose first statement is a guard, which is a rule that depends on
+nothing but the bundle's data, the session's mode, what is declared of the tool and the names of the arguments, and
+which does not hold. Such a rule can't succeed, so nothing depends on what comes after. That is how a policy that knows
+budgets, but has none configured, stays independent of the session's counters, and one that looks for URLs in the texts
+of tools that connect, of the texts of all others. A read set is therefore one of the guards that do not hold.
+
+Where all that looks at a part of the input is one of a few builtins (``rego.VIEWS``), only what that tells is read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 from agenttool_otel.policy.bundles.rego import Path, Program, Rule
 from agenttool_otel.policy.engines.builtins import NONDETERMINISTIC
 
-MODE: Final[Path] = ("session", "mode")
-"""The one input path that a guard may read: hosts have few modes, so read sets can be kept for each."""
+VIEW: Final = "\0"
+"""Begins the last part of a path of which only a view is read."""
+
+_GUARDS: Final = frozenset(
+    {("session", "mode"), ("tool",), ("permission_profile",), ("input", "\0is_object"), ("input", "\0object.keys")}
+)
+"""What a guard may read, and what is below it: few different values for each tool, so that read sets can be kept."""
 
 _FREE: Final = frozenset({"input", "resources"})
 """Members of the input whose shape no schema fixes."""
@@ -41,18 +49,45 @@ class ReadSet(NamedTuple):
         return self.typed + self.arguments
 
 
-def read_set(program: Program, entry: Path, holds: Callable[[Path], bool] | None = None) -> ReadSet | None:
-    """Find the input paths that an entry point can read."""
+class Guard(NamedTuple):
+    """The first statement of some rules."""
+
+    path: Path  # the rule that it is
+    reads: frozenset[Path]  # what it reads
+    guarded: tuple[Rule, ...]  # the rules that can't succeed where it does not hold
+
+
+def read_set(program: Program, entry: Path, failing: Iterable[Guard] = ()) -> ReadSet | None:
+    """Find the input paths that an entry point can read where some guards do not hold."""
     paths: set[Path] = set()
-    for rule in _alive(program, entry, holds, paths):
+    dead = {id(rule) for guard in failing for rule in guard.guarded}
+    for rule in program.closure(program.matching(entry), lambda rule: id(rule) in dead):
         if next(obstacles(rule), None) is not None:
             return None
-        paths.update(reference.path for reference in rule.references if reference.base == "input")
+        paths.update(_read(rule))
     minimal = tuple(sorted(path for path in paths if not any(path[:size] in paths for size in range(1, len(path)))))
     return ReadSet(
         typed=tuple(path for path in minimal if path[0] not in _FREE),
         arguments=tuple(path for path in minimal if path[0] in _FREE),
     )
+
+
+def guards(program: Program, entry: Path) -> list[Guard]:
+    """Find the guards of the rules that a query can evaluate."""
+    found: dict[Path, list[Rule]] = {}
+    for rule in program.reachable(entry):
+        if (path := _guard(program, rule)) is not None:
+            found.setdefault(path, []).append(rule)
+    return [
+        Guard(path, frozenset(read for rule in program.reachable(path) for read in _read(rule)), tuple(guarded))
+        for path, guarded in sorted(found.items())
+    ]
+
+
+def _read(rule: Rule) -> Iterator[Path]:
+    for reference in rule.references:
+        if reference.base == "input":
+            yield (*reference.path, VIEW + reference.view) if reference.view and reference.whole else reference.path
 
 
 def obstacles(rule: Rule) -> Iterator[tuple[int, str]]:
@@ -67,28 +102,14 @@ def obstacles(rule: Rule) -> Iterator[tuple[int, str]]:
             continue
         if not reference.path:
             yield reference.line, "uses the whole input"
+        elif any(part.startswith(VIEW) for part in reference.path):
+            yield reference.line, "reads a member whose name is a control character"
         elif any(reference.path[: len(path)] == path[: len(reference.path)] for path in VOLATILE):
             yield reference.line, f"reads {'.'.join(('input', *reference.path))}, which differs in every call"
 
 
-def _alive(program: Program, entry: Path, holds: Callable[[Path], bool] | None, paths: set[Path]) -> list[Rule]:
-    """Return the rules that a query can evaluate, without those that can't succeed; adds what guards read to paths."""
-    if holds is None:
-        return program.reachable(entry)
-
-    def fails(rule: Rule) -> bool:
-        guard = _guard(program, rule)
-        if guard is None or holds(guard):
-            return False
-        references = (ref for other in program.reachable(guard) for ref in other.references)
-        paths.update(ref.path for ref in references if ref.base == "input")
-        return True
-
-    return program.closure(program.matching(entry), fails)
-
-
 def _guard(program: Program, rule: Rule) -> Path | None:
-    """Return the rule of data and mode that is the whole first statement of a rule's one body, if there is one."""
+    """Return the guard that is the whole first statement of a rule's one body, if there is one."""
     spec: dict[str, Any] = rule.node.get("Spec") or {}
     bodies = spec.get("bodies") or []
     if len(bodies) != 1 or rule.has_with:
@@ -107,6 +128,6 @@ def _guard(program: Program, rule: Rule) -> Path | None:
     for other in program.reachable(path):
         if other.has_with or any(call.name in NONDETERMINISTIC for call in other.calls):
             return None
-        if any(reference.base == "input" and reference.path != MODE for reference in other.references):
+        if any(read not in _GUARDS and (len(read) < 2 or read[:1] not in _GUARDS) for read in _read(other)):
             return None
     return path

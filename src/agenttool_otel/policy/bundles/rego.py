@@ -20,7 +20,10 @@ Path = tuple[str, ...]
 
 _MAX_NESTING: Final = 64
 _TOKEN: Final = re.compile(r'"(?:[^"\\\n]|\\.)*"|`[^`]*`|#[^\n]*|[\[({]|[\])}]|\n')
+_NOTHING: Final[tuple[list[Rule], list[Rule]]] = [], []
 _SCOPES: Final = frozenset({"input", "data"})
+VIEWS: Final = frozenset({"is_object", "is_string", "object.keys", "empty"})
+"""Builtins whose answer depends on less than their argument, and comparing with an empty string."""
 
 
 class Reference(NamedTuple):
@@ -31,6 +34,7 @@ class Reference(NamedTuple):
     whole: bool  # every segment is constant
     line: int  # line in the file
     start: int = -1  # byte offset of its first word
+    view: str = ""  # the one of VIEWS that is all that looks at it
 
 
 class Call(NamedTuple):
@@ -58,6 +62,15 @@ class Rule:
     has_with: bool = False  # it uses the ``with`` keyword
     shadows: set[str] = field(default_factory=set)  # names of local variables that are also rules of its package
 
+    _nodes: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def nodes(self) -> list[dict[str, Any]]:
+        """Every object of its tree."""
+        if not self._nodes:
+            self._nodes = list(walk(self.node))
+        return self._nodes
+
     @property
     def name(self) -> str:
         """Full name, starting with ``data``."""
@@ -81,15 +94,30 @@ class Program:
     """All modules of a bundle."""
 
     modules: list[Module]  # the modules, in the order of their paths
+    _index: dict[Path, tuple[list[Rule], list[Rule]]] = field(default_factory=dict)  # rules at and below each path
 
     @property
     def rules(self) -> Iterator[Rule]:
         """Every rule."""
         return (rule for module in self.modules for rule in module.rules)
 
+    def forget_trees(self) -> None:
+        """Keep of each rule what it refers to alone."""
+        for module in self.modules:
+            module.text = ""
+            for rule in module.rules:
+                rule.node, rule._nodes = {}, []
+
     def matching(self, path: Path) -> list[Rule]:
         """Return the rules that a reference to a path can reach: those at, above and below it."""
-        return [rule for rule in self.rules if rule.path[: len(path)] == path[: len(rule.path)]]
+        if not self._index:
+            index: dict[Path, tuple[list[Rule], list[Rule]]] = {}
+            for rule in self.rules:
+                for size in range(len(rule.path) + 1):
+                    index.setdefault(rule.path[:size], ([], []))[size < len(rule.path)].append(rule)
+            self._index = index
+        found = [rule for size in range(len(path) + 1) for rule in self._index.get(path[:size], _NOTHING)[0]]
+        return found + self._index.get(path, _NOTHING)[1]
 
     def reachable(self, start: Path) -> list[Rule]:
         """Return the rules that a query of a path can evaluate, transitively."""
@@ -225,7 +253,7 @@ class _Resolver:
 
     def run(self) -> None:
         kind, value = next(iter(self.rule.node.items()))
-        self._collect_locals(value)
+        self._collect_locals()
         self.rule.shadows = self.locals & (self.siblings | self.module.imports.keys())
         if kind == "Default":
             self._visit(value["value"])
@@ -249,8 +277,8 @@ class _Resolver:
     def _name(self, item: Any) -> str:
         return self.bytes[item["start"] : item["end"]].decode("utf-8")
 
-    def _collect_locals(self, node: Any) -> None:
-        for item in walk(node):
+    def _collect_locals(self) -> None:
+        for item in self.rule.nodes:
             if "SomeVars" in item:
                 self.locals.update(self._name(span) for span in item["SomeVars"]["vars"])
             if "Every" in item:
@@ -290,6 +318,8 @@ class _Resolver:
                     pending.extend(self._reference(item))
                 elif "Call" in item:
                     pending.extend(self._call(item["Call"]))
+                elif item.get("op") in ("Eq", "Ne") and item["rhs"].get("String", {}).get("value") == "":
+                    pending.extend(self._viewed(item["lhs"], "empty"))
                 else:
                     pending.extend(value for key, value in item.items() if key != "span")
 
@@ -318,6 +348,15 @@ class _Resolver:
             self.rule.references.append(Reference(base, tuple(constant), whole, span["line"], span["start"]))
         return computed
 
+    def _viewed(self, node: Any, view: str) -> list[Any]:
+        if not ("Var" in node or "RefDot" in node):
+            return [node]
+        known = len(self.rule.references)
+        rest = self._reference(node)
+        if not rest and len(self.rule.references) > known:
+            self.rule.references[-1] = self.rule.references[-1]._replace(view=view)
+        return rest
+
     def _call(self, call: dict[str, Any]) -> list[Any]:
         first, parts, span = _segments(call["fcn"])
         rest = list(call["params"])
@@ -330,6 +369,8 @@ class _Resolver:
             return rest
         end = next(iter(call["fcn"].values()))["span"]["end"]
         name = ".".join((first, *parts))
+        if name in VIEWS and len(rest) == 1:
+            rest = self._viewed(rest[0], name)
         self.rule.calls.append(Call(name, span["line"], span["start"], end, len(call["params"])))
         return rest
 
@@ -341,15 +382,15 @@ def walk(node: Any) -> Iterator[dict[str, Any]]:
         item = pending.pop()
         if isinstance(item, dict):
             yield item
-            pending.extend(item.values())
+            pending += [child for key, child in item.items() if key != "span" and type(child) in (dict, list)]
         elif isinstance(item, list):
-            pending.extend(item)
+            pending += item
 
 
 def calls_with_arguments(rule: Rule) -> list[tuple[Call, list[Any]]]:
     """Pair each builtin call with its arguments' trees."""
     arguments: dict[int, list[Any]] = {}
-    for node in walk(rule.node):
+    for node in rule.nodes:
         if "Call" in node and isinstance(node["Call"], dict):
             function = node["Call"]["fcn"]
             while "Var" not in function:

@@ -6,10 +6,8 @@ of the rules, to ``docs/policy-settings.schema.json``. Any member may be ``null`
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any, Final
 
 from agenttool_otel.names import AccessKind
@@ -63,9 +61,3 @@ def settings_schema(rules: Iterable[str]) -> dict[str, Any]:
         "rule": {"anyOf": [{"enum": sorted(rules)}, {"type": "string", "pattern": own}]},
     }
     return schema
-
-
-def write_settings_schema(path: str | Path, modules: Mapping[str, str]) -> None:
-    """Write the schema to a file, as ``docs/policy-settings.schema.json`` is made."""
-    text = json.dumps(settings_schema(rule_names(modules)), indent=2, ensure_ascii=False) + "\n"
-    Path(path).write_text(text, encoding="utf-8")

@@ -10,12 +10,13 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from agenttool_otel.errors import PolicyTimeout, PolicyUnavailable
 from agenttool_otel.names import EngineName, EntryPoint
 from agenttool_otel.policy.bundles.bundle import Bundle
 from agenttool_otel.policy.bundles.load import load_bundle
-from agenttool_otel.policy.bundles.reads import ReadSet
+from agenttool_otel.policy.bundles.reads import Guard, ReadSet
 from agenttool_otel.policy.bundles.source import BundleSource
 from agenttool_otel.policy.engines.builtins import EMBEDDED_BUILTINS
 from agenttool_otel.policy.engines.evaluation import CompiledBundle, compile_bundle, evaluate
@@ -61,7 +62,7 @@ class EmbeddedEngine:
         self._closed = False
         self._shadowed = tuple(shadowed)
         self._derived: list[weakref.ref[EmbeddedEngine]] = []
-        self._compiled = self._compile(self._source)
+        self._use(self._source, self._compile(self._source))
         if isinstance(source, BundleSource):
             source.attach(self)
             if source.bundle is not self._source:
@@ -82,10 +83,21 @@ class EmbeddedEngine:
         """Why the compiled form is not used; empty when it is."""
         return self._compiled.compiled.reason
 
-    def reads(self, entry_point: str, mode: str = "") -> tuple[int, ReadSet] | None:
-        """Return the bundle's generation and what an entry point can read; ``None`` where that is not proven."""
+    @property
+    def evaluating(self) -> int:
+        """Generation of the bundle that an evaluation would use now."""
+        return self._compiled.generation
+
+    def guards(self, entry_point: str) -> list[Guard]:
+        """Return what decides which parts of a document an entry point can read."""
+        return self._compiled.guards[entry_point]
+
+    def reads(self, entry_point: str, document: Any) -> tuple[int, ReadSet] | None:
+        """Return the bundle's generation and what an entry point can read; ``None`` where that is not proven.
+
+        What a part of a document leaves open, the read set covers."""
         compiled = self._compiled
-        reads = compiled.known_reads.get((entry_point, mode)) or compiled.reads(entry_point, mode)
+        reads = compiled.reads(entry_point, document)
         return None if reads is None else (compiled.generation, reads)
 
     def swap(self, bundle: Bundle) -> None:
@@ -93,8 +105,12 @@ class EmbeddedEngine:
         derived = [(engine, engine._compile(bundle)) for reference in self._derived if (engine := reference())]
         compiled = self._compile(bundle)
         for engine, its_compiled in derived:
-            engine._source, engine._compiled = bundle, its_compiled
+            engine._use(bundle, its_compiled)
+        self._use(bundle, compiled)
+
+    def _use(self, bundle: Bundle, compiled: CompiledBundle) -> None:
         self._source, self._compiled = bundle, compiled
+        self.generation = compiled.generation  # told last: whoever read it evaluates with this bundle, or a later one
 
     def shadowing(self, packages: Sequence[str]) -> EmbeddedEngine:
         """Return an engine for the same bundle, now and after every swap, in which some packages block nothing."""

@@ -24,9 +24,11 @@ from agenttool_otel.errors import PolicyEvaluationError, PolicyLoadError
 from agenttool_otel.names import FailClosedCause
 from agenttool_otel.policy.bundles.bundle import Bundle
 from agenttool_otel.policy.bundles.check import check_program, entry_path, load_program
-from agenttool_otel.policy.bundles.reads import ReadSet, read_set
-from agenttool_otel.policy.bundles.rego import Program
+from agenttool_otel.policy.bundles.reads import Guard, ReadSet, guards, read_set
+from agenttool_otel.policy.bundles.rego import Path
+from agenttool_otel.policy.cache import values
 from agenttool_otel.policy.engines.builtins import EMBEDDED_BUILTINS, verify_builtins
+from agenttool_otel.policy.engines.kept import keep, recall
 from agenttool_otel.policy.engines.native import native_error, new_engine
 from agenttool_otel.policy.engines.rewriting import rewritten
 from agenttool_otel.policy.engines.rvm import CompiledProgram, Machine, compile_program
@@ -37,13 +39,16 @@ _UNDEFINED: Final = "<undefined>"
 _generations = itertools.count(1)
 _SELF_CHECKS: Final = 24
 _MOSTLY_INTERPRETED: Final = 0.9  # of the inputs
-_MAX_MODES: Final = 64
 _QUESTIONS_BEFORE_OWN: Final = 8
 _KEPT_BUNDLES: Final = 4
+_WORTH_KEEPING: Final = 0.05  # seconds
 _COMPILE_ERROR: Final = re.compile(
     "unsafe|could not find function|recursion|cyclic|not a valid rule|conflicts with|used before definition"
     "|statements not scheduled"
 )
+
+
+_KEPT: Final = ("program", "modules", "compiled", "interpreted", "guards")
 
 
 class CompiledBundle:
@@ -52,11 +57,17 @@ class CompiledBundle:
     ``interpreted`` is the share of made-up inputs that the compiled form leaves to the interpreter.
     """
 
-    def __init__(self, bundle: Bundle, entry_points: Iterable[str], *, fast: bool = True) -> None:
+    def __init__(
+        self, bundle: Bundle, entry_points: Iterable[str], *, fast: bool = True, warm: bool = True, kept: Any = None
+    ) -> None:
         self.bundle = bundle
         self.generation = next(_generations)
         self.entry_points = tuple(dict.fromkeys(str(item) for item in entry_points))
-        self.program: Program = load_program(bundle)
+        self._known_reads: dict[tuple[str, frozenset[Path]], ReadSet | None] = {}
+        if kept is not None:
+            vars(self).update(zip(_KEPT, kept, strict=True))
+            return
+        self.program = load_program(bundle)
         check_program(
             self.program, builtins=EMBEDDED_BUILTINS, entry_points=self.entry_points, engine="the embedded engine"
         )
@@ -66,29 +77,38 @@ class CompiledBundle:
         self.compiled = CompiledProgram(b"", "switched off")
         self.interpreted = 1.0
         instance = Instance(self)
-        for entry_point in self.entry_points:
+        for entry_point in self.entry_points if warm else ():
             instance.warm(entry_point)
-        self.known_reads: dict[tuple[str, str], ReadSet | None] = {}
         if fast:
             self.compiled = self._checked_program(instance)
             instance.use(self.compiled)
         _own_instances()[id(self)] = (weakref.ref(self), instance)
+        self.guards = {entry: guards(self.program, entry_path(entry)) for entry in self.entry_points}
+        self.program.forget_trees()
 
-    def reads(self, entry_point: str, mode: str) -> ReadSet | None:
-        """Return what an entry point can read in a mode of the session; worked out once for each of few modes."""
-        key = (entry_point, mode)
-        if key not in self.known_reads:
-            if entry_point not in self.entry_points or len(self.known_reads) >= _MAX_MODES:
-                return None
-            found = read_set(self.program, entry_path(entry_point), lambda path: self._holds(path, mode))
-            self.known_reads[key] = found
-        return self.known_reads[key]
+    def reads(self, entry_point: str, document: Any) -> ReadSet | None:
+        """Return what an entry point can read of a document; what a part of one leaves open, is covered."""
+        if entry_point not in self.entry_points:
+            return None
+        failing = [guard for guard in self.guards[entry_point] if not self._holds(guard, document)]
+        key = entry_point, frozenset(guard.path for guard in failing)
+        if key not in self._known_reads:
+            self._known_reads[key] = read_set(self.program, entry_path(entry_point), failing)
+        return self._known_reads[key]
 
-    def _holds(self, path: tuple[str, ...], mode: str) -> bool:
-        """Tell whether a rule that reads nothing but the mode is defined and not false; an error counts as alive."""
-        text = orjson.dumps({"session": {"mode": mode}}).decode("utf-8")
+    def _holds(self, guard: Guard, document: Any) -> bool:
+        """Tell whether a guard is defined and not false; an error counts as holding, and so does what is not told."""
+        if not all(values(document, guard.reads)):
+            return True
         try:
-            return evaluate(self, ".".join(("data", *path)), text)[0] is not False
+            parts = {name: document[name] for name in {path[0] for path in guard.reads}}
+            if "input" in parts:
+                parts["input"] = dict.fromkeys(parts["input"])  # of which a guard reads the names
+            text = orjson.dumps(parts).decode("utf-8")
+        except TypeError:
+            return True
+        try:
+            return evaluate(self, ".".join(("data", *guard.path)), text)[0] is not False
         except PolicyEvaluationError as error:
             return error.cause is not FailClosedCause.UNDEFINED
 
@@ -128,7 +148,10 @@ def compile_bundle(bundle: Bundle, entry_points: Iterable[str], *, fast: bool) -
         if known is not None and known.bundle == bundle:
             _shared.move_to_end(key)
             return known
-    compiled = CompiledBundle(bundle, key[1], fast=fast)
+    started = time.thread_time()
+    compiled = CompiledBundle(bundle, key[1], fast=fast, kept=recall(bundle, key[1]) if fast else None)
+    if fast and time.thread_time() - started > _WORTH_KEEPING:
+        keep(bundle, key[1], tuple(getattr(compiled, name) for name in _KEPT))
     with _shared_lock:
         _shared[key] = compiled
         while len(_shared) > _KEPT_BUNDLES:

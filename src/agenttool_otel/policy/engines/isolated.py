@@ -21,7 +21,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from agenttool_otel.errors import PolicyEvaluationError, PolicyTimeout, PolicyUnavailable
+from agenttool_otel.errors import PolicyEvaluationError, PolicyLoadError, PolicyTimeout, PolicyUnavailable
 from agenttool_otel.names import EngineName, EntryPoint, FailClosedCause
 from agenttool_otel.policy.bundles.bundle import Bundle
 from agenttool_otel.policy.bundles.load import load_bundle
@@ -53,8 +53,8 @@ class _Child:
         )
         setup = {"modules": dict(bundle.modules), "data": bundle.data_json, "entry_points": list(entry_points)}
         try:
-            if self.ask(json.dumps(setup).encode(), time.monotonic() + _START_SECONDS) != b"ready":
-                raise PolicyUnavailable("the policy process does not start")
+            if (reply := self.ask(json.dumps(setup).encode(), time.monotonic() + _START_SECONDS)) != b"ready":
+                raise PolicyLoadError(reply.decode())
         except BaseException:
             self.stop()
             raise
@@ -185,7 +185,7 @@ class IsolatedEngine:
         self._children.swap(bundle, self._checked(bundle))
 
     def _checked(self, bundle: Bundle) -> _Child:
-        CompiledBundle(bundle, self._entry_points, fast=False)
+        CompiledBundle(bundle, self._entry_points, fast=False, warm=False)  # its text; the child evaluates it
         return _Child(bundle, self._entry_points)
 
     def evaluate(self, entry_point: str, document: PolicyInput, *, timeout: float) -> EngineAnswer:
@@ -229,7 +229,11 @@ def _serve(source: BinaryIO, target: BinaryIO) -> None:
     """Answer questions until the parent is gone."""
     setup = json.loads(_read(source) or b"{}")
     bundle = Bundle(modules=setup["modules"], data_json=setup["data"], revision="", digest="")
-    instance = Instance(CompiledBundle(bundle, setup["entry_points"]))
+    try:
+        instance = Instance(CompiledBundle(bundle, setup["entry_points"]))
+    except PolicyLoadError as error:
+        _write(target, str(error).encode())
+        return
     _write(target, b"ready")
     while (message := _read(source)) is not None:
         entry_point, _, text = message.partition(b"\n")

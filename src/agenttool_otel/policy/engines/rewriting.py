@@ -14,10 +14,11 @@ from typing import Any, Final, NamedTuple, get_type_hints, is_typeddict
 
 from agenttool_otel.errors import PolicyLoadError
 from agenttool_otel.policy.bundles.rego import Module, Path, Program, Rule, walk
-from agenttool_otel.policy.engines.rvm_safety import only, value_nodes
+from agenttool_otel.policy.engines.rvm_safety import first_word, only, value_nodes
 from agenttool_otel.policy.types import PolicyInput
 
-_ALWAYS: Final = frozenset({"String", "RawString", "Number", "Bool", "Null", "SetCompr", "ArrayCompr", "ObjectCompr"})
+_COMPREHENSIONS: Final = frozenset({"SetCompr", "ArrayCompr", "ObjectCompr"})
+_ALWAYS: Final = _COMPREHENSIONS | {"String", "RawString", "Number", "Bool", "Null"}
 _MAY_BE_EMPTY: Final = frozenset({"min", "max"})
 
 
@@ -155,15 +156,6 @@ class Definedness:
         return reference.path in self._total
 
 
-def first_word(node: Any) -> int:
-    """Return the byte offset of the word that a reference starts with."""
-    kind, value = only(node)
-    while kind in ("RefDot", "RefBrack"):
-        kind, value = only(value["refr"])
-    start: int = value["span"]["start"]
-    return start
-
-
 @cache
 def _always_there(path: Path) -> bool:
     """Whether each document that fits the input's schema has a value at a path."""
@@ -189,10 +181,10 @@ def bind_values(rule: Rule, defined: Definedness, edits: Edits) -> None:
     # an else is tried where the value before it is undefined; none comes after the last
     for value, body in list(zip(value_nodes(spec), bodies, strict=False))[:-1]:
         _bind(value, [body], rule, defined, edits)
-    for node in walk(rule.node):
-        for kind in ("SetCompr", "ArrayCompr", "ObjectCompr"):
+    for node in rule.nodes:
+        for kind in _COMPREHENSIONS & node.keys():
             for term in ("term", "key", "value"):
-                if term in node.get(kind, ()):
+                if term in node[kind]:
                     _bind(node[kind][term], [node[kind]], rule, defined, edits)
 
 

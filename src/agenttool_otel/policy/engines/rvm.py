@@ -95,7 +95,7 @@ def _check_values(rule: Rule, defined: Definedness, edits: Edits) -> None:
     for body in spec["bodies"]:
         if any("AssignExpr" in item for item in walk(body["query"]["stmts"])):
             edits.end_of(body["query"])
-    for item in walk(rule.node):
+    for item in rule.nodes:
         assignment = item.get("AssignExpr")
         if assignment is None or assignment["op"] != "ColEq" or "Var" not in assignment["lhs"]:
             continue

@@ -75,7 +75,7 @@ class Safety:
                 and any(len(path) > below and path[:below] == reference.path for path in self._groups)
             ):
                 yield "refers to rules by a computed name"
-        for node in walk(rule.node):
+        for node in rule.nodes:
             if "ObjectCompr" in node and not self._unique_keys(node["ObjectCompr"]):
                 yield "an object comprehension could have a key twice"
             if "ArithExpr" in node:
@@ -137,7 +137,7 @@ class Safety:
         if kind == "Var" and value["value"] in rule.shadows:
             return None
         if kind in ("Var", "RefDot", "RefBrack"):
-            span = _head_span(node)
+            span = first_word(node)
             target = next((path for path in self._targets(rule, span) if path in self._groups), None)
             if target is not None:
                 return self._rule_type(target)
@@ -153,7 +153,7 @@ class Safety:
         ]
 
     def _call_type(self, call: dict[str, Any], rule: Rule) -> str | None:
-        start = _head_span(call["fcn"])
+        start = first_word(call["fcn"])
         for path, function_start in rule.function_starts:
             if function_start == start:
                 return self._rule_type(path)
@@ -162,12 +162,12 @@ class Safety:
     def _local_type(self, name: str, rule: Rule) -> str | None:
         bound = [
             node["AssignExpr"]["rhs"]
-            for node in walk(rule.node)
+            for node in rule.nodes
             if "AssignExpr" in node
             and node["AssignExpr"]["op"] == "ColEq"
             and node["AssignExpr"]["lhs"].get("Var", {}).get("value") == name
         ]
-        other = [node for node in walk(rule.node) if "SomeIn" in node or "Every" in node or "Func" in node]
+        other = [node for node in rule.nodes if "SomeIn" in node or "Every" in node or "Func" in node]
         if len(bound) != 1 or any(_names(item, name, rule) for item in other):
             return None
         return self.type_of(bound[0], rule)
@@ -196,7 +196,8 @@ def _is_computed(node: dict[str, Any]) -> bool:
     return bracket is not None and only(bracket["index"])[0] not in ("String", "RawString", "Number")
 
 
-def _head_span(node: Any) -> int:
+def first_word(node: Any) -> int:
+    """Return the byte offset of the word that a reference starts with."""
     kind, value = only(node)
     while kind in ("RefDot", "RefBrack"):
         kind, value = only(value["refr"])

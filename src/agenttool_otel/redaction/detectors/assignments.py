@@ -13,8 +13,17 @@ from itertools import chain
 from typing import Final
 
 from agenttool_otel.redaction.detectors.bounds import called, closing, is_name, is_open, name_start_of, sentence, whole
-from agenttool_otel.redaction.keys import SERVICES, KeyClass, classify, is_label, is_service, kind_of_key, normal_name
-from agenttool_otel.redaction.patterns import compile_pattern, find_all, spans_of
+from agenttool_otel.redaction.keys import (
+    CODE_VALUE,
+    SERVICES,
+    KeyClass,
+    classify,
+    is_label,
+    is_service,
+    kind_of_key,
+    normal_name,
+)
+from agenttool_otel.redaction.patterns import LONG_PATTERNS, MATCH, compile_pattern, find_all, spans_of
 from agenttool_otel.redaction.plausibility import (
     has_digit,
     is_code,
@@ -26,43 +35,22 @@ from agenttool_otel.redaction.plausibility import (
 from agenttool_otel.redaction.types import Span
 from agenttool_otel.redaction.words import reads_like_words
 
-_LATIN = (
-    "passw|passphrase|passcode|passwort|pass|pwd|psw|pw|psk|secret|token|key|credential|creds?|auth|bearer|jwt|pin|otp"
-    "|cvv|cvc|ssn|mnemonic|seed|recovery|sas|security_?number|national_?id|card_?(?:no|num)|iban|pat|kennwort|contrase"
-    "|senha|mdp|haslo|heslo|geslo|parol|wachtwoord|adgangskode|losenord|lozinka|jelsz|sifre|salasana|kata ?sandi"
-)
+_LONG_PATTERNS: Final = LONG_PATTERNS["assignments"]
+_LATIN = _LONG_PATTERNS["latin"]
 _OTHER = "hasło|lösenord|şifre|mật khẩu|пароль|パスワード|口令|密码|密碼|暗証番号|비밀번호|암호|รหัสผ่าน|סיסמה"
 KEYWORDS = f"{_LATIN}|{_OTHER}"
 """Alternation of what the name of a secret has in it."""
 NAME_END = r"[\w.\-\x{80}-\x{10ffff}]*"
 """The rest of a name behind such a word, in any script."""
-_QUOTE_END = r"((?:\\*[\"'`])?\]?)"
-# what may stand before a literal and leaves it one: Some("..."), SecretStr('...'), b"..."
-_WRAPPED = (
-    r"(?:(?:new )?(?:Some|Ok|Just|Secret|SecretStr|SecretString|SecureString|String|Password|Sensitive|Buffer|str)"
-    r"(?:(?:::|\.)(?:new|from|of|valueOf))?\()?[bBuUrRfFlL@]{0,2}"
-)
-_PATTERN = (
-    r"(?i)(?:<NAMES>)" + NAME_END + _QUOTE_END + r"(?: \d{1,2})?[ \t]*(:{1,3}=|=>|===?|\?=|=|:|>|,)[ \t]*"
-    r"(?:[\r\n]+[ \t]{2,}|\\[nrt])?"
-    r"(?:" + _WRAPPED + r"(\\*[\"'`])|([^\s\"'`<>(){}\[\],;&\\][^\s\"'`<>(){}\[\],;&]*))"
-)
+_PATTERN = _LONG_PATTERNS["pattern"]
 _OTHER_PATTERN = _PATTERN.replace("<NAMES>", _OTHER)
-_SERVICE_PATTERN = (
-    r"(?i)(?:^|[^A-Za-z])(?:<NAMES>)[\w.\- ]*((?:\\*[\"'`])?\]?)[ \t]*(:{1,3}=|=>|==?|=|:|,)[ \t]*"
-    r"(?:(\\*[\"'`])|([^\s\"'`<>(){}\[\],;&\\][^\s\"'`<>(){}\[\],;&]*))"
-)
+_SERVICE_PATTERN = _LONG_PATTERNS["service_pattern"]
 # apiKey: string = "...", api_key string = "...", API_KEY: &'static str = "...", char password[] = "..."
-_TYPED_PATTERN = (
-    r"(?i)(?:"
-    + KEYWORDS
-    + r")\w*(?:\[\d*\]| As \w+|(?:[ \t]?:[ \t]?|[ \t])&?(?:'[a-z]+ )?[a-z_][\w.]*(?:[<\[][^=\n\"']{0,40}[>\]])?[?!]?)"
-    r"()[ \t]?(:?=)[ \t]?(?:(\\*[\"'`])|(\z))"
-)
+_TYPED_PATTERN = _LONG_PATTERNS["typed"].replace("<NAMES>", KEYWORDS)
 _NAME_ONLY = re.compile(rb"\w+")
 _INNER_QUOTE = re.compile(rb"\\{1,7}[\"']")
 _CLOSING_ELEMENT = re.compile(rb"\s{0,64}<[/!]")
-_ARN = re.compile(rb"arn:[\w:/-]*\Z")
+_PART = re.compile(rb"(?:arn:[\w:/-]*:|[-_]file=|\[type=)\Z")
 _VARIABLE_DEFAULT = re.compile(rb"[-=]([^}\r\n]+)")
 _VARIABLE = re.compile(rb"\$\{[^{}\r\n]{1,200}\}|\$\([^\r\n]{1,200}")
 _WORDS_BEFORE_NAME = re.compile(rb"(?:[A-Za-z]{2,14} ){1,2}\Z")
@@ -74,24 +62,19 @@ _CONTEXT_BEFORE_BYTES = 128
 _CONTEXT_AFTER_BYTES = 256
 _MOST_REMEMBERED = 64
 _NESTED_BYTES = 512
-_WORDS_AFTER = re.compile(rb"[ \t]+(?:\d{1,4}[ \t]+)?[A-Za-z]{2,}")
-_PLAIN_WORD = re.compile(rb"[A-Za-z]{1,24}[.!?,:]?")
-_EXPRESSION = re.compile(
-    rb"(?:(?:await|new|yield|throw) )?[A-Za-z_][\w.]*(?:::[\w.]+)*"
-    rb"(?:[(\[]|[ \t]+(?:[-+*/%|&=]+|if|and|or|is|in|not|else|for)(?=[ \t]))"
-)
+_WORDS_AFTER = re.compile(rb"[ \t]+(?:\d{1,4}[ \t]*)?(?:[A-Za-z\x80-\xff]{2,}|%[a-z]|\d{1,3}[~-]\d)")
+_PLAIN_WORD = re.compile(rb"[A-Za-z\x80-\xff/]{1,48}[.!?,:]?")
+_LISTED = re.compile(rb"\W{0,2}[A-Za-z_.:/-]*")
+_RESULT = re.compile(_LONG_PATTERNS["result"].encode())
+_EXPRESSION = re.compile(_LONG_PATTERNS["expression"].encode())
 _GENERIC_TYPE = re.compile(rb"[A-Z]\w*<[A-Za-z&'][\w, <>&':.]*>")
-_FILE_OR_GRAPHQL_TYPE = re.compile(
-    rb"[/~.].*|[\w./-]+/[\w.-]+\.(?:txt|key|pem|crt|json|ya?ml|env|cfg|conf|ini)|(?:String|Int|ID|Boolean|Float)!"
-)
+_FILE_OR_GRAPHQL_TYPE = re.compile(_LONG_PATTERNS["file_or_graphql_type"].encode())
+_TYPE = re.compile(_LONG_PATTERNS["type"].encode())
 _TYPE_NAME = re.compile(rb"(?:[A-Z][a-z0-9]+){2,4}[?!]?")
-_DECLARATION = re.compile(
-    rb"\b(?:pub|struct|interface|class|record|val|var|let|type|readonly|private|public)\b[^\r\n=]*\Z"
-)
+_DECLARATION = re.compile(_LONG_PATTERNS["declaration"].encode())
 _SQL_ROLE = re.compile(rb"(?i)\b(?:user|role)\b[^;]*\Z")
 _PASSPHRASE_CHARACTERS = re.compile(rb"[A-Za-z0-9!@#$%^&*_+-]+")
-_CODE_CALL = re.compile(rb"[A-Za-z_][\w.]*[(\[][^\s]*[)\]]")
-_CODE_VALUE = re.compile(rb"\d{3,10}")
+_CODE_CALL = re.compile(rb"[A-Za-z_][\w.]*[(\[](?:[^\s]*|[\w=]{0,16}[\"'][^\"'\r\n]{0,80}[\"'])[)\]]")
 _PERSONAL_VALUE = re.compile(rb"(?=(?:[^0-9]*\d){4})[A-Za-z0-9][A-Za-z0-9 .\-/]{4,36}")
 
 
@@ -105,7 +88,7 @@ def find_in_assignments(data: bytes, lowered: bytes, *, extra_keys: frozenset[st
     # two patterns, because one with all words is too large for the fast ways of RE2
     patterns = (latin,) if data.isascii() else (latin, _OTHER_PATTERN)
     fruitless: set[tuple[int, bytes]] = set()
-    for match in chain.from_iterable(find_all(pattern, data) for pattern in patterns):
+    for match in chain.from_iterable(find_all(pattern, data, 2 * MATCH) for pattern in patterns):
         groups = spans_of(match, 4)
         start, end = groups[0]
         before = min(start, _CONTEXT_BEFORE_BYTES)
@@ -120,7 +103,7 @@ def find_in_assignments(data: bytes, lowered: bytes, *, extra_keys: frozenset[st
         elif len(fruitless) < _MOST_REMEMBERED and _ends_near(data, groups):
             fruitless.add(around)
     if b"=" in data:
-        for match in find_all(_TYPED_PATTERN, data):
+        for match in find_all(_TYPED_PATTERN, data, 2 * MATCH):
             span = _judge(data, spans_of(match, 4), extra_keys, typed=True)
             if span is not None:
                 yield span
@@ -196,11 +179,11 @@ def _judge(
     """The secret value of one assignment, if it has one."""
     it = _Assignment(data, groups, typed)
     quoted = it.quoted
-    if any(rule(it) for rule in (_NO_QUOTED_ASSIGNMENT if quoted else _NO_BARE_ASSIGNMENT)):
-        return None
     found = it.found = _class_of(it, extra_keys, service_only=service_only)
     if found in (KeyClass.NONE, KeyClass.COOKIE) or (found is KeyClass.HEADER and "authorization" in it.name.lower()):
         return None  # headers.py knows schemes and pairs
+    if any(rule(it) for rule in (_NO_QUOTED_ASSIGNMENT if quoted else _NO_BARE_ASSIGNMENT)):
+        return None
     bounds = _quoted_value(it) if quoted else _bare_value(it)
     if bounds is None:
         return None
@@ -209,9 +192,11 @@ def _judge(
     if not quoted and (it.delimiter.startswith(b"==") or value[:1] == b"="):
         # a comparison of names in source text, unless what is behind it can only be a credential
         secret = plausible_token(value)
-    elif it.delimiter == b"," and value.isalpha() and len(value) <= 16 and not data.startswith(b"--", it.name_start):
-        secret = False  # a list of words
-    elif not quoted and _FILE_OR_GRAPHQL_TYPE.fullmatch(value) is not None and _is_no_password(it.name, value):
+    elif (
+        not quoted
+        and _FILE_OR_GRAPHQL_TYPE.fullmatch(value)
+        and (value[:1] not in b"/~." or it.name.lower().endswith("pwd"))
+    ) or (it.delimiter == b"," and _is_listed(value) and not data.startswith(b"--", it.name_start)):
         secret = False
     elif found is KeyClass.TOKEN and it.delimiter == b"=" and _is_passphrase(it.name, value):
         secret = True
@@ -222,22 +207,14 @@ def _judge(
     return Span(first, last, kind_of_key(found), "key:" + found.value) if secret else None
 
 
-def _is_selector(it: _Assignment) -> bool:
-    """``input[type=password]:focus``"""
-    return (
-        it.before == 61
-        and it.data.endswith(b"type=", 0, it.name_start)
-        and it.data[it.name_end : it.name_end + 1] == b"]"
-    )
-
-
-def _is_arn(it: _Assignment) -> bool:
-    """``arn:aws:secretsmanager:eu-west-1:123456789012:secret:name``"""
-    return it.before == 58 and _ARN.search(it.data, max(0, it.name_start - 128), it.name_start) is not None
+def _is_part(it: _Assignment) -> bool:
+    """``input[type=password]:focus``, ``arn:...:secret:name``, ``--from-file=password=./password.txt``"""
+    return it.before in b":=" and _PART.search(it.data, max(0, it.name_start - 128), it.name_start) is not None
 
 
 def _is_bare_list(it: _Assignment) -> bool:
-    return it.typed or it.delimiter == b"," or (it.delimiter == b">" and it.before != 60)
+    scope = it.data.startswith(b"::", it.mark)  # Password::min(12)
+    return scope or it.typed or it.delimiter == b"," or (it.delimiter == b">" and it.before != 60)
 
 
 def _is_vue_attribute(it: _Assignment) -> bool:
@@ -261,19 +238,14 @@ def _is_closing_quote(it: _Assignment) -> bool:
     return quote == b'"' and is_open(data, it.name_start)  # "Database password: "
 
 
-def _is_file_option(it: _Assignment) -> bool:
-    """``--from-file=password=./password.txt``"""
-    return it.before == 61 and it.data.endswith((b"-file=", b"_file="), 0, it.name_start)
-
-
-_NO_QUOTED_ASSIGNMENT: Final = (_is_closing_quote, _is_selector, _is_arn)
-_NO_BARE_ASSIGNMENT: Final = (_is_bare_list, _is_vue_attribute, _is_file_option, _is_selector, _is_arn)
+_NO_QUOTED_ASSIGNMENT: Final = (_is_closing_quote, _is_part)
+_NO_BARE_ASSIGNMENT: Final = (_is_bare_list, _is_vue_attribute, _is_part)
 
 
 def _quoted_value(it: _Assignment) -> tuple[int, int] | None:
     data, first = it.data, it.opened
     if (
-        it.delimiter == b":"
+        (it.delimiter, data[it.opening : first]) == (b":", b"'")
         and first == it.mark_end + 1
         and it.before == 32
         and _SQL_ROLE.search(data, max(0, it.name_start - 128), it.name_start)
@@ -283,6 +255,11 @@ def _quoted_value(it: _Assignment) -> tuple[int, int] | None:
     if inner is not None and first - it.opening == 1:
         return inner.end(), closing(data, inner.end(), inner.group())  # "\"value\""
     return first, closing(data, first, data[it.opening : first])
+
+
+def _is_listed(value: bytes) -> bool:
+    """Whether it is one more word or name of a list, and no value of the name before it."""
+    return _LISTED.fullmatch(value) is not None and (len(value) <= 16 or reads_like_words(value))
 
 
 def _is_comment_or_element(it: _Assignment, first: int, last: int) -> bool:
@@ -315,16 +292,21 @@ def _is_name_of_block(it: _Assignment, first: int, last: int) -> bool:
 
 def _is_declared_type(it: _Assignment, first: int, last: int) -> bool:
     """``pub password: SecretString``"""
-    return (
+    return _TYPE.fullmatch(it.data, first, last) is not None or (
         _TYPE_NAME.fullmatch(it.data, first, last) is not None
         and _DECLARATION.search(it.data, max(0, it.name_start - 64), it.name_start) is not None
     )
 
 
 def _is_translated_label(it: _Assignment, first: int, last: int) -> bool:
-    """Whether it is the same word in another language."""
-    value = it.data[first:last]
-    return it.found is KeyClass.PASSWORD and it.delimiter == b":" and value.istitle() and is_label(value)
+    """Whether it is the same word in another language, or a sentence about it."""
+    line = it.data[first : first + 96].partition(b"\n")[0].strip()
+    return (
+        it.found is KeyClass.PASSWORD
+        and not line[:4].decode("utf-8", "replace")[:1].islower()
+        and not has_digit(line)
+        and is_label(line)
+    )
 
 
 def _is_parameter_type(it: _Assignment, first: int, last: int) -> bool:
@@ -332,9 +314,14 @@ def _is_parameter_type(it: _Assignment, first: int, last: int) -> bool:
     return it.data[last : last + 1] == b")" and _PLAIN_WORD.fullmatch(it.data, first, last) is not None
 
 
+def _is_result(it: _Assignment, first: int, last: int) -> bool:
+    """``--- PASS: TestLogin``"""
+    return it.name == "PASS" and _RESULT.fullmatch(it.data, first, last) is not None
+
+
 _NO_BARE_VALUE: Final = (
     _is_comment_or_element, _is_variable, _is_generic_type, _is_expression, _is_name_of_block, _is_declared_type,
-    _is_translated_label, _is_parameter_type,
+    _is_translated_label, _is_parameter_type, _is_result,
 )  # fmt: skip
 
 
@@ -375,20 +362,21 @@ def _class_of(it: _Assignment, extra_keys: frozenset[str], *, service_only: bool
 
 
 def _secret(found: KeyClass, value: bytes, data: bytes, end: int, *, quoted: bool, name: str, prose: bool) -> bool:
-    if is_template(value):
+    word = value[:256].partition(b"}")[0].decode("utf-8", "replace")
+    if is_template(value) or normal_name(word) == normal_name(name):
         return False
     if found is KeyClass.PASSWORD:
         if quoted and is_label(value):
             return False
-        if not quoted and value.isdigit() and len(value) < (6 if name.lower() == "pass" else 3):
-            return False  # "pass: 12, fail: 0"; a field's number
+        if not quoted and (len(value) == 1 or (value.isdigit() and len(value) < (6 if name.lower() == "pass" else 3))):
+            return False  # "pass: 12, fail: 0"; a field's number, a variable of a minified program
         return _is_password(value, data, end, quoted=quoted, prose=prose)
     if found is KeyClass.CODE:
-        return _CODE_VALUE.fullmatch(value.strip()) is not None
+        return CODE_VALUE.fullmatch(value.strip()) is not None
     if found is KeyClass.PERSONAL:
         return _PERSONAL_VALUE.fullmatch(value.strip()) is not None
     if found is KeyClass.PHRASE:
-        return quoted and value.count(b" ") >= 11
+        return quoted and (value.count(b" ") >= 11 or plausible_token(value))
     if found is KeyClass.HEADER:
         if not quoted and is_code(value) and not has_digit(value):
             return False
@@ -399,17 +387,14 @@ def _secret(found: KeyClass, value: bytes, data: bytes, end: int, *, quoted: boo
         )
     if not quoted and ((is_code(value) and not has_digit(value)) or called(data, end)):
         return False
-    return plausible_token(value, named=found is KeyClass.SERVICE or is_service(name), quoted=quoted)
+    return plausible_token(
+        value, named=found is KeyClass.SERVICE or is_service(name), quoted=quoted or found is KeyClass.WEAK
+    )
 
 
 def service_words() -> str:
     """The services as an alternation, without the ones whose names are everyday words."""
     return "|".join(sorted(word for word in SERVICES if len(word) > 3 or word == "lob"))
-
-
-def _is_no_password(name: str, value: bytes) -> bool:
-    """Whether a value of such a shape is no password: a relative name of a file, a type, the working directory."""
-    return value[:1] not in b"/~." or name.lower().endswith("pwd")
 
 
 def _is_passphrase(name: str, value: bytes) -> bool:
@@ -437,9 +422,7 @@ def _could_nest(data: bytes, groups: Groups) -> bool:
 def _is_password(value: bytes, data: bytes, end: int, *, quoted: bool, prose: bool) -> bool:
     if quoted:
         return True
-    if is_code(value) and not has_digit(value):
-        return False
-    if called(data, end):
+    if (is_code(value) and not has_digit(value)) or called(data, end):
         return False
     # "The password: use the form below" is prose; "password: hunter2" at the end of a line isn't
     return not (prose and _PLAIN_WORD.fullmatch(value) and _WORDS_AFTER.match(data, end, end + 32))

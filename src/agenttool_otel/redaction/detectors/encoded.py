@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 
 from agenttool_otel.redaction.patterns import find_all
 from agenttool_otel.redaction.types import Span
+from agenttool_otel.redaction.work import spend
 
 _BLOB = r"[A-Za-z0-9+/_-]{20,}(?:\r?\n[A-Za-z0-9+/_-]{20,})*(?:\r?\n[A-Za-z0-9+/_-]+)?={0,2}"
 _HEX_BLOB = r"(?:\b|\\x|0x)((?:[2-7][0-9a-fA-F]){16,})\b"
@@ -16,6 +17,7 @@ _WHOLE = re.compile(rb"\s*[A-Za-z0-9+/_-]{20,}={0,2}\s*")
 _PEM = re.compile(rb"-----BEGIN[ A-Z0-9]{0,40}PRIVATE KEY")
 _SPACE = re.compile(rb"[\r\n]+")
 _TEXT = re.compile(rb"[\t\n\r\x20-\x7e\x80-\xf4]+")
+_BLOB_WORK = 30  # units
 _DATA_URL = b";base64,"
 
 
@@ -48,6 +50,7 @@ def find_encoded(data: bytes, lowered: bytes, find_inner: Callable[[bytes, bytes
 def _judge(text: bytes | None, start: int, end: int, find_inner: Callable[[bytes, bytes], list[Span]]) -> Span | None:
     if text is None:
         return None
+    spend(_BLOB_WORK)
     found = find_inner(text, text.lower())
     return Span(start, end, found[0].kind, "encoded:" + found[0].rule) if found else None
 

@@ -7,10 +7,10 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from itertools import accumulate
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from agenttool_otel.redaction.keys import KeyClass, classify, kind_of_key
-from agenttool_otel.redaction.patterns import find_all, spans_of
+from agenttool_otel.redaction.patterns import LONG_PATTERNS, find_all, spans_of
 from agenttool_otel.redaction.plausibility import (
     has_digit,
     is_filler,
@@ -24,14 +24,9 @@ from agenttool_otel.redaction.words import byte_words, reads_like_words
 from agenttool_otel.values.tables import load_table
 
 # a list of arguments in text is one too: '--password', 'hunter2'
-_LONG = (
-    r"(?:^|[\s\"'`(\[,])--?([A-Za-z][\w-]{1,40})(?:[ \t]+|\\{0,3}[\"'],[ \t]*)"
-    r"(?:(\\{0,3}[\"'`])|([^\s\"'`<>|&;()\-][^\s\"'`<>|;()]*))"
-)
-_USER = (
-    r"(?:^|[\s\"'`(\[,])(?:-u|-U|--user|--proxy-user|--(?:src-|dest-)?creds|--credentials|--auth|-a)[ \t=]{0,4}"
-    r"(?:(\\{0,3}[\"'`])|([^\s\"'`<>|;()]*:[^\s\"'`<>|;()]*))"
-)
+_LONG_PATTERNS: Final = LONG_PATTERNS["flags"]
+_LONG = _LONG_PATTERNS["long"]
+_USER = _LONG_PATTERNS["user"]
 _USER_FLAG = r"(?:^|\s)(?:-u|-U|-l|--user|--username|--login)(?:[ =]|$)"
 _NUMBERISH = re.compile(rb"[\d.:/,-]+(?:/(?:tcp|udp))?")
 _USERS = frozenset((b"user", b"username", b"login", b"name", b"email", b"me", b"myuser", b"your_username"))
@@ -150,6 +145,8 @@ def flag_secret(found: KeyClass, value: bytes) -> bool:
         return plausible_token(value, least=16)
     if found is KeyClass.CODE:
         return value.isdigit() and 3 <= len(value) <= 10
+    if value.isalpha() and value.isupper() and len(value) < 20:
+        return False  # --api-key ENVVAR
     return len(value) >= 6 and not is_word_like(value) and not is_path(value) and not value.startswith((b"id=", b"@"))
 
 

@@ -6,31 +6,21 @@ import base64
 import binascii
 import re
 from collections.abc import Iterable
+from typing import Final
 
-from agenttool_otel.redaction.patterns import find_all, spans_of
-from agenttool_otel.redaction.plausibility import has_digit, is_filler, is_template, plausible_token
+from agenttool_otel.redaction.patterns import LONG_PATTERNS, find_all, spans_of
+from agenttool_otel.redaction.plausibility import has_digit, is_filler, is_stand_in, is_template, plausible_token
 from agenttool_otel.redaction.types import Span
 
-_SCHEMES = (
-    "basic|bearer|token|apikey|api-key|digest|negotiate|ntlm|aws4-hmac-sha256|aws|hawk|oauth|key|sharedkey(?:lite)?"
-    "|sharedaccesssignature|splunk|bot|jwt|dpop|gnap|mutual|hmac|genie-?key|sso-key|snowflake token|discogs|fxapiauth"
-)
-_AUTHORIZATION = (
-    r"(?i)\b(?:proxy-|x-|http_)?authorization[\\\"'`]{0,8}\s{0,4}(?:=>|:|=|,)\s{0,4}[\\\"'`\[]{0,8}[ \t]{0,4}"
-    r"(?:(" + _SCHEMES + r"|[A-Za-z][A-Za-z-]{1,24})[ \t]+)?([^\s\"'`<>\\,]+)"
-)
+_LONG_PATTERNS: Final = LONG_PATTERNS["headers"]
+_SCHEMES = _LONG_PATTERNS["schemes"]
+_AUTHORIZATION = _LONG_PATTERNS["authorization"]
 _KNOWN = re.compile(b"(?i)(?:" + _SCHEMES.encode() + b")")
 _BARE = r"(?i)(?:^|[^A-Za-z0-9_-])(bearer|basic|token)[ \t]+([A-Za-z0-9._~+/=|%-]{12,})"
 _PAIR = r"[A-Za-z0-9!#$%&*+.^_|~-]{1,80}=[^\s;\"'`\\,]*"
-_COOKIE = (
-    r"(?i)\b(set-)?cookie2?[\\\"'`]{0,8}\s{0,4}(?::|=>|,|=)\s{0,4}[\\\"'`\[]{0,8}("
-    + _PAIR
-    + r"(?:;[ \t]{0,4}"
-    + _PAIR
-    + ")*)"
-)
+_COOKIE = _LONG_PATTERNS["cookie"]
 _CURL = r"(?:^|\s)(?:-b|--cookie)[ =]\\{0,3}[\"']?(" + _PAIR + r"(?:;[ \t]{0,4}" + _PAIR + ")*)"
-_TASTE = re.compile(rb"[\w.-]+=[A-Za-z_.-]{0,15}")
+_TASTE = re.compile(rb"[\w.-]+=(?:[A-Za-z_.%/+-]{0,15}\d?|v?\d{1,4}(?:[x.%-]\d{1,4}){0,3}|\d{1,4}[a-z]{1,3})")
 _SESSION = re.compile(rb"(?i)ses|(?:^|[._-])sid|sid$|auth|token|jwt|csrf|key|secret|remember|user|id$")
 _VALUE = re.compile(rb"[\w=~@.+/:|%-]{6,}")
 _SCHEME = re.compile(rb"(?i)\s*(?:(" + _SCHEMES.encode() + rb")[ \t]+)?(.*)", re.DOTALL)
@@ -45,7 +35,7 @@ def header_secret(value: bytes) -> tuple[int, int] | None:
         return None
     start, end = match.span(2)
     secret = value[start:end].strip()
-    if len(secret) < 3 or is_template(secret) or is_filler(secret):
+    if len(secret) < 3 or _only_shows(secret):
         return None
     return start, end
 
@@ -100,7 +90,9 @@ def find_in_headers(data: bytes, lowered: bytes) -> Iterable[Span]:
 def _is_taste(value: bytes) -> bool:
     """Whether cookies hold words only, under names that are no session's: ``theme=dark; lang=pl``."""
     return all(
-        _TASTE.fullmatch(pair.strip()) and not _SESSION.search(pair.partition(b"=")[0]) for pair in value.split(b";")
+        is_template(taste.strip()) or (_TASTE.fullmatch(pair.strip()) and not _SESSION.search(name))
+        for pair in value.split(b";")
+        for name, _, taste in (pair.partition(b"="),)
     )
 
 
@@ -108,9 +100,14 @@ def _credible(value: bytes, scheme: bytes | None) -> bool:
     if _VALUE.fullmatch(value) is None:
         return False
     if scheme is not None and _KNOWN.fullmatch(scheme):
-        return not (is_template(value) or is_filler(value))
+        return not _only_shows(value)
     # the word before may be a scheme that nobody has listed, or any word
     return plausible_token(value.replace(b":", b"").replace(b"@", b""), least=8 if scheme is None else 16)
+
+
+def _only_shows(value: bytes) -> bool:
+    """Whether it shows where a credential goes (``Bearer YOUR_API_KEY``)."""
+    return is_template(value) or is_filler(value) or (is_stand_in(value) and not has_digit(value))
 
 
 def _is_basic(value: bytes) -> bool:

@@ -35,6 +35,7 @@ class IdNumber:
     kind: str = "national_id"
     length: int = 0
     unless: re.Pattern[str] | None = None  # what fits and is none
+    near: re.Pattern[str] | None = None  # what has to stand beside it, or around it
 
     def fits(self, text: str) -> bool:
         """Tell whether the digits of a labelled number, or the text of any other, are such a number."""
@@ -68,7 +69,12 @@ def find_id_numbers(data: bytes) -> Iterable[Span]:
         for number in _BARE:
             for match in find_all(number.pattern, data):
                 start, end = spans_of(match, 0)[0]
-                if not in_longer_number(data, start, end) and number.fits(data[start:end].decode()):
+                near = data[max(0, start - 80) : end + 40].decode("utf-8", "replace")
+                if (
+                    not in_longer_number(data, start, end)
+                    and number.fits(data[start:end].decode())
+                    and (number.near is None or number.near.search(near))
+                ):
                     yield Span(start, end, number.kind, "pii:" + number.rule)
 
 

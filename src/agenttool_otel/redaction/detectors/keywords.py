@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
+from functools import cache
+from itertools import islice
 
 from agenttool_otel.redaction.patterns import compile_pattern
+from agenttool_otel.redaction.work import spend
 
 _ENOUGH = 400
 _BYTES_PER_HIT = 1024
+_OFTEN = 8
+_ROUNDS = 12
+_PASSES = 4  # what it is worth, in units of work
 _SHORT = 3
+_HEAD = 16 << 10
 _EVERYWHERE = frozenset((b"pat", b"bot", b"asia", b"test_", b"live_", b"private", b"account", b"api-", b"key-"))
 
 
@@ -25,43 +33,52 @@ class KeywordIndex:
         everything = sorted(set(words), key=lambda word: (-len(word), word))
         self._short = tuple(word for word in everything if len(word) < _SHORT or word in frequent)
         self._long = tuple(word for word in everything if word not in self._short)
-        # a longer literal may hide a shorter one that begins at the same place
-        self._implied = {
-            word: tuple(other for other in self._long if other != word and other in word) for word in self._long
-        }
-        # and one that begins in it and goes on behind it
-        self._reaching = {
-            word: tuple(
-                (at, other)
-                for at in range(1, len(word))
-                for other in self._long
-                if len(other) > len(word) - at and other.startswith(word[at:])
-            )
-            for word in self._long
-        }
-        self._matcher = compile_pattern("|".join(re.escape(word.decode()) for word in self._long))
+        self._hidden = cache(self._hidden_in)
+        self._matcher = compile_pattern(_any_of(self._long))
         located = [word for word in everything if len(word) >= _SHORT and word not in frequent]
-        self._located = compile_pattern("|".join(re.escape(word.decode()) for word in located))
+        self._located = compile_pattern(_any_of(located))
 
     def hits(self, lowered: bytes) -> dict[bytes, list[int] | None]:
         """The literals that occur, and where; None as places means: somewhere."""
-        found: dict[bytes, list[int] | None] = {word: None for word in self._short if word in lowered}
+        spend(_PASSES * (3 + (len(lowered) >> 10)))
+        found: dict[bytes, list[int] | None] = dict.fromkeys(self._occurring(lowered))
         enough = max(_ENOUGH, len(lowered) // _BYTES_PER_HIT)
-        for count, match in enumerate(self._matcher.finditer(lowered)):
-            if count >= enough:  # a text that is full of them: asking for each is bounded, visiting each is not
-                return {literal: None for literal in (*self._short, *self._long) if literal in lowered}
-            word = match.group()
-            at = match.start()
-            for literal in (word, *self._implied[word]):
-                places = found.setdefault(literal, [])
-                if places is not None:
-                    places.append(at)
-            for offset, literal in self._reaching[word]:
-                if lowered.startswith(literal, at + offset):
-                    places = found.setdefault(literal, [])
+        left, matcher, at = self._long, self._matcher, 0
+        for _ in range(_ROUNDS):
+            seen: Counter[bytes] = Counter()
+            for match in islice(matcher.finditer(lowered, at), enough):
+                word, at = match.group(), match.start()
+                seen[word] += 1
+                for offset, literal in self._hidden(word):
+                    places = found.setdefault(literal, []) if lowered.startswith(literal, at + offset) else None
                     if places is not None:
                         places.append(at + offset)
+            if seen.total() < enough:
+                return found
+            # what comes again and again is everywhere; the others are looked for alone, from here on
+            often = {word for word, times in seen.items() if times >= _OFTEN} or set(seen)
+            found.update(dict.fromkeys(often))
+            left = tuple(word for word in left if word not in often)
+            matcher = compile_pattern.__wrapped__(_any_of(left))  # one text's, not to be remembered
+        return {**found, **{literal: None for literal in left if literal in lowered}}
+
+    def _occurring(self, lowered: bytes) -> list[bytes]:
+        """The frequent literals that occur: most of them early in the text, the others are looked for together."""
+        head = lowered[:_HEAD]
+        found = [word for word in self._short if word in head]
+        left, at = [word for word in self._short if word not in found], 0
+        while left and len(lowered) > len(head):
+            match = next(compile_pattern.__wrapped__(_any_of(left)).finditer(lowered, at), None)
+            if match is None:
+                break
+            word, at = match.group(), match.start()
+            found.append(word)
+            left.remove(word)
         return found
+
+    def _hidden_in(self, word: bytes) -> list[tuple[int, bytes]]:
+        """Where a find is: itself, and those it may hide, within it or going on behind it."""
+        return [(at, other) for other in self._long for at in _places_in(word, other)]
 
     def occurs(self, lowered: bytes) -> bool:
         """Whether any literal occurs."""
@@ -69,9 +86,14 @@ class KeywordIndex:
 
     def places(self, lowered: bytes, most: int) -> list[int] | None:
         """Where literals begin, without those that are part of many words; None when there are more than ``most``."""
-        found: list[int] = []
-        for match in self._located.finditer(lowered):
-            if len(found) >= most:
-                return None
-            found.append(match.start())
-        return found
+        found = [match.start() for match in islice(self._located.finditer(lowered), most + 1)]
+        return found if len(found) <= most else None
+
+
+def _any_of(words: Iterable[bytes]) -> str:
+    return "|".join(re.escape(word.decode()) for word in words) or r"\z."
+
+
+def _places_in(word: bytes, other: bytes) -> list[int]:
+    """Where in a literal another one may begin."""
+    return [at for at in range(len(word)) if word.startswith(other[: len(word) - at], at)]

@@ -10,38 +10,17 @@ from typing import Any, Final
 
 from mnemonic import Mnemonic
 
-from agenttool_otel.redaction.patterns import find_all, occurs
+from agenttool_otel.redaction.patterns import LONG_PATTERNS, find_all, occurs
 from agenttool_otel.redaction.plausibility import has_digit, is_code, is_template
 from agenttool_otel.redaction.types import Span
 from agenttool_otel.redaction.words import reads_like_words
 
-_SAID = (
-    r"(?i)\b(?:password|passwd|passcode|passphrase|pass ?phrase|pwd|pin|pin[ -]?code|otp|cvv|cvc|secret|api key|token"
-    r"|psk|(?:pre-?shared|shared|license|encryption|signing|master) key"
-    r"|pw|pass|verification code|security code|one[ -]time (?:code|password)|login code)"
-    r"(?: (?:for|of|to|on|in|at|from) [\w@.\- ]{1,40}?)?"
-    r"(?: (?:is|was)(?: (?:now|set to|still|currently))?:?|\s+(?:set|changed|reset) to:?) +"
-    r"(?:(\\{0,3}[\"'`])|(?:(?:«|„|“|‹)\s?)?([^\s\"'`<>]+))"
-)
-_SAID_ELSEWHERE = (
-    r"(?i)(?:passwor[dt]|kennwort|mot de passe|contrase(?:n|ñ)a|clave|senha|wachtwoord|has(?:l|ł)o|heslo|geslo|parola"
-    r"|пароль|l(?:o|ö)senord(?:et)?|adgangskoden?|passord(?:et)?|salasana|jelsz(?:o|ó)|(?:s|ş)ifre|密码|密碼|パスワード|비밀번호)"
-    r"(?: (?:für|pour|para|per|voor|do|för|для|de|von|von der|vom|des|du|della|del|von dem|für den|für die|für das)"
-    r" [^\s\"'`<>]{1,40}(?: [^\s\"'`<>]{1,20})?)?"
-    r"(?: (?:lautet|ist|war|wurde|est|es|era|é|è|is|to|je|är|er|on|это|—|–):? +|(?:是|为|為):? ?|は *)"
-    r"(?:(\\{0,3}[\"'`])|(?:(?:«|„|“|‹)\s?)?([^\s\"'`<>]+))"
-)
+_LONG_PATTERNS: Final = LONG_PATTERNS["phrases"]
+_SAID = _LONG_PATTERNS["said"]
 # words that say it less clearly: only what has letters and digits counts behind them
-_SAID_VAGUELY = (
-    r"(?i)(?:\b(?:pw|pass|clave|(?:wpa[23]?|wi-?fi|wlan|network)[ -]?(?:key|schl(?:ü|ue)ssel|code))"
-    r"(?: (?:for|of|to|on|de|del|für) [\w@.\-]{1,40})?\s?:|(?:ş|s)ifre(?:si|niz|miz)?:?)[ \t]+(?:(\z)|([^\s\"'`<>]+))"
-)
-_ANY_SAID = "(?i)" + "|".join(f"(?:{said.removeprefix('(?i)')})" for said in (_SAID, _SAID_ELSEWHERE, _SAID_VAGUELY))
-_SEED = (
-    r"(?i)\b(?:mnemonic|seed ?(?:phrase|words)|recovery[ _-]?(?:phrase|words)|"
-    r"seed|backup phrase|secret phrase|wallet phrase)\b"
-    r"[\w ]{0,20}[\"'\\]{0,6}\s{0,3}(?:is|was|:|=|=>|,)\s{0,4}[\"'`\\\[]{0,6}((?:[a-z]{3,8}[ ,]{1,2}){11,23}[a-z]{3,8})"
-)
+_SAID_VAGUELY = _LONG_PATTERNS["said_vaguely"]
+_ANY_SAID = "(?i)" + "|".join(f"(?:{said.removeprefix('(?i)')})" for said in (_SAID, _SAID_VAGUELY))
+_SEED = _LONG_PATTERNS["seed"]
 _WORDS_IN_A_ROW = r"\b[a-z]{3,8}(?:[\s,;|]{1,4}(?:\d{1,2}[.):]?[ \t]{1,3})?[a-z]{3,8}){11,}\b"
 _WORD: Final = re.compile(rb"[a-z]+")
 _VAGUE: Final = re.compile(rb"(?i)(?:pass|pw)\b")
@@ -116,7 +95,6 @@ def find_in_phrases(data: bytes, lowered: bytes) -> Iterable[Span]:
     """Spans of phrases and of what a sentence calls a password."""
     if occurs(_ANY_SAID, data):
         yield from _spoken(data, _SAID)
-        yield from _spoken(data, _SAID_ELSEWHERE)
         yield from _spoken(data, _SAID_VAGUELY, vague=True)
     if b"seed" in lowered or b"mnemonic" in lowered or b"phrase" in lowered or b"recovery" in lowered:
         for match in find_all(_SEED, data):
@@ -142,5 +120,5 @@ def _spoken(data: bytes, pattern: str, *, vague: bool = False) -> Iterable[Span]
                 continue
             if not has_digit(value) and reads_like_words(value):
                 continue
-        if len(value) >= 3 and not is_template(value) and not is_code(value):
+        if len(value) >= 3 and not is_template(value) and (has_digit(value) or not is_code(value)):
             yield Span(start, end, "password", "phrase:said")

@@ -5,6 +5,7 @@ Certificates and public keys are public and stay.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from agenttool_otel.redaction.patterns import find_all
@@ -18,24 +19,25 @@ UNTERMINATED = "pem_unterminated"
 _BEGIN = r"-----BEGIN[ A-Z0-9_-]{0,60}PRIVATE KEY(?: BLOCK)?-{4,5}"
 _END = rb"-----END"
 _LEAST = 50
+_KEY = re.compile(rb"[A-Za-z0-9+/=]{16}")  # not the rest of a program or a sentence
 
 
 def find_private_keys(data: bytes, lowered: bytes) -> Iterable[Span]:
     """Spans from the opening to the closing line; to the end of the text where the closing line is missing."""
     if b"private key" not in lowered:
         return
-    done = 0
-    size = len(data)
+    done, size = 0, len(data)
     for match in find_all(_BEGIN, data):
         start, body = match.start(), match.end()
         if start < done:
             continue
         end = data.find(_END, body)
+        key = _KEY.search(data, body, size if end < 0 else end)
         if end < 0:
-            if size - body >= 24:
+            if size - body >= 24 and key:
                 yield Span(start, size, PRIVATE_KEY, UNTERMINATED)
             return
         tail = data.find(b"-----", end + len(_END))
         done = size if tail < 0 else tail + 5
-        if end - body >= _LEAST:
+        if end - body >= _LEAST and key:
             yield Span(start, done, PRIVATE_KEY, "pem")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import Any, Final, NamedTuple
 
 from agenttool_otel.redaction.detectors.private_keys import PRIVATE_KEY, UNTERMINATED
@@ -19,6 +19,8 @@ from agenttool_otel.redaction.types import Span
 from agenttool_otel.redaction.words import reads_like_words
 
 _MOST_MEMBERS: Final = 12
+_MOST_PLACES: Final = 64
+_DEEPEST: Final = 6
 _TOKEN_BYTES: Final = 2048
 _LEAST_REST_BYTES: Final = 16
 _KEY_LINE: Final = re.compile(rb"[A-Za-z0-9+/=]{16}")
@@ -27,8 +29,7 @@ _KEY_LINE: Final = re.compile(rb"[A-Za-z0-9+/=]{16}")
 class Column(NamedTuple):
     """Strings that follow each other in a list."""
 
-    # how to reach each from the list: its index, and its key where the items are mappings
-    steps: list[tuple[int] | tuple[int, str]]
+    steps: list[tuple[Any, ...]]  # how to reach each from the list
     pieces: list[str]  # the strings
 
 
@@ -43,24 +44,24 @@ class Part(NamedTuple):
     secret: bytes  # the whole secret, for a placeholder that is the same in all its parts
 
 
-def columns(items: Sequence[Any]) -> Iterator[Column]:
-    """The strings of a list, and those that its mappings hold under the same key."""
-    plain = Column([], [])
-    keyed: dict[str, Column] = {}
+def columns(items: Sequence[Any]) -> list[Column]:
+    """The strings of a list, and those that stand at the same place of its items."""
+    found: dict[Path, Column] = {}
     for index, item in enumerate(items):
-        kind = type(item)
-        if kind is str:
-            plain.steps.append((index,))
-            plain.pieces.append(item)
-        elif kind is dict and len(item) <= _MOST_MEMBERS:
-            for key, value in item.items():
-                if type(value) is str and type(key) is str:
-                    column = keyed.setdefault(key, Column([], []))
-                    column.steps.append((index, key))
-                    column.pieces.append(value)
-    for column in (plain, *keyed.values()):
-        if len(column.pieces) >= 2:
-            yield column
+        for path, text in islice(_within(item), _MOST_PLACES):
+            if type(text) is str:
+                column = found.setdefault(path, Column([], []))
+                column.steps.append((index, *path))
+                column.pieces.append(text)
+    return [column for column in found.values() if len(column.pieces) >= 2]
+
+
+def _within(item: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """An item and what stands in it, each with its place."""
+    yield path, item
+    if type(item) in (dict, list) and len(item) <= _MOST_MEMBERS and len(path) < _DEEPEST:
+        for step, child in item.items() if type(item) is dict else enumerate(item):
+            yield from _within(child, (*path, step))
 
 
 class Segment(NamedTuple):

@@ -12,25 +12,19 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
+from agenttool_otel.redaction.detectors.encoded import decode_text
 from agenttool_otel.redaction.detectors.keywords import KeywordIndex
-from agenttool_otel.redaction.keys import classify, fits_class, is_service, kind_of_key
+from agenttool_otel.redaction.keys import classify, fits_class, is_label, is_service, kind_of_key
 from agenttool_otel.redaction.patterns import MatchLike, find_all
-from agenttool_otel.redaction.plausibility import has_digit, is_template, plausible_token
+from agenttool_otel.redaction.plausibility import has_digit, is_code, is_template, plausible_token
 from agenttool_otel.redaction.types import Span
 from agenttool_otel.redaction.words import reads_like_words
 from agenttool_otel.values.tables import load_table, row_of
 
-_FREQUENT: Final = frozenset((
-    b" ", b" set ", b": >", b": |", b"api", b"arg ", b"auth", b"code", b"credential", b"data ", b"element", b"env ",
-    b"get secret", b"login", b"net ", b"output ", b"pass", b"password", b"password ", b"pin", b"pw", b"secret",
-    b"token", b"user", b"user ", b"value",
-))  # fmt: skip
+_TABLE: Final = load_table(__package__, "statements.toml")
+_FREQUENT: Final = frozenset(word.encode() for word in _TABLE["frequent"])
 """Keywords that any text is full of: they are asked for one by one."""
-_MACROS: Final = (
-    ("<T>", r"\\{0,3}[\"']([^\"'\r\n\\]{1,256})\\{0,3}[\"']"),
-    ("<Q>", r"\\{0,3}[\"']"),
-    ("<N>", r"([A-Za-z_][\w.:\-]{1,63})"),
-)
+_LINES: Final = re.compile(r"(?:^|\n)\s*")
 _MIXED: Final = re.compile(rb"[A-Za-z].*\d|\d.*[A-Za-z]")
 _MANIFEST: Final = r"(?m)^(?:data|stringData):[ \t]*\r?\n((?:[ \t]+[^\r\n]*(?:\r?\n|\z))+)"
 _KIND_SECRET: Final = re.compile(rb"(?m)^kind:[ \t]*[\"']?Secret[\"']?[ \t]*(?:#.*)?\r?$")
@@ -50,25 +44,34 @@ class Statement:
     likely: bool = False  # whether the value itself must look machine-made
     mixed: bool = False  # whether it must have letters and digits, or letters that don't read like words
     named: bool = False  # whether group 1 is a name
+    decoded: bool = False  # whether what the value decodes to must fit
 
 
 @lru_cache(maxsize=1)
 def load_statements() -> tuple[Statement, ...]:
     """The statements of ``statements.toml``, with their macros expanded."""
-    return tuple(_statement(row) for row in load_table(__package__, "statements.toml")["statement"])
+    return tuple(_statement(row) for row in _TABLE["statement"])
 
 
 def _statement(row: dict[str, Any]) -> Statement:
-    pattern = re.sub(r"(?:^|\n)\s*", "", row["pattern"])
-    for macro, meaning in _MACROS:
-        pattern = pattern.replace(macro, meaning)
-    return row_of(Statement, {**row, "pattern": pattern})
+    expanded = {field: row.get(field, "") for field in ("pattern", "prefilter")}
+    for macro, meaning in _TABLE["macros"].items():
+        expanded = {field: text.replace(macro, meaning) for field, text in expanded.items()}
+    return row_of(Statement, {**row, **{field: _LINES.sub("", text) for field, text in expanded.items()}})
+
+
+@lru_cache(maxsize=2)
+def _by_keyword(named: bool) -> dict[bytes, list[int]]:
+    found: dict[bytes, list[int]] = {}
+    for index, item in enumerate(load_statements()):
+        for word in item.keywords if item.named is named else ():
+            found.setdefault(word, []).append(index)
+    return found
 
 
 @lru_cache(maxsize=2)
 def _keywords(named: bool) -> KeywordIndex:
-    words = (word for item in load_statements() if item.named is named for word in item.keywords)
-    return KeywordIndex(words, frequent=_FREQUENT)
+    return KeywordIndex(_by_keyword(named), frequent=_FREQUENT)
 
 
 def find_in_statements(data: bytes, lowered: bytes) -> Iterable[Span]:
@@ -81,28 +84,31 @@ def find_in_statements(data: bytes, lowered: bytes) -> Iterable[Span]:
 
 def find_in_pairs(data: bytes, lowered: bytes) -> Iterable[Span]:
     """Spans of values that stand apart from their name, and of those of a Kubernetes Secret."""
-    for _, match in _matches(data, lowered, named=True):
+    for statement, match in _matches(data, lowered, named=True):
         start, end = match.span(2)
         if start < 0:
             start, end = match.span(3)
+            if is_code(data[start:end]) and not has_digit(data[start:end]):
+                continue
         name, value = match.group(1).decode(), data[start:end]
         found = classify(name)
-        if fits_class(found, value, service=is_service(name)):
+        if _fits(statement, value) and fits_class(found, value, service=is_service(name)):
             yield Span(start, end, kind_of_key(found), "pair:" + found.value)
     if b"kind: secret" in lowered:
         yield from _manifests(data)
 
 
 def _matches(data: bytes, lowered: bytes, *, named: bool) -> Iterator[tuple[Statement, MatchLike]]:
-    present = _keywords(named).hits(lowered).keys()
-    for statement in load_statements():
-        if statement.named is named and not present.isdisjoint(statement.keywords):
-            for match in find_all(statement.pattern, data):
-                yield statement, match
+    by_keyword = _by_keyword(named)
+    present = {index for word in _keywords(named).hits(lowered) for index in by_keyword[word]}
+    for statement in map(load_statements().__getitem__, sorted(present)):
+        for match in find_all(statement.pattern, data):
+            yield statement, match
 
 
 def _fits(statement: Statement, value: bytes) -> bool:
-    if is_template(value):
+    value = (decode_text(value) or value) if statement.decoded else value
+    if is_template(value) or is_label(value):
         return False
     letters = value.translate(None, b" -")
     if statement.mixed and (reads_like_words(letters) if letters.isalpha() else not _MIXED.search(value)):

@@ -8,15 +8,16 @@ from itertools import chain, islice
 from typing import Final
 
 from agenttool_otel.redaction.keys import KeyClass, classify, fits_class, is_service, kind_of_key
-from agenttool_otel.redaction.patterns import find_all, occurs
-from agenttool_otel.redaction.plausibility import has_digit, is_template
+from agenttool_otel.redaction.patterns import LONG_PATTERNS, MATCH, find_all, occurs
+from agenttool_otel.redaction.plausibility import FOUR_KINDS, has_digit, is_template
 from agenttool_otel.redaction.types import Span
 from agenttool_otel.redaction.words import reads_like_words
+from agenttool_otel.redaction.work import spend
 
-_LIST_WORDS: Final = r"pass|pwd|secret|token|api.?key|\bpin\b|otp|cvv|cvc|ssn|iban|card.?num|cred"
+_LIST_WORDS: Final = r"pass|pwd|secret|token|api.?key|\bpin\b|otp|cvv|cvc|ssn|iban|card.?num|cred|recovery|backup"
 _WORDS: Final = r"pass|pwd|secret|token|api.?key|\bpin\b|otp|cvv|cvc|ssn|iban|card.?num"
 _MOST_BYTES: Final = 800
-_CELL_NAME: Final = re.compile(rb"(?:[^\W\d]|[\x80-\xff])(?:[\w .\-/()]|[\x80-\xff]){0,40}")
+_CELL_NAME: Final = re.compile(rb"(?:[^\W\d]|[\x80-\xff])(?:[\w .\-/]|[\x80-\xff]){0,40}(?:\([\w .\-/]{0,20}\))?")
 _RULE: Final = re.compile(rb"[-+|: =]+")
 _SPACES: Final = b"  "
 _DELIMITERS: Final = (b",", b";", b"\t", b"|", _SPACES)
@@ -41,7 +42,7 @@ def find_in_tables(data: bytes, lowered: bytes) -> Iterable[Span]:
         return
     upto = -1
     for start in _heads(lowered):
-        if start < upto:
+        if start < upto or _goes_on(data, start):
             continue
         for delimiter in _DELIMITERS:
             columns, width = _columns(data, start, delimiter)
@@ -50,13 +51,16 @@ def find_in_tables(data: bytes, lowered: bytes) -> Iterable[Span]:
                     upto = row[-1][1]
                     for index, found, name in columns:
                         first, last = row[index]
-                        if first < last and fits_class(found, data[first:last], service=is_service(name)):
+                        value = data[first:last]
+                        plain = delimiter is _SPACES and not has_digit(value) and reads_like_words(value)
+                        if value and not plain and fits_class(found, value, service=is_service(name)):
                             yield Span(first, last, kind_of_key(found), "column:" + found.value)
                 break
 
 
 _GRIDS: Final = (
     # what has to occur; a row; a cell of it
+    (b"values", r"(?i)\(([^()]*)\)(?:\s*values\b)?", re.compile(rb"\\*[\"']([^\"'\\]*)\\*[\"']|([^\s,\"'()]+)")),
     (b"<th", r"(?is)(?:<tr[^<>]*>)(.*?)</tr>", re.compile(rb"(?i)<t[hd][^<>]*>\s*([^<>]*?)\s*</t[hd]>")),
     (b"]", r"\[([^\[\]{}:]*)\]", re.compile(rb"\\*[\"']([^\"'\\]*)\\*[\"']|([^\s,\"']+)")),
 )
@@ -84,18 +88,15 @@ def _find_in_grids(data: bytes, lowered: bytes) -> Iterable[Span]:
                 columns = [(index, found) for index, found in named if found in _CLASSES and width > 1]
 
 
-_NAME = r"((?:[A-Za-z_][\w.\-]{1,63}))"
+_NAME = r"([A-Za-z_][\w.\-]+)"
 _LISTS: Final = (
     # a name, and what belongs to it below, each behind a dash
     r"(?m)^[ \t]*(?:-[ \t]+)?[\"']?" + _NAME + r"[\"']?[ \t]*:[ \t]*\r?\n((?:[ \t]*-[ \t]+[^\r\n]*(?:\r?\n|\z))+)",
     _NAME + r"\\{0,3}[\"']?(?:[ \t]*(?:=>|[:=])[ \t]*[\[({]|[ \t]+\{)([^\[\](){}]{6,})[\])}]",
     _NAME + r"[ \t]*[:=][ \t]*([^\s,;\"'(){}\[\]]{6,}(?:[,;][ \t]?[^\s,;\"'(){}\[\]]{6,})+)",
 )
-_FOUR_KINDS: Final = re.compile(rb"(?=.*[a-z])(?=.*[A-Z])(?=.*\d)(?=.*[^\w]|.*_)[^\s/:]{8,64}")
-_ITEM: Final = re.compile(
-    rb"(?m)\\{0,3}[\"']([^\s\"'\\,]+)\\{0,3}[\"']"
-    rb"|(?:^[ \t]*-|^|[,;])[ \t]*([^\s\"'\\,;\[\]{}()]+)(?=[ \t]*(?:[,;\r\n]|\Z))"
-)
+_LONG_PATTERNS: Final = LONG_PATTERNS["tables"]
+_ITEM: Final = re.compile(_LONG_PATTERNS["item"].encode())
 
 
 def find_in_lists(data: bytes, lowered: bytes) -> Iterable[Span]:
@@ -112,19 +113,16 @@ def find_in_lists(data: bytes, lowered: bytes) -> Iterable[Span]:
                 fruitless.add(data[start:last])
             for item in _ITEM.finditer(data[first:last]):
                 value = item.group(item.lastindex or 0)
+                # under a name of credentials, a password by its four kinds of characters
+                chosen = found is KeyClass.WEAK and FOUR_KINDS.fullmatch(value) and not is_template(value)
                 if (
                     len(value) >= _LEAST_ITEM_BYTES
-                    and (fits_class(found, value, service=is_service(name)) or _is_chosen(found, value))
+                    and (chosen or fits_class(found, value, service=is_service(name)))
                     and (has_digit(value) or not reads_like_words(value))
                 ):
                     fruitless.discard(data[match.start(1) : last])
                     start, end = item.span(item.lastindex or 0)
                     yield Span(first + start, first + end, kind_of_key(found), "list:" + found.value)
-
-
-def _is_chosen(found: KeyClass, value: bytes) -> bool:
-    """Whether it is a password by its four kinds of characters, under a name of credentials."""
-    return found is KeyClass.WEAK and _FOUR_KINDS.fullmatch(value) is not None and not is_template(value)
 
 
 def _heads(lowered: bytes) -> Iterator[int]:
@@ -142,6 +140,12 @@ def _heads(lowered: bytes) -> Iterator[int]:
             count += 1
             yield start
         at = end + 1
+
+
+def _goes_on(data: bytes, start: int) -> bool:
+    """Whether a line of Markdown goes on with a table: the head stands above, and a rule below it."""
+    lines = data[max(0, start - _MOST_BYTES) : start].splitlines()
+    return len(lines) > 1 and b"|" in lines[-2] and _RULE.fullmatch(lines[-1]) is not None
 
 
 def _columns(data: bytes, start: int, delimiter: bytes) -> tuple[list[tuple[int, KeyClass, str]], int]:
@@ -191,6 +195,7 @@ def _rows(data: bytes, start: int, delimiter: bytes, width: int) -> Iterator[lis
             cells = _cells(data, start, end, delimiter)
             if len(cells) != width:
                 return
+            spend(MATCH)
             yield cells
         start = end + 1
 

@@ -9,21 +9,16 @@ from functools import cache
 from typing import Any, Final
 
 from agenttool_otel.redaction.detectors.keywords import KeywordIndex
-from agenttool_otel.redaction.patterns import Matcher, compile_pattern
+from agenttool_otel.redaction.patterns import MATCH, Matcher, MatchLike, compile_pattern
 from agenttool_otel.redaction.plausibility import entropy, has_digit, is_filler, is_stand_in
 from agenttool_otel.redaction.types import Span
 from agenttool_otel.redaction.words import reads_like_words
+from agenttool_otel.redaction.work import spend
 from agenttool_otel.values.tables import load_table, row_of
 
 _WINDOW: Final = 4096
 _BEFORE: Final = 256
 _AFTER: Final = 1536
-_MACROS: Final = (
-    ("<L>", r"(?:^|[^A-Za-z0-9_]|\\[nrt]|%[0-9A-Fa-f]{2})"),
-    ("<B>", r"(?:^|[^A-Za-z0-9_+/-]|\\[nrt]|%[0-9A-Fa-f]{2}|//?)"),
-    ("<R>", r"(?:$|[^A-Za-z0-9_-])"),
-    ("<H>", "[0-9a-fA-F]"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +38,13 @@ class TokenRule:
 @cache
 def load_rules() -> tuple[TokenRule, ...]:
     """The rules of ``rules.toml``, with its macros expanded."""
-    return tuple(_rule(row) for row in load_table(__package__, "rules.toml")["rule"])
+    table = load_table(__package__, "rules.toml")
+    return tuple(_rule(row, table["macros"]) for row in table["rule"])
 
 
-def _rule(row: dict[str, Any]) -> TokenRule:
+def _rule(row: dict[str, Any], macros: dict[str, str]) -> TokenRule:
     pattern = row["pattern"]
-    for macro, meaning in _MACROS:
+    for macro, meaning in macros.items():
         pattern = pattern.replace(macro, meaning)
     return row_of(TokenRule, {"kind": row["id"], **row, "pattern": pattern})
 
@@ -71,10 +67,6 @@ class TokenDetector:
             word: tuple(i for i, rule in enumerate(self._rules) if word in rule.keywords) for word in words
         }
 
-    def matcher(self, rule: TokenRule) -> Matcher:
-        """The rule's compiled pattern."""
-        return compile_pattern(rule.pattern)
-
     def active(self, lowered: bytes) -> list[tuple[TokenRule, list[int] | None]]:
         """Rules whose keyword occurs, in their order, and where it does; None: look everywhere."""
         wanted: dict[int, list[int] | None] = {}
@@ -92,7 +84,7 @@ class TokenDetector:
 
     def apply(self, rule: TokenRule, data: bytes) -> Iterator[Span]:
         """Spans of one format."""
-        for match in self.matcher(rule).finditer(data):
+        for match in _matches(compile_pattern(rule.pattern), data):
             start, end = match.span(1)
             if start >= 0 and _is_secret(rule, data[start:end]):
                 yield Span(start, end, rule.kind, rule.id)
@@ -101,13 +93,13 @@ class TokenDetector:
         """Spans around places; None when a match touches the edge of what was looked at, so that all has to be."""
         found: list[Span] = []
         size = len(data)
-        matcher = self.matcher(rule)
+        matcher = compile_pattern(rule.pattern)
         upto = 0
         for place in places:
             if place < upto:
                 continue
             start, end = max(upto, place - _BEFORE), min(size, place + _AFTER)
-            for match in matcher.finditer(data[start:end]):
+            for match in _matches(matcher, data[start:end]):
                 if (match.start() == 0 and start) or (start + match.end() >= end and end < size):
                     return None
                 first, last = match.span(1)
@@ -115,6 +107,16 @@ class TokenDetector:
                     found.append(Span(start + first, start + last, rule.kind, rule.id))
             upto = max(upto, place + 1) if end == size else place + _AFTER - _BEFORE
         return found
+
+
+def _matches(matcher: Matcher, data: bytes) -> Iterator[MatchLike]:
+    """All matches; what ends one may be what the next one begins with."""
+    at = 0
+    spend(2 + (len(data) >> 10))
+    while (match := next(matcher.finditer(data, at), None)) is not None:
+        spend(MATCH + (match.end() - match.start()) // 8)
+        yield match
+        at = match.end(1) if match.start(1) >= 0 else match.end()
 
 
 @cache
@@ -129,6 +131,7 @@ def find_tokens(data: bytes, lowered: bytes) -> Iterable[Span]:
 
 
 def _is_secret(rule: TokenRule, value: bytes) -> bool:
+    spend(MATCH)
     if rule.filler and (is_filler(value) or (is_stand_in(value) and reads_like_words(value))):
         return False
     if value.endswith(b"EXAMPLE") and rule.id == "aws_access_key":

@@ -6,20 +6,17 @@ from collections.abc import Iterable
 
 from agenttool_otel.redaction.keys import KeyClass, classify
 from agenttool_otel.redaction.patterns import find_all
-from agenttool_otel.redaction.plausibility import is_filler, is_template, plausible_token
+from agenttool_otel.redaction.plausibility import is_code, is_filler, is_template, plausible_token
 from agenttool_otel.redaction.types import Span
-from agenttool_otel.redaction.words import reads_like_words
+from agenttool_otel.redaction.words import reads_like_words, words
 
 _USERINFO = r"://([^\s\"'`<>/?#@:\\]{0,256}):([^\s\"'`<>/]+)@"
 # a slash that should have been encoded; a port and a path have one too, so the value must look like a credential
 _UNENCODED = r"://([^\s\"'`<>/?#@:\\]{0,256}):([^\s\"'`<>/?#@]{0,256}/[^\s\"'`<>@?#]{1,256})@[A-Za-z0-9\[]"
 _USER_ONLY = r"://([A-Za-z0-9_.~%\-]{14,})@"
 _QUERY = r"[?&;#]([A-Za-z][A-Za-z0-9_.\-]{1,60})=([^\s\"'`<>&;#\\]+)"
-_SIGNATURES = frozenset(
-    """sig signature xamzsignature xamzcredential xamzsecuritytoken awsaccesskeyid xgoogsignature xgoogcredential
-    googleaccessid skoid hmac sign accesskey accesskeyid ossaccesskeyid qsignature xossSignature policy-signature
-    """.lower().split()
-)
+_SIGNATURES = words("signatures")
+_LEAST = {"key": 20, "code": 24}
 
 
 def is_secret_parameter(name: str, value: bytes) -> bool:
@@ -29,10 +26,8 @@ def is_secret_parameter(name: str, value: bytes) -> bool:
     plain = name.lower().replace("-", "").replace("_", "")
     if plain in _SIGNATURES:
         return len(value) >= 8
-    if plain == "key":
-        return len(value) >= 20 and plausible_token(value)
-    if plain == "code":
-        return len(value) >= 24 and plausible_token(value)
+    if plain in _LEAST:
+        return plausible_token(value, least=_LEAST[plain])
     found = classify(name)
     if found is KeyClass.PASSWORD:
         return True
@@ -62,7 +57,9 @@ def find_in_urls(data: bytes, lowered: bytes) -> Iterable[Span]:
     if b"=" in data:
         for match in find_all(_QUERY, data):
             name = match.group(1).decode("ascii", "replace")
-            if is_secret_parameter(name, match.group(2)):
+            value = match.group(2)
+            code = data[match.start()] == 59 and (b"(" in value or is_code(value.partition(b"|")[0]))  # a program
+            if not code and is_secret_parameter(name, value):
                 yield Span(match.start(2), match.end(2), "url_parameter", "url:query")
 
 

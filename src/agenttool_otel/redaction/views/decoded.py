@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import html
 import re
+from typing import Final
 
+from agenttool_otel.redaction.patterns import LONG_PATTERNS
 from agenttool_otel.redaction.views.views import Around, View
 
 PERCENT = re.compile(rb"(?:%[0-9A-Fa-f]{2})+")
@@ -14,9 +16,8 @@ _ONE = {b"%%%02x" % code: bytes((code,)) for code in range(256)} | {
 }
 HEXADECIMAL = re.compile(rb"(?:\\x[0-9A-Fa-f]{2})+")
 # of printable ASCII, so that each is one byte
-REFERENCE = re.compile(
-    rb"&(?:#(?:3[2-9]|[4-9]\d|1[01]\d|12[0-6])|#[xX](?:[2-6][0-9A-Fa-f]|7[0-9A-Ea-e])|quot|apos|amp|lt|gt);"
-)
+_LONG_PATTERNS: Final = LONG_PATTERNS["decoded"]
+REFERENCE = re.compile(_LONG_PATTERNS["reference"].encode())
 
 
 def _bytes_of(match: re.Match[bytes]) -> bytes:

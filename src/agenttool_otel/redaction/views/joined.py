@@ -9,17 +9,16 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from itertools import accumulate
+from typing import Final
 
+from agenttool_otel.redaction.patterns import LONG_PATTERNS
 from agenttool_otel.redaction.types import Span
 from agenttool_otel.redaction.views.views import Around, View
+from agenttool_otel.redaction.work import spend
 
 # "ab" + "cd", 'ab' . 'cd', 'ab' || 'cd', and literals on two lines with nothing else between them
-_CONCATENATION = re.compile(
-    rb"(?:\"(?:[ \t]*(?:[+.&~]|\|\|)[ \t]*_?\s*|[ \t]*\\?\r?\n\s*(?:(?:[+.&~]|\|\|)\s*)?|[ \t]+)\""
-    rb"|'(?:[ \t]*(?:[+.&~]|\|\|)[ \t]*_?\s*|[ \t]*\\?\r?\n\s*(?:(?:[+.&~]|\|\|)\s*)?|[ \t]+)'"
-    # and elements of HTML that show a text in pieces
-    rb"|(?:</?(?:wbr|br|span|b|i|em|strong|mark|code|font)\b[^<>]{0,200}>)+)"
-)
+_LONG_PATTERNS: Final = LONG_PATTERNS["joined"]
+CONCATENATION = re.compile(_LONG_PATTERNS["concatenation"].encode())
 # colours of a terminal, as they are or as a program's string literal has them
 COLOUR = re.compile(rb"(?:\x1b|\\x1[bB]|\\u001[bB]|\\033|\\e)\[[0-9;]{0,16}[A-Za-z]")
 ZERO = re.compile(rb"\0+")
@@ -28,7 +27,7 @@ _LINE_END = re.compile(rb"\r?\n|\\r\\n|\\n|\r")
 _EVENT = re.compile(rb"(?m)^data:[ ]?([^\r\n]+)")
 _MEMBER = re.compile(rb'"(\w{1,64})"\s*:\s*"((?:[^"\\]++|\\.)*+)"')
 _MOST_LINES = 16
-_BREAK = re.compile(rb"(?:[\r\n]|\\[rn\r\n])(?:[ \t\r\n]++|\\[rnt]|> ?|\| ?|# ?)*+")
+_BREAK = re.compile(rb"(?:\r|\n|\\[rn\r\n])(?:[ \t\r\n]++|\\[rnt]|> ?|\| ?|# ?)*+")
 
 
 def joined_view(data: bytes, start: int = 0, end: int | None = None) -> View | None:
@@ -36,6 +35,7 @@ def joined_view(data: bytes, start: int = 0, end: int | None = None) -> View | N
     part = data[start:end]
     if b"\n" not in part and b"\\n" not in part and b"\\r" not in part and b"\r" not in part:
         return None
+    spend(2 + (len(part) >> 8))
     joined = without_breaks(part)
     if not joined:
         return None
@@ -75,16 +75,16 @@ def wrapped_ends(data: bytes, place: int, end: int) -> list[int]:
         if b" " in line or b"\t" in line or len(found) >= _MOST_LINES:
             return found
         at = match.end()
-    return [*found, min(end, len(data))]
+    return [*found, min(end, len(data))] if at < end else found
 
 
 def concatenated_view(data: bytes) -> View | None:
     """String literals put together as a program would (``"ab" + "cd"``); None where there are none."""
     if b'"' not in data and b"'" not in data and b"<" not in data:
         return None
-    if _CONCATENATION.search(data) is None:
+    if CONCATENATION.search(data) is None:
         return None
-    return View("concatenated", _CONCATENATION.sub(b"", data), Around(data, _CONCATENATION, 0).source, joins=True)
+    return View("concatenated", CONCATENATION.sub(b"", data), Around(data, CONCATENATION, 0).source, joins=True)
 
 
 def narrowed_view(data: bytes) -> View | None:

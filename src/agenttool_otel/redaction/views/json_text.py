@@ -8,13 +8,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
-_TOKEN = re.compile(
-    r'\s*+(?:(?P<string>"[^"\\]*+(?:\\.[^"\\]*+)*+")|(?P<open>[\[{])|(?P<close>[\]}])|(?P<comma>,)|(?P<colon>:)'
-    r"|(?P<other>[^\s\[\]{},:\"]++))",
-    re.DOTALL,
-)
+from agenttool_otel.redaction.patterns import LONG_PATTERNS
+
+_LONG_PATTERNS: Final = LONG_PATTERNS["json_text"]
+_TOKEN = re.compile(_LONG_PATTERNS["token"], re.DOTALL)
 
 
 class Literal:

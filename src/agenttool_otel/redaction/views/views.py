@@ -24,8 +24,8 @@ _RUNS = re.compile(r"(?P<ascii>[\x00-\x7f]+)|[^\x00-\x7f]+")
 _HAS_INVISIBLE = re.compile(f"[{_INVISIBLE}]")
 _MOST_FORMS = 8192
 _BLOCK = 2048
-_LARGE = 64 << 10
-_REACH = 4096
+_LARGE = 16 << 10
+_REACH = 512
 
 
 class View:
@@ -78,7 +78,7 @@ def parts_around(data: bytes, places: Iterable[tuple[int, int]]) -> list[tuple[i
 
 def _break_before(data: bytes, place: int) -> int:
     """The start of the line that a place is in, or of the character, where the line is long."""
-    start = data.rfind(b"\n", max(0, place - _REACH // 2), place) + 1
+    start = data.rfind(b"\n", max(0, place - _REACH), place) + 1
     while not start and place and data[place] & 0xC0 == 0x80:
         place -= 1
     return start or place

@@ -152,9 +152,7 @@ def _listed_block(item: Any) -> JsonObject | None:
     if block is not None:
         return block
     native = native_content(item)
-    if native is not None and len(native.content) == 1:
-        return native.content[0]
-    return None
+    return native.content[0] if native is not None and len(native.content) == 1 else None
 
 
 def _add_views(mapped: MappedContent) -> None:

@@ -88,9 +88,7 @@ def _cut_head(text: str, size: int) -> str:
         return text
     # a line break right behind the room costs nothing: one stands before the note in any case, and it is the text's own
     line = text.rfind("\n", size // 2, size + 1)
-    if line >= 0:
-        return text[: line + 1]
-    return text[: _boundary(text, size)]
+    return text[: line + 1] if line >= 0 else text[: _boundary(text, size)]
 
 
 def _cut_tail(text: str, size: int) -> str:

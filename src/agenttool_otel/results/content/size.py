@@ -45,9 +45,7 @@ def size_of(value: Any) -> int | None:
     if cls is int or cls is bool:
         return len(str(value))  # ``true`` and ``True`` are as long
     text = plain_json(value)
-    if text is not None:
-        return text_bytes(text)
-    return measure(value).bytes
+    return text_bytes(text) if text is not None else measure(value).bytes
 
 
 def measure(value: Any, *, limit: int = _COUNT_LIMIT) -> Size:
@@ -72,9 +70,7 @@ def _measure(value: Any, limit: int) -> Size:
         return Size(text_bytes(PurePath.__str__(value)))
     if kind is Kind.OPAQUE:
         known = result_type(value)
-        if known is None or known.held_bytes is None:
-            return _UNKNOWN
-        return Size(known.held_bytes(value), False)
+        return _UNKNOWN if known is None or known.held_bytes is None else Size(known.held_bytes(value), False)
     total = chars = 0
     for piece in json_pieces(value):
         total += text_bytes(piece)

@@ -191,9 +191,7 @@ def message_of(exception: BaseException, redact: Redact | None) -> str:
         text = str(exception)
     except BaseException:  # other people's __str__, which may raise anything and must not be what the caller gets
         return name
-    if type(text) is not str or not text.strip():
-        return name
-    return f"{name}: {_clean(text, redact)}"[:_MAX_MESSAGE]
+    return name if type(text) is not str or not text.strip() else f"{name}: {_clean(text, redact)}"[:_MAX_MESSAGE]
 
 
 def _clean(text: str, redact: Redact | None) -> str:

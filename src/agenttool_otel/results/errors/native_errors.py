@@ -87,9 +87,7 @@ def _number(text: str | None) -> float | None:
 
 
 def _bounded(seconds: float) -> float | None:
-    if seconds != seconds:
-        return None
-    return min(max(seconds, 0.0), _LONGEST_WAIT)
+    return None if seconds != seconds else min(max(seconds, 0.0), _LONGEST_WAIT)
 
 
 def exit_reference(exception: BaseException) -> tuple[str, int] | None:

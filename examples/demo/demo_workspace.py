@@ -87,15 +87,13 @@ def make_tools(root: Path) -> list[BaseTool]:
     @tool
     def run_shell(command: str) -> str:
         """Run a shell command in the workspace."""
-        done = subprocess.run(  # noqa: S602 -- this is the kind of tool that needs governing
-            command, shell=True, cwd=root, capture_output=True, text=True, timeout=20, check=False
-        )
+        done = subprocess.run(command, shell=True, cwd=root, capture_output=True, text=True, timeout=20, check=False)
         return done.stdout + done.stderr
 
     @tool
     def fetch_page(url: str) -> str:
         """Fetch a web page."""
-        with urllib.request.urlopen(url, timeout=10) as answer:  # noqa: S310
+        with urllib.request.urlopen(url, timeout=10) as answer:
             return str(answer.read().decode("utf-8", "replace"))
 
     @tool

@@ -1,16 +1,22 @@
-"""Runs the script and shows it: each call live as it ends, then the figures, then whether all went as expected."""
+"""A scripted agent does a small job with real tools: each call as it ends, the figures, whether all went as expected.
+
+``agenttool demo``, or ``python examples/demo``; it needs the extras cli and langchain, but no key and no network.
+"""
 
 from __future__ import annotations
 
 import base64
 import json
 import os
+import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from demo_script import FACTS, ScriptedModel, Step, steps_for
+from demo_workspace import World, make_tools, open_world
 from langchain.agents import create_agent
 from langchain_core.messages import HumanMessage
 from opentelemetry.sdk.metrics import MeterProvider
@@ -23,8 +29,6 @@ from rich.text import Text
 
 from agenttool_otel.approvals.console import ConsoleApprover
 from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest
-from agenttool_otel.cli.demo.script import FACTS, ScriptedModel, Step, steps_for
-from agenttool_otel.cli.demo.workspace import World, make_tools, open_world
 from agenttool_otel.cli.rendering import render_span, render_summary
 from agenttool_otel.cli.spans import SpanView
 from agenttool_otel.context.context import agent_context
@@ -189,3 +193,7 @@ def _farewell(console: Console, problems: Sequence[str], *, interactive: bool) -
             f"[dim]To see it in Jaeger or Grafana: start dashboards/compose.yaml, then run again with"
             f" {_ENDPOINT}=http://localhost:4318[/]"
         )
+
+
+if __name__ == "__main__":
+    sys.exit(0 if run_demo(Console(), interactive="--interactive" in sys.argv) else 1)

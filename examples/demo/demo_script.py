@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
+from demo_workspace import World
 from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
 from agenttool_otel.catalog import GovernOptions
-from agenttool_otel.cli.demo.workspace import World
-from agenttool_otel.values.tables import load_table
 
-_SCRIPT: dict[str, Any] = load_table(__package__, "script.json")
+_SCRIPT: dict[str, Any] = json.loads(Path(__file__).with_name("script.json").read_text("utf-8"))
 FACTS: dict[str, GovernOptions] = _SCRIPT["facts"]
 """What the developer knows of the tools: one line each, and no change to the tools."""
 

@@ -1,0 +1,96 @@
+# METADATA
+# title: What is known of where a value came from, and where it goes
+# description: What the rules on data flow and the calls that the user's words account for both ask of a value.
+# scope: package
+# schemas:
+#   - input: schema.input
+package agenttool.provenance
+
+# METADATA
+# title: It is certain that the value was not seen only in untrusted output
+trusted(c, fact) if {
+	fact.untrusted == false
+	fact.certain == true
+	not_guessed(c, fact)
+}
+
+not_guessed(_, fact) if {
+	fact.trust != "inferred"
+} else if {
+	fact.role == "content"
+}
+
+not_guessed(c, _) if c.dataflow.trust_inferred == true
+
+# METADATA
+# title: Nothing leaves with the value that should not
+# description: |
+#   A link that only untrusted output has is not sent to others; confidential data of one source goes to whom the user
+#   named, or to whom the same source names.
+kept(c, fact) if {
+	fact.link == false
+	fact.private == []
+} else if {
+	stays(c)
+} else if {
+	fact.link == false
+	is_array(fact.private)
+	every target in targets {
+		may_have(target, fact)
+	}
+}
+
+# METADATA
+# title: Nobody else gets what the call carries
+stays(c) if {
+	is_array(input.permission_profile.access_kinds)
+	every kind in input.permission_profile.access_kinds {
+		data.agenttool.lib.holds(c.dataflow.own_access_kinds, kind, true)
+	}
+}
+
+targets contains fact if {
+	some fact in input.facts.provenance
+	fact.role == "target"
+}
+
+may_have(target, _) if target.trust == "user"
+
+may_have(target, fact) if {
+	some source in target.sources
+	source in fact.private
+}
+
+# METADATA
+# title: The value is only carried, it does not steer the call
+carried(c, pointer, fact) if {
+	fact.role == "content"
+	is_array(input.facts.paths)
+	is_array(input.facts.urls)
+	is_array(input.facts.shell)
+	is_array(input.facts.sql)
+	not pointer in steering_pointers
+	every segment in split(lower(pointer), "/") {
+		plain(c, segment)
+	}
+}
+
+steering_pointers contains fact.argument if some fact in input.facts.paths
+
+steering_pointers contains fact.argument if some fact in input.facts.urls
+
+steering_pointers contains fact.argument if some fact in input.facts.shell
+
+steering_pointers contains fact.argument if some fact in input.facts.sql
+
+# METADATA
+# title: The name is none of a target
+plain(c, segment) if {
+	object.get(c.dataflow.target_names, segment, false) == false
+	is_array(c.dataflow.target_suffixes)
+	every suffix in c.dataflow.target_suffixes {
+		ends_otherwise(segment, suffix)
+	}
+}
+
+ends_otherwise(segment, suffix) if endswith(segment, suffix) == false

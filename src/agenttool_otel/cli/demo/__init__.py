@@ -1,1 +1,0 @@
-"""``agenttool demo``: a scripted agent does a small job with real tools, and every call can be watched."""

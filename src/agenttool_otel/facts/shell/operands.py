@@ -1,0 +1,134 @@
+"""The words of a command that the tables describe: options, files, patterns, programs; the unknown ends the proof."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from agenttool_otel.facts.shell import programs
+from agenttool_otel.facts.shell.effects import Refused, Touch, Verdict, refuse_if
+from agenttool_otel.facts.shell.options import check_file, read_words
+from agenttool_otel.facts.shell.secrets import aims_at_secret, asks_for_secret, names_secret, searches_secret
+from agenttool_otel.facts.shell.tables import Spec
+from agenttool_otel.facts.shell.words import NUMBER, Word
+
+_Words = list[Word]
+
+
+def prove_words(spec: Spec, arguments: list[Word], verdict: Verdict) -> None:
+    """Accounts for every word behind a command's name."""
+    files: list[Word] = []
+    patterns: list[Word] = []
+    names: list[str] = []
+    found, operands = read_words(spec, arguments)
+    options = {option for option, _ in found}
+    for option, value in found:
+        if value is None:
+            continue
+        options.update(row for row in spec.recursive if f"{option}={value.text}".startswith(row) and "=" in row)
+        if option in spec.name_options:
+            names.append(value.text)
+        verdict.sensitive |= _asks_for_secret(spec, option, value.text)
+        if option in spec.path_options:
+            files.append(value)
+        elif option in spec.pattern_options:
+            patterns.append(value)
+        elif spec.program == "awk":
+            refuse_if(programs.awk_program(value.text.replace("|", "")))
+    if spec.operands == "revisions":
+        _check_revisions([*operands, *files], verdict)
+        files.clear()
+    else:
+        _roles(spec, operands, files, patterns, options, verdict)
+    files = [w for w in files if w.glob or spec.narrows is None or not spec.narrows.fullmatch(w.text)]
+    _check_files(spec, files, options, names, verdict)
+
+
+def _check_revisions(operands: list[Word], verdict: Verdict) -> None:
+    """Accounts for words that git takes for a revision, a file, or a file of a revision."""
+    for word in operands:
+        text = word.text
+        verdict.sensitive |= names_secret(text.rpartition(":")[2])
+        outside = text.startswith(("/", "~", "..")) or "/.." in text
+        if outside or word.glob or ("/" in text and not any(char in text for char in "~^:@")):
+            check_file(word, verdict)
+
+
+def _asks_for_secret(spec: Spec, option: str, value: str) -> bool:
+    """Whether an option's value chooses files or fields that hold credentials or the environment."""
+    return (
+        (option in spec.name_options and aims_at_secret(value))
+        or (option in spec.suffix_options and names_secret(f"x.{value}"))
+        or (spec.sensitive_value is not None and spec.sensitive_value.search(value) is not None)
+    )
+
+
+def _check_files(spec: Spec, files: list[Word], options: set[str], names: list[str], verdict: Verdict) -> None:
+    """Accounts for the files that a command reads, and for the current directory where it takes that by itself."""
+    recursive = "always" in spec.recursive or bool(options & spec.recursive)
+    enters = spec.program == "cd"
+    # where the line came from, nobody knows
+    verdict.complete &= not (enters and any(word.text == "-" for word in files))
+    if not files and (recursive or spec.lists_current):
+        files = [Word(".", 0, 0)]
+    for word in files:
+        check_file(
+            word,
+            verdict,
+            recursive=recursive,
+            contents=not spec.describes and not enters,
+            names=() if any(name.startswith("!") for name in names) else tuple(names),
+            hidden=not spec.skips_hidden or bool(options & spec.skips_hidden),
+            follow=bool(options & spec.follows),
+        )
+    if enters:
+        verdict.touches = [replace(touch, operation="enter") for touch in verdict.touches]
+        if not files:
+            verdict.touches.append(Touch("~/", "enter"))
+
+
+def _roles(spec: Spec, operands: _Words, files: _Words, patterns: _Words, options: set[str], verdict: Verdict) -> None:
+    """Says which operands are files, and checks patterns and programs."""
+    if spec.operand_pattern is not None and not all(spec.operand_pattern.fullmatch(w.text) for w in operands):
+        raise Refused("operand")
+    most, many = spec.max_operands, any(word.glob and not word.one for word in operands)
+    refuse_if(most is not None and (len(operands) > most or (most == 1 and many)), "more operands")
+    refuse_if(spec.operands == "none" and operands, "an operand")
+    if spec.operands == "text":
+        verdict.sensitive |= any(names_secret(word.text) for word in operands)
+        list_globs(operands, verdict)
+    elif spec.operands == "paths":
+        files.extend(operands)
+    elif spec.operands == "pattern":
+        if not options & spec.pattern_options:
+            refuse_if(not (operands or spec.pattern_optional), "no program or pattern")
+            if not operands:
+                return
+            patterns.append(operands[0])
+            if operands[0].glob:
+                refuse_if(spec.program, "glob as a program")
+                verdict.touches.append(Touch(operands[0].text, "list", glob=True))
+            operands = operands[1:]
+        files.extend(operands)
+        _check_patterns(spec, patterns, verdict)
+        if spec.program == "awk" and any("=" in word.text for word in files):
+            raise Refused("assignment among the operands of awk")
+
+
+def list_globs(words: list[Word], verdict: Verdict) -> None:
+    listed = [word for word in words if ((word.glob and not word.one) or word.split) and not word.unknown]
+    verdict.touches.extend(Touch(word.text, "list", glob=word.glob, split=word.split) for word in listed)
+
+
+def _check_patterns(spec: Spec, patterns: list[Word], verdict: Verdict) -> None:
+    for word in patterns:
+        text = word.text
+        refuse_if(word.substitution or word.split, "program from a substitution")
+        reason = ""
+        if spec.program in programs.CHECKS:
+            check = programs.CHECKS[spec.program]
+            vanishes = word.empty and (spec.program != "sed" or programs.SED_ACTING & set(text))
+            reason = check(text.replace(NUMBER, "1")) or (check(text.replace(NUMBER, "")) if vanishes else "")
+        elif spec.suffix_options and aims_at_secret(text):
+            verdict.sensitive = True
+        verdict.sensitive |= searches_secret(text) or (spec.program == "jq" and asks_for_secret(text))
+        refuse_if(reason)

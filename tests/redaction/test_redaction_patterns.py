@@ -1,0 +1,12 @@
+"""Patterns that are data must be ones that the engine of regular expressions takes: it has bounds of its own."""
+
+from __future__ import annotations
+
+from agenttool_otel.redaction.detectors.statements import load_statements
+from agenttool_otel.redaction.detectors.tokens import load_rules
+from agenttool_otel.redaction.patterns import compile_pattern
+
+
+def test_every_pattern_of_the_tables_can_be_compiled() -> None:
+    for row in (*load_rules(), *load_statements()):
+        compile_pattern(row.pattern)
