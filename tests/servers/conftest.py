@@ -40,7 +40,11 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
             deadline = time.monotonic() + 30
             while len(made.jaeger()) < len(run.planned) and time.monotonic() < deadline:
                 time.sleep(0.2)
-            time.sleep(2.5)  # two scrapes after the last export
+            # two scrapes after the last export, and on a busy machine as many as it takes to see what is counted last
+            deadline = time.monotonic() + 60
+            time.sleep(2.5)
+            while not made.last_counted() and time.monotonic() < deadline:
+                time.sleep(0.5)
             made.ended = time.time()  # queries look from here, however long other tests take
             yield made
         finally:

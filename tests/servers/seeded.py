@@ -115,9 +115,10 @@ class Run:
             self.traces.add_span_processor(counted_processor(f"{otlp}/v1/traces", self.meters))
             (closed,) = free_ports(1)
             self.unheard = TracerProvider(resource=resource)
-            for wrong in (f"http://127.0.0.1:{closed}/v1/traces", f"{otlp}/v1/unknown"):
+            # a closed port is tried again until the time is over; an answer of 404 is final, and may come late
+            for wrong, timeout in ((f"http://127.0.0.1:{closed}/v1/traces", 0.3), (f"{otlp}/v1/unknown", 30)):
                 options = {"max_queue_size": 4, "max_export_batch_size": 4}
-                self.unheard.add_span_processor(counted_processor(wrong, self.meters, timeout=0.3, **options))
+                self.unheard.add_span_processor(counted_processor(wrong, self.meters, timeout=timeout, **options))
         blocked = folder / "not-a-folder"
         blocked.write_text("results can't be stored below a file")
         self.yes, self.no = Person(True), Person(False)

@@ -165,7 +165,7 @@ def test_the_only_service_of_jaeger_needs_no_name(world: World) -> None:
 def filled(text: str) -> str:
     """A panel's query as Grafana would send it."""
     for variable, value in (
-        ("$__rate_interval", "8s"),
+        ("$__rate_interval", "30s"),
         ("$__range", "2m"),
         ("$job", seeded.SERVICE),
         ("$instance", ".+"),

@@ -43,6 +43,19 @@ class World:
         assert answer["status"] == "success"
         return answer["data"]
 
+    def last_counted(self) -> bool:
+        """Whether the last of the run's counters has grown in Prometheus: each counts at the begin and at the end."""
+        grown = (
+            "changes(agenttool_telemetry_dropped_total[5m])",
+            'changes(otel_sdk_exporter_span_exported_total{error_type!=""}[5m])',
+            'changes(otel_sdk_processor_span_processed_total{error_type!=""}[5m])',
+            'changes(otel_sdk_exporter_operation_duration_seconds_count{http_response_status_code!=""}[5m])',
+        )
+        return all(
+            any(float(item["value"][1]) > 0 for item in self.prometheus("query", query=query)["result"])
+            for query in grown
+        )
+
 
 def get_json(url: str) -> Any:
     """Get and parse."""
