@@ -381,9 +381,8 @@ def _keyed(key: bytes, token: str) -> int:
 def _of_output(level: Trust, texts: list[str]) -> tuple[set[str], bool]:
     """Return the tokens of an output's texts, and whether all was read."""
     tokens = tokens_of("\n".join(dict.fromkeys(texts)))
-    found = tokens.all()
-    short = (text for text in texts if "\n" in text and len(text) <= _MAX_WHOLE)
+    forms = decoded(tokens.given) if level is Trust.FREE_TEXT else []
+    found = tokens.all().union(tokens_of("\n".join(forms)).all() if forms else ())
+    short = (text for text in [*texts, *forms] if "\n" in text and len(text) <= _MAX_WHOLE)
     found.update(" ".join(normalize_text(text).split()) for text in short)
-    if level is Trust.FREE_TEXT:
-        found.update(*(tokens_of(form).all() for form in decoded(tokens.given)))
     return found, tokens.complete
