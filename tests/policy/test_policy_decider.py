@@ -254,11 +254,11 @@ denials contains rule if some rule in data.agenttool.rules.paths.deny
             async def aevaluate(self, entry_point: str, document: Any, *, timeout: float) -> EngineAnswer:
                 return self.evaluate(entry_point, document, timeout=timeout)
 
-        decider = Decider([Slow(said("allow"))], shadow_engines=[Watched(said("deny"))], timeout=1.0)
+        decider = Decider([Slow(said("allow"))], shadow_engines=[Watched(said("deny"))], timeout=30)
         decider.decide(make_document())
         await decider.adecide(make_document())
         assert len(given) == 2
-        assert max(given) <= 0.8
+        assert max(given) <= 29.8
 
     def test_it_follows_a_reload(self) -> None:
         engine = EmbeddedEngine(bundle_from_files(self.PACKAGES, origin="t"))
