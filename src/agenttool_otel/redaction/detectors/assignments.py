@@ -52,7 +52,7 @@ _INNER_QUOTE = re.compile(rb"\\{1,7}[\"']")
 _CLOSING_ELEMENT = re.compile(rb"\s{0,64}<[/!]")
 _PART = re.compile(rb"(?:arn:[\w:/-]*:|[-_]file=|\[type=)\Z")
 _VARIABLE_DEFAULT = re.compile(rb"[-=]([^}\r\n]+)")
-_VARIABLE = re.compile(rb"\$\{[^{}\r\n]{1,200}\}|\$\([^\r\n]{1,200}")
+_VARIABLE = re.compile(rb"\$\{[^{}\r\n]{1,200}\}|\$\([^\r\n]{1,200}|\$\w{1,40}(?:->)?[{\[][^{}\[\]\r\n]{1,200}[}\]]")
 _WORDS_BEFORE_NAME = re.compile(rb"(?:[A-Za-z]{2,14} ){1,2}\Z")
 _UP_TO_WHITE_SPACE = frozenset((KeyClass.PASSWORD, KeyClass.HEADER, KeyClass.CODE, KeyClass.PERSONAL))
 _MOST_VALUE_BYTES = 4096
@@ -65,7 +65,7 @@ _NESTED_BYTES = 512
 _WORDS_AFTER = re.compile(rb"[ \t]+(?:\d{1,4}[ \t]*)?(?:[A-Za-z\x80-\xff]{2,}|%[a-z]|\d{1,3}[~-]\d)")
 _PLAIN_WORD = re.compile(rb"[A-Za-z\x80-\xff/]{1,48}[.!?,:]?")
 _LISTED = re.compile(rb"\W{0,2}[A-Za-z_.:/-]*")
-_RESULT = re.compile(_LONG_PATTERNS["result"].encode())
+_NAMED_RESULT = re.compile(_LONG_PATTERNS["named_result"].encode())
 _EXPRESSION = re.compile(_LONG_PATTERNS["expression"].encode())
 _GENERIC_TYPE = re.compile(rb"[A-Z]\w*<[A-Za-z&'][\w, <>&':.]*>")
 _FILE_OR_GRAPHQL_TYPE = re.compile(_LONG_PATTERNS["file_or_graphql_type"].encode())
@@ -315,8 +315,8 @@ def _is_parameter_type(it: _Assignment, first: int, last: int) -> bool:
 
 
 def _is_result(it: _Assignment, first: int, last: int) -> bool:
-    """``--- PASS: TestLogin``"""
-    return it.name == "PASS" and _RESULT.fullmatch(it.data, first, last) is not None
+    """``--- PASS: TestLogin``, ``signingkey = 3AA5C34371567BD2``"""
+    return _NAMED_RESULT.fullmatch(b"%b=%b" % (it.name.encode(), it.data[first : min(last, first + 256)])) is not None
 
 
 _NO_BARE_VALUE: Final = (

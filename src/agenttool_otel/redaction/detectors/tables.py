@@ -15,7 +15,8 @@ from agenttool_otel.redaction.words import reads_like_words
 from agenttool_otel.redaction.work import spend
 
 _LIST_WORDS: Final = r"pass|pwd|secret|token|api.?key|\bpin\b|otp|cvv|cvc|ssn|iban|card.?num|cred|recovery|backup"
-_WORDS: Final = r"pass|pwd|secret|token|api.?key|\bpin\b|otp|cvv|cvc|ssn|iban|card.?num"
+_LONG_PATTERNS: Final = LONG_PATTERNS["tables"]
+_WORDS: Final = _LONG_PATTERNS["words"]
 _MOST_BYTES: Final = 800
 _CELL_NAME: Final = re.compile(rb"(?:[^\W\d]|[\x80-\xff])(?:[\w .\-/]|[\x80-\xff]){0,40}(?:\([\w .\-/]{0,20}\))?")
 _RULE: Final = re.compile(rb"[-+|: =]+")
@@ -27,7 +28,7 @@ _MOST_REMEMBERED: Final = 64
 _MOST_ROWS: Final = 5000
 _MOST_COLUMNS: Final = 64
 
-HEAD: Final = r"(?:pass|pwd|secret|token|api.?key|otp|cvv|ssn)[\w ]*[\"']?[ \t]*[,;|\t\r\n\]<]"
+HEAD: Final = rf"(?:{_WORDS})[\w ]*[\"']?[ \t]*[,;|\t\r\n\]<]"
 """What a text has in it where a table's head could stand."""
 
 Cell = tuple[int, int]
@@ -95,7 +96,6 @@ _LISTS: Final = (
     _NAME + r"\\{0,3}[\"']?(?:[ \t]*(?:=>|[:=])[ \t]*[\[({]|[ \t]+\{)([^\[\](){}]{6,})[\])}]",
     _NAME + r"[ \t]*[:=][ \t]*([^\s,;\"'(){}\[\]]{6,}(?:[,;][ \t]?[^\s,;\"'(){}\[\]]{6,})+)",
 )
-_LONG_PATTERNS: Final = LONG_PATTERNS["tables"]
 _ITEM: Final = re.compile(_LONG_PATTERNS["item"].encode())
 
 
