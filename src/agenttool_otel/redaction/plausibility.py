@@ -84,7 +84,7 @@ def is_template(value: bytes) -> bool:
         return value[:2] == b"Ag" and _TEMPLATE.fullmatch(value[:256]) is not None  # sealed
     return (
         _TEMPLATE.fullmatch(value) is not None
-        or value.lower().rstrip(b",;") in _WORDS
+        or value.lower().rstrip(b",;.") in _WORDS
         or (value[-1:] in _DOTS and _ELIDED.fullmatch(value) is not None)
         or ((b":" in value[:64] or value[:1] == b"@") and _REFERENCE.match(value) is not None)
     )

@@ -154,7 +154,7 @@ def _columns(data: bytes, start: int, delimiter: bytes) -> tuple[list[tuple[int,
     if not line.rstrip().count(delimiter) >= 1 or line.count(delimiter) >= _MOST_COLUMNS:
         return [], 0
     cells = _cells(data, start, start + len(line), delimiter)
-    if len(cells) < 2:
+    if sum(last > first for first, last in cells) < 2:
         return [], 0  # an indented word, such as Python's "pass"
     found: list[tuple[int, KeyClass, str]] = []
     for index, (first, last) in enumerate(cells):
