@@ -21,7 +21,6 @@ _LONG_PATTERNS: Final = LONG_PATTERNS["plausibility"]
 _TEMPLATE = re.compile(_LONG_PATTERNS["template"].encode(), re.VERBOSE | re.DOTALL)
 # where a secret is kept, as secret managers and configuration tools write it
 _REFERENCE = re.compile(_LONG_PATTERNS["reference"].encode())
-_DOTS = (b".", b"\xa6")
 _GRAMMAR: Final = words("grammar")
 # "eyJhbGciOi...": what an example or a log shows of a credential
 _ELIDED = re.compile(rb"[A-Za-z0-9_\-.]{0,16}(?:\.\.\.|\xe2\x80\xa6)")
@@ -85,7 +84,7 @@ def is_template(value: bytes) -> bool:
     return (
         _TEMPLATE.fullmatch(value) is not None
         or value.lower().rstrip(b",;.") in _WORDS
-        or (value[-1:] in _DOTS and _ELIDED.fullmatch(value) is not None)
+        or (value[-1:] in (b".", b"\xa6") and _ELIDED.fullmatch(value) is not None)
         or ((b":" in value[:64] or value[:1] == b"@") and _REFERENCE.match(value) is not None)
     )
 
