@@ -8,6 +8,7 @@ from blind_values import blind_rows
 from agenttool_otel.redaction import default_redactor
 
 SETS = list(range(1, 14))
+HARMLESS_SETS = [*SETS, 14]
 LEAST_RECALL = 0.96
 MOST_FALSE_POSITIVES = 0.01
 
@@ -24,7 +25,7 @@ def test_a_blind_set_is_found(number: int) -> None:
     assert len(missed) <= (1 - LEAST_RECALL) * len(rows), missed
 
 
-@pytest.mark.parametrize("number", SETS)
+@pytest.mark.parametrize("number", HARMLESS_SETS)
 def test_a_blind_set_of_harmless_texts_stays(number: int) -> None:
     rows = blind_rows(number, "harmless")
     changed = [row.text for row in rows if default_redactor().redact_text(row.text).value != row.text]
