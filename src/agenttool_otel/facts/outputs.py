@@ -212,10 +212,8 @@ def _is_identity(text: str) -> bool:
 
 def decoded(text: str) -> list[str]:
     """Return what a text says in the encodings that a model undoes unasked."""
-    found: list[str] = []
-    if not text.islower():
-        for word in _mixed(text):
-            found += map(_unarmoured, _ENCODED.findall(word))
+    words = () if text.islower() else _mixed(text)
+    found = [_unarmoured(piece) for word in words for piece in _ENCODED.findall(word)]
     for mark, undo in _UNDONE:
         if mark in text:
             found += [plain for line in text.splitlines() if mark in line and (plain := undo(line)) != line]
