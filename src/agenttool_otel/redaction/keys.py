@@ -74,7 +74,7 @@ _WRITTEN: Final = re.compile(
 )  # words, which no machine and hardly a person takes
 CODE_VALUE: Final = re.compile(rb"(?=.*\d)(?:\d{3,10}|[0-9a-f]{4,6}(?:-[0-9a-f]{4,6}){1,3}|[a-z0-9]{5}-[a-z0-9]{5})")
 """A PIN or a code that is asked for once: digits, or groups of them and letters."""
-_NEGATIONS: Final = frozenset(["no", "non", "not", "nonmatching"])
+_NEGATIONS: Final = frozenset(["non", "not", "nonmatching"])
 
 
 def normal_name(name: str) -> str:
