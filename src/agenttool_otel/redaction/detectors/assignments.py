@@ -52,7 +52,7 @@ _INNER_QUOTE = re.compile(rb"\\{1,7}[\"']")
 _CLOSING_ELEMENT = re.compile(rb"\s{0,64}<[/!]")
 _PART = re.compile(rb"(?:arn:[\w:/-]*:|[-_]file=|\[type=)\Z")
 _VARIABLE_DEFAULT = re.compile(rb"[-=]([^}\r\n]+)")
-_VARIABLE = re.compile(rb"\$\{[^{}\r\n]{1,200}\}|\$\([^\r\n]{1,200}|\$\w{1,40}(?:->)?[{\[][^{}\[\]\r\n]{1,200}[}\]]")
+_VARIABLE = re.compile(_LONG_PATTERNS["variable"].encode())
 _WORDS_BEFORE_NAME = re.compile(rb"(?:[A-Za-z]{2,14} ){1,2}\Z")
 _UP_TO_WHITE_SPACE = frozenset((KeyClass.PASSWORD, KeyClass.HEADER, KeyClass.CODE, KeyClass.PERSONAL))
 _MOST_VALUE_BYTES = 4096
