@@ -54,7 +54,8 @@ def find_in_tables(data: bytes, lowered: bytes) -> Iterable[Span]:
                         first, last = row[index]
                         value = data[first:last]
                         plain = delimiter is _SPACES and not has_digit(value) and reads_like_words(value)
-                        count = name.lower().endswith("pass") and len(value) < 4 and value.isdigit()
+                        of_user = re.search(rb"user|login|host|account", lowered[start : _line_end(data, start)])
+                        count = not of_user and name.lower().endswith("pass") and len(value) < 4 and value.isdigit()
                         if value and not (plain or count) and fits_class(found, value, service=is_service(name)):
                             yield Span(first, last, kind_of_key(found), "column:" + found.value)
                 break
