@@ -95,7 +95,8 @@ def test_prometheus_shows_decisions_by_behaviour(world: World, page: Any, folder
 
 
 def test_prometheus_shows_the_firing_alerts(world: World, page: Any, folder: Path) -> None:
-    deadline = time.monotonic() + 30
+    world.count_failures()
+    deadline = time.monotonic() + 60
     while True:
         page.goto(f"{world.stack.prometheus}/classic/alerts")
         shown = page.inner_text("body")

@@ -13,6 +13,8 @@ from typing import Any
 import seeded
 import servers_run
 
+from agenttool_otel.names import Attr, Label
+
 
 @dataclass
 class World:
@@ -42,6 +44,16 @@ class World:
         answer = get_json(f"{self.stack.prometheus}/api/v1/{path}?{urllib.parse.urlencode(query)}")
         assert answer["status"] == "success"
         return answer["data"]
+
+    def count_failures(self) -> None:
+        """Count what alerts look at once more: other files' tests may stand between the run and those of the alerts."""
+        telemetry = self.run.governors["unreachable"].telemetry
+        made = telemetry.instruments
+        cause = {Attr.PERMISSION_FAIL_CLOSED: "unavailable", Attr.POLICY_ENGINE: "opa_server"}
+        telemetry.count(made.fail_closed, 1, cause)
+        telemetry.count(made.redaction_failures, 1, {Attr.REDACTION_TARGET: "result"})
+        telemetry.count(made.policy_reloads, 1, {Label.RELOAD_RESULT: "failed"})
+        self.run.meters.force_flush()
 
     def last_counted(self) -> bool:
         """Whether the last of the run's counters has grown in Prometheus: each counts at the begin and at the end."""
