@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from history_rules import HISTORY_RULES
 
 from agenttool_otel import ConfigurationError, Governor, agent_context
 from agenttool_otel.approvals.store.database import parse_url
@@ -28,30 +29,9 @@ RULES = """# METADATA
 #   - input: schema.input
 package agenttool.custom
 
-# METADATA
-# title: An order is cancelled once, and only after it was looked at
-deny contains {"rule": "custom.once", "message": "cancelled already"} if {
-	input.tool.name == "cancel_order"
-	some earlier in input.session.history
-	earlier.tool == input.tool.id
-	earlier.outcome in {"running", "succeeded"}
-	"/order_id" in earlier.same
-}
-
-# METADATA
-# title: It has to be looked at first
-deny contains {"rule": "custom.after", "message": "look at it first"} if {
-	input.tool.name == "cancel_order"
-	not looked_at
-}
-
-looked_at if {
-	some earlier in input.session.history
-	earlier.tool == "shop.get_order"
-	earlier.outcome == "succeeded"
-	"/order_id" in earlier.same
-}
-
+"""
+RULES += HISTORY_RULES
+RULES += """
 # METADATA
 # title: Nothing is missing in the history
 deny contains {"rule": "custom.whole", "message": "history is incomplete"} if input.session.history_complete == false

@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from history_rules import HISTORY_RULES
 from pydantic import BaseModel
 
 from agenttool_otel import ConfigurationError, Governor, ToolDenied, agent_context
 from agenttool_otel.hooks import HookContext, Hooks, Resources
 
-RULES = """# METADATA
+RULES = (
+    """# METADATA
 # title: Orders
 # scope: package
 # schemas:
@@ -32,30 +34,9 @@ mine if {
 	input.resources.order.status == "open"
 }
 
-# METADATA
-# title: An order is cancelled once, and only after it was looked at
-deny contains {"rule": "custom.once", "message": "cancelled already"} if {
-	input.tool.name == "cancel_order"
-	some earlier in input.session.history
-	earlier.tool == input.tool.id
-	earlier.outcome in {"running", "succeeded"}
-	"/order_id" in earlier.same
-}
-
-# METADATA
-# title: It has to be looked at first
-deny contains {"rule": "custom.after", "message": "look at it first"} if {
-	input.tool.name == "cancel_order"
-	not looked_at
-}
-
-looked_at if {
-	some earlier in input.session.history
-	earlier.tool == "shop.get_order"
-	earlier.outcome == "succeeded"
-	"/order_id" in earlier.same
-}
 """
+    + HISTORY_RULES
+)
 READS: dict[str, Any] = {"read_only": True, "access_kinds": ["file_read"]}
 WRITES: dict[str, Any] = {
     "read_only": False,

@@ -48,13 +48,13 @@ def find_in_tables(data: bytes, lowered: bytes) -> Iterable[Span]:
         for delimiter in _DELIMITERS:
             columns, width = _columns(data, start, delimiter)
             if columns:
+                of_user = re.search(rb"user|login|host|account", lowered[start : _line_end(data, start)])
                 for row in _rows(data, _line_end(data, start) + 1, delimiter, width):
                     upto = row[-1][1]
                     for index, found, name in columns:
                         first, last = row[index]
                         value = data[first:last]
                         plain = delimiter is _SPACES and not has_digit(value) and reads_like_words(value)
-                        of_user = re.search(rb"user|login|host|account", lowered[start : _line_end(data, start)])
                         count = not of_user and name.lower().endswith("pass") and len(value) < 4 and value.isdigit()
                         if value and not (plain or count) and fits_class(found, value, service=is_service(name)):
                             yield Span(first, last, kind_of_key(found), "column:" + found.value)
