@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -135,6 +136,7 @@ def test_the_exit_code_says_what_went_wrong(store: ApprovalStore, path: Path) ->
     assert run("approve", request.request_id).exit_code == EXIT_CODES["usage"]  # no terminal, no --yes
     assert run("list", "--url", "mysql://x/y").exit_code == EXIT_CODES["usage"]
     short = store.create(a_request(ttl=0.01), ARGS)
+    time.sleep(0.05)  # a fast machine answers before it has expired
     assert run("approve", short.request_id, *AS_ADA).exit_code == EXIT_CODES["expired"]
     assert store.get(request.request_id).status is Status.PENDING
     store.close()
