@@ -40,6 +40,9 @@ _DATA_OF_SECRET: Final = ("data", "stringData")
 _SELECTORS: Final = ("selector", "locator", "xpath", "css", "element", "target")
 _TYPED: Final = ("value", "text", "input", "content")
 _SECRET_FIELD: Final = re.compile(r"(?i)passw|pwd\b|\botp|cvv|cvc|secret")
+_LISTING: Final = frozenset(
+    ("name", "arn", "description", "createddate", "lastchangeddate", "created_at", "updated_at", "visibility")
+)
 _SECRET_NAMES: Final = ("secret", "secrets", "privatekey", "secretkey")
 _WHOLE: Final = frozenset((KeyClass.PASSWORD, KeyClass.COOKIE))
 _WHOLE_LISTS: Final = _WHOLE | {KeyClass.TOKEN, KeyClass.HEADER, KeyClass.PHRASE, KeyClass.CODE}
@@ -90,8 +93,7 @@ def judge(name: str, value: Any, *, extra: bool = False, pii: bool = True) -> Ve
     if kind is dict:
         goes = found in _WHOLE or (found is KeyClass.TOKEN and name.rstrip("_-").lower().endswith("s"))
         return verdict._replace(whole=True) if goes and not _describes(value) else None
-    if kind in (list, tuple) and not (value and all(type(part) is str and is_sentence(part) for part in value)):
-        # not the messages about a field of a form
+    if kind in (list, tuple) and not (value and all(_is_told(part) for part in value)):
         pair = name.lower() == "auth" and len(value) == 2 and all(type(part) is str for part in value)
         if pair or found in _WHOLE_LISTS or (found in (KeyClass.WEAK, KeyClass.SERVICE) and _are_tokens(value)):
             return verdict._replace(whole=True)
@@ -103,6 +105,13 @@ def _are_tokens(items: Sequence[Any]) -> bool:
     return bool(items) and all(
         type(item) is str and plausible_token(item.encode("utf-8", "surrogatepass")) for item in items
     )
+
+
+def _is_told(item: Any) -> bool:
+    """Whether an item is a message about a field of a form, or one line of a listing of what secrets there are."""
+    if type(item) is dict:
+        return all(str(key).lower() in _LISTING or is_template(str(value).encode()) for key, value in item.items())
+    return type(item) is str and is_sentence(item)
 
 
 def _describes(value: Mapping[Any, Any]) -> bool:
