@@ -227,8 +227,7 @@ class Grant(Record):
     revoked_at: Timestamp | None = None  # when it was withdrawn
 
 
-@dataclass(frozen=True, slots=True)
-class AskLimit:
+class AskLimit(NamedTuple):
     """How often one actor may ask people (OWASP T10, "overwhelming human in the loop").
 
     Attributes:

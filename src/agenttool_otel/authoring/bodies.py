@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from agenttool_otel.policy.bundles.rego import Module, Rule
 from agenttool_otel.policy.engines.native import new_engine
@@ -19,8 +19,7 @@ _SPAN: Final = frozenset({"line", "col", "start", "end"})
 _COMMENT: Final = re.compile(r'"(?:[^"\\\n]|\\.)*"|`[^`]*`|(#[^\n]*)')
 
 
-@dataclass(frozen=True, slots=True)
-class Expression:
+class Expression(NamedTuple):
     """One expression of a body."""
 
     text: str  # its source

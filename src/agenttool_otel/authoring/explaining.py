@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from agenttool_otel.authoring.probes import Prober, Reading
 from agenttool_otel.authoring.project import Project
@@ -62,8 +62,7 @@ class ExplainedRule:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(NamedTuple):
     """Everything about one decision."""
 
     verdict: Verdict  # the decision

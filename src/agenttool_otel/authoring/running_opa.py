@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from agenttool_otel.authoring.completing import complete_input
 from agenttool_otel.authoring.project import Project
@@ -19,8 +18,7 @@ ID_PREFIX: Final = "agenttool-project/"
 """Start of the ids of policies that were pushed; others of the same OPA are left alone."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pushed:
+class Pushed(NamedTuple):
     """What a push changed."""
 
     policies: list[str]  # packages that are there now
@@ -28,8 +26,7 @@ class Pushed:
     data: list[str]  # paths of the data that was put
 
 
-@dataclass(frozen=True, slots=True)
-class ServerStatus:
+class ServerStatus(NamedTuple):
     """What a running OPA is."""
 
     healthy: bool  # its health endpoint says so
@@ -41,7 +38,7 @@ class ServerStatus:
 
     def to_json_object(self) -> dict[str, Any]:
         """Return the status as plain JSON data."""
-        return asdict(self)
+        return self._asdict()
 
 
 def push(engine: OpaServerEngine, project: Project, *, with_base: bool = False) -> Pushed:

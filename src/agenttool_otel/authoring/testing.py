@@ -11,7 +11,7 @@ import json
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from agenttool_otel.authoring.opa_program import OpaRun, find_opa, opa_errors, unpacked
 from agenttool_otel.authoring.probes import Prober
@@ -47,8 +47,7 @@ class TestResult:
     seconds: float = 0.0  # how long it took
 
 
-@dataclass(frozen=True, slots=True)
-class FileCoverage:
+class FileCoverage(NamedTuple):
     """Lines of one rule file that the tests evaluated."""
 
     file: str  # the file
@@ -91,7 +90,7 @@ class TestReport:
     def to_json_object(self) -> dict[str, Any]:
         """Return the report as plain JSON data."""
         files = [
-            {**asdict(item), "percent": round(item.percent, 2), "missed": list(item.missed)}
+            {**item._asdict(), "percent": round(item.percent, 2), "missed": list(item.missed)}
             for item in self.coverage or ()
         ]
         return {

@@ -6,7 +6,7 @@ import sys
 import weakref
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import orjson
 
@@ -26,8 +26,7 @@ _RESTRICTING: Final[list[str]] = TABLES["restricting"]
 """What a declaration may say of when the tool is shown; none of it makes a tool harmless."""
 
 
-@dataclass(slots=True, frozen=True)
-class Origin:
+class Origin(NamedTuple):
     """What entries that came together share."""
 
     provider: str = ""

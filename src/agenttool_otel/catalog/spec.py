@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agenttool_otel.catalog.options import Classifier
 from agenttool_otel.catalog.parameters import Parameters
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from agenttool_otel.facts.plan import FactPlan
 
 
-@dataclass(frozen=True, slots=True)
-class Safety:
+class Safety(NamedTuple):
     """The safety facts of a tool, some of which may depend on the input."""
 
     read_only: Classifier  # see GovernOptions, as all

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from agenttool_otel.conformance.subject import Subject
 from agenttool_otel.errors import ConfigurationError
@@ -52,8 +52,7 @@ class Report:
         return {**asdict(self), "passed": self.passed}
 
 
-@dataclass(frozen=True, slots=True)
-class Scenario:
+class Scenario(NamedTuple):
     """One of the standard's acceptance scenarios."""
 
     number: int

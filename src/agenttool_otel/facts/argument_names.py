@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache, lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from agenttool_otel.names import AccessKind, ArgumentRole, PathAccess, WriteEffect
 from agenttool_otel.values.tables import load_table, row_of
@@ -29,8 +28,7 @@ _SQL_WORD: Final = re.compile(
 _MAX_NAME: Final = 128
 
 
-@dataclass(frozen=True, slots=True)
-class _Names:
+class _Names(NamedTuple):
     formats: dict[str, FactKind]
     names: dict[str, FactKind]
     suffixes: tuple[tuple[str, FactKind], ...]

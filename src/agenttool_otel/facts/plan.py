@@ -8,8 +8,7 @@ or the network, what is left is looked at when it is called (``guesses.py``).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.facts.accounting import TextAccounting, join_words, pointer_tokens
@@ -31,8 +30,7 @@ from agenttool_otel.names import PathAccess
 from agenttool_otel.values.pointers import escape_token
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedArgument:
+class PlannedArgument(NamedTuple):
     """One argument of the declaration that is followed."""
 
     tokens: tuple[str, ...]  # keys and list positions from the top; ``*`` for each element

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pathlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from agenttool_otel.facts.argument_names import (
     FactKind,
@@ -54,8 +54,7 @@ class Node:
         return found + [node for node in (self.items, self.others) if node is not None]
 
 
-@dataclass(frozen=True, slots=True)
-class Effects:
+class Effects(NamedTuple):
     """What the declaration says that the tool does."""
 
     write_effects: tuple[str, ...]  # of the declaration

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from typing import NamedTuple
 
 from agenttool_otel.errors import ConfigurationError
 
 
-@dataclass(frozen=True, slots=True)
-class ToolFacts:
+class ToolFacts(NamedTuple):
     """What of a tool is matched on."""
 
     tool_id: str  # its id
@@ -19,8 +18,7 @@ class ToolFacts:
     kind: str  # its kind
 
 
-@dataclass(frozen=True, slots=True)
-class Matcher:
+class Matcher(NamedTuple):
     """All that is stated must match; of several patterns in one place, one must."""
 
     tool: tuple[str, ...] = ()  # patterns on id, name or an alias

@@ -6,7 +6,6 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import fields
 from importlib import resources
 from typing import Any, Final, TypeVar
 
@@ -28,8 +27,8 @@ def load_table(package: str, path: str) -> Any:
 
 
 def row_of(kind: type[_Row], values: Mapping[str, Any]) -> _Row:
-    """Make a dataclass of a table's row: sets, tuples and patterns where its fields are declared so."""
-    types = {field.name: str(field.type) for field in fields(kind)}  # type: ignore[arg-type]
+    """Make a record of a table's row: sets, tuples and patterns where its fields are declared so."""
+    types = {name: str(getattr(type_, "__forward_arg__", type_)) for name, type_ in kind.__annotations__.items()}
     return kind(**{name: _from_data(types[name], value) for name, value in values.items() if name in types})
 
 

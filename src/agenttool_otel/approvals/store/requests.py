@@ -7,9 +7,8 @@ one compare-and-set in one transaction with its evidence, so of any number of pr
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, bindparam, func, select
 
@@ -39,8 +38,7 @@ _MAX_SESSION_ID_CHARS: Final = 400
 _MAX_LISTED: Final = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(NamedTuple):
     """How much may be asked."""
 
     asks: AskLimit | None  # how often one actor may ask

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 _WILD: Final = re.compile(r"[*?\[{]")
 _TOKEN: Final = re.compile(
@@ -16,8 +15,7 @@ _MAX_STARS: Final = 8
 """More of them are read as one, which matches more: a pattern may not cost much to compare."""
 
 
-@dataclass(frozen=True, slots=True)
-class Wild:
+class Wild(NamedTuple):
     """A component with wildcards."""
 
     matches: re.Pattern[str]  # finds out whether a name is one of those that it stands for

@@ -10,10 +10,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fnmatch import translate
 from functools import cache, lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from agenttool_otel.facts.paths.globs import is_wild, wild
 from agenttool_otel.names import PathClass
@@ -24,8 +23,7 @@ _MAX_WILD: Final = 16
 _ALWAYS: Final = (PathClass.KEY, PathClass.CREDENTIAL)
 
 
-@dataclass(frozen=True, slots=True)
-class _Lists:
+class _Lists(NamedTuple):
     rank: dict[str, int]
     components: dict[str, str]
     sequences: dict[str, tuple[tuple[tuple[str, ...], str], ...]]  # by last component

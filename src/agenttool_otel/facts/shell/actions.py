@@ -10,6 +10,7 @@ import posixpath
 import re
 from dataclasses import dataclass, field
 from functools import cache
+from typing import NamedTuple
 
 from agenttool_otel.facts.shell import programs
 from agenttool_otel.facts.shell.effects import Refused, Touch, Verdict, is_harmless_variable, unwrapped
@@ -40,8 +41,7 @@ class Action:
     places: dict[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Actions:
+class Actions(NamedTuple):
     """The whole table."""
 
     rows: dict[str, Action]

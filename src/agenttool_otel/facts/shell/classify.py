@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from itertools import product
 from typing import cast
 
@@ -212,7 +211,7 @@ def _xargs(arguments: list[Word], command: Simple, verdict: Verdict) -> None:
     refuse_if(spec is None or not spec.glob_first, "xargs of a command that takes options")
     pipeline = [] if any("<" in redirect.operator for redirect in command.redirects) else command.input
     for touch in _of_files([*words, *files], verdict):
-        _add_listed(replace(touch, split=split), pipeline, verdict)
+        _add_listed(touch._replace(split=split), pipeline, verdict)
 
 
 def _of_names(words: list[Word], unknown: list[Word], verdict: Verdict) -> None:
@@ -223,15 +222,15 @@ def _of_names(words: list[Word], unknown: list[Word], verdict: Verdict) -> None:
     named = [Word(_FOUND, 0, 0) if TEXT in word.text else word for word in words]
     for touch in _of_files(named, verdict):
         for source in {id(word.source): word.source for word in unknown}.values():
-            _add_listed(replace(touch, split=True), source or [], verdict)
+            _add_listed(touch._replace(split=True), source or [], verdict)
 
 
 def _add_listed(touch: Touch, pipeline: list[Simple], verdict: Verdict, *, bare: bool = False) -> None:
     """Adds the trees that a pipeline lists in the place of the names that it prints."""
     sources = _listed_by(pipeline, verdict.directories, bare=bare)
     verdict.complete = verdict.complete and bool(sources)
-    touch = replace(touch, recursive=True, follow=True)  # who is given the name of a link opens what it leads to
-    listed = [replace(touch, word=source.word, glob=source.glob, names=source.names) for source in sources]
+    touch = touch._replace(recursive=True, follow=True)  # who is given the name of a link opens what it leads to
+    listed = [touch._replace(word=source.word, glob=source.glob, names=source.names) for source in sources]
     verdict.touches = list(dict.fromkeys([*verdict.touches, *listed]))
 
 
@@ -252,7 +251,7 @@ def _listed_by(pipeline: list[Simple], directories: tuple[str, ...], *, bare: bo
         if name == "find" and "-printf" not in words:
             if "-exec" not in words:
                 names = programs.find_words(command.words[1:]).file_names
-                return [replace(touch, names=names) for touch in verdict.touches if touch.operation == "list"]
+                return [touch._replace(names=names) for touch in verdict.touches if touch.operation == "list"]
             return reads if listed and words.count("-exec") == 1 else []
         if name == "ls" and bare:
             return verdict.touches

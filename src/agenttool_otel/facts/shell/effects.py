@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from agenttool_otel.facts.shell.tables import effects
 
@@ -24,8 +25,7 @@ def refuse_if(doubt: object, reason: str = "") -> None:
         raise Refused(reason or str(doubt))
 
 
-@dataclass(frozen=True, slots=True)
-class Touch:
+class Touch(NamedTuple):
     """One place that a command touches, as its line names it."""
 
     word: str

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from agenttool_otel.facts.shell import programs
 from agenttool_otel.facts.shell.effects import Refused, Touch, Verdict, refuse_if
 from agenttool_otel.facts.shell.options import check_file, read_words
@@ -81,7 +79,7 @@ def _check_files(spec: Spec, files: list[Word], options: set[str], names: list[s
             follow=bool(options & spec.follows),
         )
     if enters:
-        verdict.touches = [replace(touch, operation="enter") for touch in verdict.touches]
+        verdict.touches = [touch._replace(operation="enter") for touch in verdict.touches]
         if not files:
             verdict.touches.append(Touch("~/", "enter"))
 

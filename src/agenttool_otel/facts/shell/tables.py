@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from agenttool_otel.values.tables import load_table, row_of
 
@@ -46,8 +46,7 @@ class Spec:
     follows: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Wrapper:
+class Wrapper(NamedTuple):
     """How to find the command that another command runs."""
 
     value: frozenset[str] = frozenset()
@@ -55,8 +54,7 @@ class Wrapper:
     assignments: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Effects:
+class Effects(NamedTuple):
     """What commands do that are not proven to only read (data/effects.toml)."""
 
     lists: dict[str, frozenset[str]]
@@ -67,8 +65,7 @@ class Effects:
     sensitive_words: dict[str, re.Pattern[str]]
 
 
-@dataclass(frozen=True, slots=True)
-class Sensitive:
+class Sensitive(NamedTuple):
     """Which names hold credentials (data/sensitive.toml)."""
 
     path: re.Pattern[str]

@@ -11,8 +11,7 @@ from __future__ import annotations
 import re
 import socket
 import unicodedata
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 import ada_url
@@ -27,8 +26,7 @@ _USER_HIDES: Final = re.compile(r"%(?:25)*(?:[01][0-9a-f]|7f|2f|5c|3f|23)", re.I
 _END_OF_AUTHORITY: Final = re.compile(r"[/\\?#]")
 
 
-@dataclass(frozen=True, slots=True)
-class BrowserReading:
+class BrowserReading(NamedTuple):
     """A URL as a browser reads it."""
 
     scheme: str  # lower case, without the colon

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from agenttool_otel.redaction.patterns import find_all, occurs, spans_of
 from agenttool_otel.redaction.types import Span
@@ -25,8 +24,7 @@ def luhn(digits: str) -> bool:
     return (sum(map(int, backwards[::2])) + sum(map(int, backwards[1::2].translate(_DOUBLED)))) % 10 == 0
 
 
-@dataclass(frozen=True, slots=True)
-class IdNumber:
+class IdNumber(NamedTuple):
     """One kind of number."""
 
     rule: str

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from agenttool_otel.redaction.detectors.encoded import decode_text
 from agenttool_otel.redaction.detectors.keywords import KeywordIndex
@@ -32,8 +31,7 @@ _DOCUMENT_START: Final = re.compile(rb"(?m)^(?=---)")
 _MANIFEST_VALUE: Final = re.compile(rb"(?m)^[ \t]+[\w.\-]+:[ \t]+[\"']?([^\s\"'|>][^\r\n\"']*)")
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(NamedTuple):
     """One place where a credential stands."""
 
     id: str  # stable name

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from agenttool_otel.redaction.detectors.keywords import KeywordIndex
 from agenttool_otel.redaction.patterns import MATCH, Matcher, MatchLike, compile_pattern
@@ -21,8 +20,7 @@ _BEFORE: Final = 256
 _AFTER: Final = 1536
 
 
-@dataclass(frozen=True, slots=True)
-class TokenRule:
+class TokenRule(NamedTuple):
     """One format."""
 
     id: str  # stable name

@@ -11,9 +11,8 @@ import io
 import json
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from subprocess import CompletedProcess
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 from agenttool_otel.names import ContentType
@@ -32,8 +31,7 @@ _MAX_FIELDS: Final = 50
 PLAIN_TYPES: Final = frozenset({str, int, float, bool, bytes, list, tuple, set, frozenset, type(None)})
 
 
-@dataclass(frozen=True, slots=True)
-class ResultType:
+class ResultType(NamedTuple):
     """How results of one class are read; what a class does not have is ``None``."""
 
     content: Callable[[Any], MappedContent | None] | None = None  # the content that a framework's result is

@@ -7,7 +7,7 @@ What it costs is the full text behind the preview, and the record says so.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from agenttool_otel.errors import PersistenceError
@@ -100,7 +100,7 @@ class ResultKeeper:
             # it is not known to be, and a limit of the policy binds that too.
             if limit is not None:
                 choice = choose_strategy(demand, size=None, default_limit=self.max_inline_chars)
-                return replace(choice, strategy=_S.DROP_WITH_REASON, reason="result_size_unknown")
+                return choice._replace(strategy=_S.DROP_WITH_REASON, reason="result_size_unknown")
             size = 0
         wanted = strategy or limit is not None or demand.redact or demand.exempt
         sensitivity = demand.sensitivity

@@ -6,7 +6,6 @@ only lower the contract's. A word that nobody knows drops the result rather than
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from agenttool_otel.names import PersistenceStrategy, RedactionState
@@ -45,8 +44,7 @@ NO_DEMAND: Final = Demand()
 """Nobody wants anything."""
 
 
-@dataclass(frozen=True, slots=True)
-class StrategyChoice:
+class StrategyChoice(NamedTuple):
     """What is to be done with one result."""
 
     strategy: PersistenceStrategy  # the strategy

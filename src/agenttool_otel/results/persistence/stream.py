@@ -7,9 +7,8 @@ hangs costs the stored copy.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from agenttool_otel.errors import PersistenceError
 from agenttool_otel.names import PersistenceStrategy, RedactionState
@@ -35,8 +34,7 @@ class _Form(Enum):
     LINES = "application/x-ndjson"
 
 
-@dataclass(frozen=True, slots=True)
-class StreamOutcome:
+class StreamOutcome(NamedTuple):
     """What became of a stream."""
 
     items: int  # how many items there were

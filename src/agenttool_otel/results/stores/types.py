@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from pydantic import TypeAdapter
 
@@ -81,8 +81,7 @@ class SweepReport:
     kept_bytes: int = 0  # bytes that remain
 
 
-@dataclass(frozen=True, slots=True)
-class BlobInfo:
+class BlobInfo(NamedTuple):
     """One stored blob."""
 
     key: str  # its key
