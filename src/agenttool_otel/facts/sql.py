@@ -36,10 +36,10 @@ _PRAGMA = re.compile(r"(?i)\s*pragma\s+(?:\w+\s*\.\s*)?(\w+)\s*(?:\(\s*['\"]?[\w
 _SHOW = re.compile(r"(?i)\s*show\s+[\w\s.%*'`\"]*;?\s*\Z")
 _WIDE = re.compile(r"%[^a-zA-Z%]*(?:\*|[0-9]{6})")
 _MAX_DIGITS = 6
-_FILE_TABLE = re.compile(r"[/\\:@*?]|\.(?:csv|tsv|parquet|jsonl?|ndjson|xlsx|txt|db|gz|zst)\Z", re.IGNORECASE)
+_FILE_TABLE = re.compile(r"[/\\:@?]|\.(?:csv|tsv|parquet|jsonl?|ndjson|xlsx|txt|db|gz|zst)\Z", re.IGNORECASE)
 # A name or a list in brackets, and a name in backticks, that hold nothing that could end elsewhere for some database.
-_PLAIN_BRACKET = re.compile(r"\[(?:[\w\s.,:+]|'\w*')*\]")
-_PLAIN_BACKTICKS = re.compile(r"`(?:[\w .]|-(?!-))*`")
+_PLAIN_BRACKET = re.compile(r"\[(?:(?i:(?:safe_)?(?:offset|ordinal))\(\w{1,20}\)|(?:[\w\s.,:+]|'\w*')*)\]")
+_PLAIN_BACKTICKS = re.compile(r"`(?:[\w .]|-(?!-)|\*(?=`))*`")
 _Q_QUOTE = re.compile(r"(?:\A|[^A-Za-z0-9_])[nN]?[qQ]\Z")
 _DOLLAR_QUOTE = re.compile(r"\$(?:[A-Za-z_][A-Za-z0-9_]*)?\$")
 
@@ -287,6 +287,8 @@ def _harmless(node: Any, exp: Any) -> bool:
         return False
     if isinstance(node, exp.Anonymous):
         return isinstance(node.this, str) and node.this.lower() in table["names"]
+    if isinstance(node, exp.Column) and node.table and node.name.lower() == "nextval":
+        return False  # Oracle and Snowflake move a sequence by it
     if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Func):
         return False  # a function of some schema: anybody may have defined it
     if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):

@@ -177,7 +177,10 @@ def _find(arguments: list[Word], verdict: Verdict) -> None:
     found = programs.find_words(arguments)
     refuse_if(found.reason)
     starts = found.starts or [Word(".", 0, 0)]
-    for word in [*starts, *found.compared]:
+    links = not {"-L", "-follow"}.isdisjoint(word.text for word in arguments)
+    for word in starts:
+        check_file(word, verdict, recursive=links, contents=False, follow=links)
+    for word in found.compared:
         check_file(word, verdict, contents=False)
     # The names alone show that a credential is looked for; the tree of a whole system or home holds some.
     verdict.sensitive |= any(aims_at_secret(word.text) for word in found.names)

@@ -115,7 +115,8 @@ def check_file(word: Word, verdict: Verdict, *, recursive: bool = False, content
         return
     refuse_if(word.unknown, "file that is only known when the line runs")
     reads, operation = recursive and contents, "read" if contents else "list"
-    verdict.touches.append(Touch(word.text, operation, word.glob, reads, split=word.split, **how))
+    deep = reads or (recursive and how.get("follow", False))
+    verdict.touches.append(Touch(word.text, operation, word.glob, deep, split=word.split, **how))
     for path in dict.fromkeys(joined(directory, word.text) for directory in verdict.directories):
         if reason := device_reason(path, deep=reads):
             verdict.network = verdict.network or reason == "network file" or "/dev/tcp" in path or "/dev/udp" in path

@@ -159,7 +159,7 @@ class Places:
         return entries
 
     def _walk(self, top: str, touch: Touch) -> None:
-        """Looks for keys and credentials among the files that a recursive read reaches."""
+        """Looks for credentials among the files that a recursive read reaches, and where the links lead that it follows."""
         waiting = [top]
         seen: set[str] = set()
         while waiting:
@@ -171,13 +171,13 @@ class Places:
                 if entry.is_symlink():
                     named = not touch.names or any(fnmatchcase(entry.name, pattern) for pattern in touch.names)
                     if touch.follow and (named or entry.is_dir()):
-                        self._add(entry.path, "read", directory)
+                        self._add(entry.path, touch.operation, directory)
                         if entry.is_dir() and (real := os.path.realpath(entry.path)) not in seen:
                             seen.add(real)
                             waiting.append(entry.path)
                 elif entry.is_dir(follow_symlinks=False):
                     waiting.append(entry.path)
-                elif names_a_secret(entry.name) and self._is_read(entry, touch):
+                elif touch.operation == "read" and names_a_secret(entry.name) and self._is_read(entry, touch):
                     self.secret = True
             if len(waiting) > _MAX_ENTRIES:
                 self._complete = False
