@@ -42,6 +42,9 @@ READS = [
     ("", "select * except (a) from `p.d.t` where b = 'x'"),
     ("", "select tags['en'], data #> '{address,city}' from people where data @> '{\"a\": true}'"),
     ("", "select group_concat(distinct tag separator '|') from t where ts > now() - interval '7 days'"),
+    ("", "select top (50) a, list_filter(b, x -> x > 1), safe_divide(c, d) from t"),
+    ("", "select approx_quantiles(a, 100)[offset(95)] from `p.d.events_*`"),
+    ("tsql", "select j.a from t cross apply openjson(b) with (a nvarchar(20) '$.a') j"),
     ("", "select json_value(a, '$.b'), strftime('%Y', c), toStartOfHour(d), uniq(e) from t"),
     ("postgres", "select data->>'a', x::text from t where y ilike '%z%' and d > now() - interval '1 day'"),
     ("postgres", "explain (analyze, buffers) select * from t where a = $1"),
@@ -52,6 +55,9 @@ READS = [
 ]
 
 NOT_READS = [
+    ("", "select order_seq.nextval"),
+    ("snowflake", 'select s."NEXTVAL" from t'),
+    ("", "select * from `data/*.csv`"),
     ("", "insert into t values (1)"),
     ("", "update t set a = 1 where b = 2"),
     ("", "delete from t"),

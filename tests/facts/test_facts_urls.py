@@ -185,6 +185,22 @@ def test_a_host_as_user_information_is_an_imitation() -> None:
     assert fact_of("https://user:secret@example.com/")["lookalike"] is None
 
 
+@pytest.mark.parametrize(
+    ("query", "sent"),
+    [
+        ("k=AKIA" + "Q7ZX3MNB5TRWK2LD", True),
+        ("d=%41KIA" + "Q7ZX3MNB5TRWK2LD", True),
+        ("note=gh" + "p_" + "a1B2" * 9, True),
+        ("d=" + "LS0tLS1CRUdJTi" + "BPUEVOU1NIIFBSSVZBVEUg", True),
+        ("X-Amz-Credential=AKIA" + "Q7ZX3MNB5TRWK2LD" + "%2F20240101", False),
+        ("id=550e8400-e29b-41d4-a716-446655440000&sha=da39a3ee5e6b4b0d3255bfef95601890afd80709", False),
+        ("q=how+to+rotate+AKIA+keys", False),
+    ],
+)
+def test_a_credential_in_the_query_is_one_by_any_name(query: str, sent: bool) -> None:
+    assert fact_of(f"https://example.com/p?{query}")["credentials"] is sent
+
+
 def test_the_host_is_shown_in_both_forms() -> None:
     fact = fact_of("http://examp\u0142e.com/")
     assert (fact["host"], fact["host_unicode"]) == ("xn--exampe-7db.com", "examp\u0142e.com")

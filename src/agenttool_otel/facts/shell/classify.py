@@ -179,7 +179,7 @@ def _find(arguments: list[Word], verdict: Verdict) -> None:
     starts = found.starts or [Word(".", 0, 0)]
     links = not {"-L", "-follow"}.isdisjoint(word.text for word in arguments)
     for word in starts:
-        check_file(word, verdict, recursive=links, contents=False, follow=links)
+        check_file(word, verdict, recursive=links, contents=False, follow=links, names=found.file_names)
     for word in found.compared:
         check_file(word, verdict, contents=False)
     # The names alone show that a credential is looked for; the tree of a whole system or home holds some.

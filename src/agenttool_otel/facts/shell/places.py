@@ -159,7 +159,7 @@ class Places:
         return entries
 
     def _walk(self, top: str, touch: Touch) -> None:
-        """Looks for credentials among the files that a recursive read reaches, and where the links lead that it follows."""
+        """Looks for credentials among the files that a recursive read reaches, and where links lead that it follows."""
         waiting = [top]
         seen: set[str] = set()
         while waiting:

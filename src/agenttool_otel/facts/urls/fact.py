@@ -118,7 +118,8 @@ def _describe(browser: BrowserReading, text: str, fact: UrlFact, env: FactEnviro
     fact["path"] = browser.path
     sent = _given_parameters(browser.query)
     given = sent | _given_parameters(browser.fragment)
-    fact["credentials"] = "@" in authority(text) or not sent.isdisjoint(_parameters("credential_query"))
+    named = "@" in authority(text) or not sent.isdisjoint(_parameters("credential_query"))
+    fact["credentials"] = named or _credential_value().search(unquote(browser.query)) is not None
     fact["sensitive_query"] = not given.isdisjoint(_parameters("sensitive_query")) or any(
         name.endswith(("token", "secret", "password", "signature", "apikey", "credential")) for name in given
     )
@@ -160,6 +161,12 @@ def _is_host(host: str) -> bool:
 def _unicode_host(host: str) -> str:
     encoded = "xn--" in host and len(host) <= _MAX_HOST_CHARS
     return (str(ada_url.idna_to_unicode(host)) if encoded else "") or host
+
+
+@cache
+def _credential_value() -> re.Pattern[str]:
+    """What is a credential by its shape, whatever its parameter is called."""
+    return re.compile("|".join(hosts_data()["credential_value"]))
 
 
 @cache

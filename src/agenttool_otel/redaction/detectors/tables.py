@@ -19,6 +19,7 @@ _LONG_PATTERNS: Final = LONG_PATTERNS["tables"]
 _WORDS: Final = _LONG_PATTERNS["words"]
 _MOST_BYTES: Final = 800
 _CELL_NAME: Final = re.compile(rb"(?:[^\W\d]|[\x80-\xff])(?:[\w .\-/]|[\x80-\xff]){0,40}(?:\([\w .\-/]{0,20}\))?")
+_COPY: Final = re.compile(rb"(?i)copy [^\s()]{1,200} \(([^()]*)\) from stdin;")
 _RULE: Final = re.compile(rb"[-+|: =]+")
 _SPACES: Final = b"  "
 _DELIMITERS: Final = (b",", b";", b"\t", b"|", _SPACES)
@@ -45,9 +46,12 @@ def find_in_tables(data: bytes, lowered: bytes) -> Iterable[Span]:
     for start in _heads(lowered):
         if start < upto or _goes_on(data, start):
             continue
+        copied = _COPY.match(data, start)
+        head = copied.span(1) if copied else (start, _line_end(data, start))
         for delimiter in _DELIMITERS:
-            columns, width = _columns(data, start, delimiter)
+            columns, width = _columns(data, *head, delimiter)
             if columns:
+                delimiter = b"\t" if copied else delimiter
                 of_user = re.search(rb"user|login|host|account", lowered[start : _line_end(data, start)])
                 for row in _rows(data, _line_end(data, start) + 1, delimiter, width):
                     upto = row[-1][1]
@@ -150,12 +154,12 @@ def _goes_on(data: bytes, start: int) -> bool:
     return len(lines) > 1 and b"|" in lines[-2] and _RULE.fullmatch(lines[-1]) is not None
 
 
-def _columns(data: bytes, start: int, delimiter: bytes) -> tuple[list[tuple[int, KeyClass, str]], int]:
+def _columns(data: bytes, start: int, end: int, delimiter: bytes) -> tuple[list[tuple[int, KeyClass, str]], int]:
     """The secret columns of a head, and how many it has in all; none when the line is no head."""
-    line = data[start : _line_end(data, start)]
+    line = data[start:end]
     if not line.rstrip().count(delimiter) >= 1 or line.count(delimiter) >= _MOST_COLUMNS:
         return [], 0
-    cells = _cells(data, start, start + len(line), delimiter)
+    cells = _cells(data, start, end, delimiter)
     if len(cells) < 2:
         return [], 0  # an indented word, such as Python's "pass"
     found: list[tuple[int, KeyClass, str]] = []
