@@ -297,6 +297,9 @@ def _wrapped(name: str, arguments: list[Word], command: Simple, verdict: Verdict
     elif name == "env" and not arguments:
         verdict.reason, verdict.sensitive = "env prints the environment", True
         return
+    while name == "env" and index < len(arguments) - 1 and is_harmless_assignment(arguments[index].text):
+        refuse_if(arguments[index].glob or arguments[index].unknown, "env with options or assignments")
+        index += 1
     inner = arguments[index:]
     if not inner or inner[0].text.startswith("-") or "=" in inner[0].text or any(w.substitution for w in inner):
         raise Refused(f"{name} with options or assignments")

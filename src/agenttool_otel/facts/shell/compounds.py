@@ -33,7 +33,7 @@ _PATTERNS = re.compile(rf"[ \t\n]*\(?[ \t]*(?!esac\b){_PATTERN}(?:[ \t]*\|[ \t]*
 _FUNCTION = re.compile("[a-z][a-z0-9_]*")
 _DEFINES = re.compile(r"\(\)[ \t\n]*(?=\{[ \t\n])")
 _TAKES = re.compile(rf"read(?: -r)?((?: (?:{VARIABLE}|_))+)|(?:mapfile|readarray) -t ({VARIABLE})", re.ASCII)
-_READ = re.compile(rf"[ \t]+(IFS=\S{{0,5}}[ \t]+)?read([ \t]+(-r|{VARIABLE}))*[ \t]*[;\n]", re.ASCII)
+_READ = re.compile(rf"[ \t]+(IFS=\S{{0,5}}[ \t]+)?read([ \t]+(-r|{VARIABLE}|_))*[ \t]*[;\n]", re.ASCII)
 
 
 @dataclass(slots=True)
@@ -307,7 +307,7 @@ class CompoundReader(WordReader):
         self.barred |= {"read"}
         head = self.commands[first]
         unproven_if(len(self.commands) > first + 1 or head.redirects, "keyword")
-        names = [word.text for word in head.words[1:] if word.text != "-r"]
+        names = [word.text for word in head.words[1:] if word.text not in ("-r", "_")]
         head.assignments, head.values = [], []
         if len(names) == 1 and prints(lines, "number", "numbers"):
             self._loop(names, Word(NUMBER, 0, 0))
