@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -410,7 +409,7 @@ def test_a_run_ends_once_and_only_by_its_own_claim(store: ApprovalStore) -> None
     request = approved(store)
     claim = store.claim(request.invocation_id, **bindings(request))
     with pytest.raises(ApprovalConflict) as caught:
-        store.finish(replace(claim, claim_id="claim_forged"), "succeeded")
+        store.finish(claim._replace(claim_id="claim_forged"), "succeeded")
     assert caught.value.reason is Reason.WRONG_CLAIM
     store.finish(claim, "failed")
     store.finish(claim, "failed")

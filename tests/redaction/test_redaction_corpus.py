@@ -60,7 +60,7 @@ def test_redacting_corpus_rows_twice_changes_nothing(secrets_corpus: list[dict[s
 
 
 def test_the_gate_never_hides_what_the_detectors_find(secrets_corpus: list[dict[str, Any]]) -> None:
-    text = default_redactor()._text
+    text = default_redactor()._cleaner().text
     for row in secrets_corpus:
         if text.spans(row["input"]):
             assert text.suspicious(row["input"]), row["id"]

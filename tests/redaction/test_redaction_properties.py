@@ -87,7 +87,10 @@ def test_text_outside_of_what_was_redacted_stays_in_order(text: str) -> None:
     shown = default_redactor().redact_text(text).value
     at = 0
     for part in (
-        default_redactor()._text.placeholders.pattern.sub(b"\0", shown.encode("utf-8", "surrogatepass")).split(b"\0")
+        default_redactor()
+        ._cleaner()
+        .text.placeholders.pattern.sub(b"\0", shown.encode("utf-8", "surrogatepass"))
+        .split(b"\0")
     ):
         piece = part.decode("utf-8", "surrogatepass")
         if "[redacted" in text or "[omitted" in text or '"' in text or "\0" in text:

@@ -220,7 +220,7 @@ def test_a_detector_that_fails_on_the_whole_list_costs_the_list(monkeypatch: pyt
             raise RuntimeError("no")
 
     broken: tuple[Detector, ...] = (Broken(),)
-    monkeypatch.setattr(redactor._text, "_keys", broken)
+    monkeypatch.setattr(redactor._cleaner().text, "_keys", broken)
     redacted = redactor.redact(private_key())
     assert redacted.value == ["[redacted:failed]"]
     assert redacted.state.value == "failed"

@@ -170,5 +170,4 @@ class Approvals:
 
 
 def _seen(binding: ClaimBinding) -> dict[str, Any]:
-    stated = {name: getattr(binding, name) for name in ClaimBinding.__slots__}
-    return {**stated, "decided_again": True}
+    return {**binding._asdict(), "decided_again": True}

@@ -123,8 +123,7 @@ class ApprovalAnswer:
     stored: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class StoredCall:
+class StoredCall(NamedTuple):
     """What is needed to decide a stored call again, in whatever process; reading it gives no right to run it."""
 
     request: ApprovalRequest  # the request, with its current state
@@ -135,8 +134,7 @@ class StoredCall:
     args_digest: str  # digest of ``arguments``
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimBinding:
+class ClaimBinding(NamedTuple):
     """What an approved call would run, and for whom, as it is when it is claimed."""
 
     args_digest: str  # digest of the arguments that an approval has to be for
@@ -149,8 +147,7 @@ class ClaimBinding:
     places: tuple[str, str] | None = None  # ``places_digest`` and ``surroundings_digest`` as they are now
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(NamedTuple):
     """The right to run one approved call once. Whoever holds it must end it with ``finish``."""
 
     claim_id: str  # names this one run

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from agenttool_otel.authoring.bodies import Body, Expression, bodies_of, imports_of
@@ -29,8 +28,7 @@ _OPEN, _CLOSE = "([{", ")]}"
 _READY: Final = f"package {_MARK}\n\nready := true\n"
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(NamedTuple):
     """What became of one body."""
 
     body: Body  # the body

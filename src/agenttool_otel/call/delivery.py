@@ -25,8 +25,7 @@ from agenttool_otel.names import (
 from agenttool_otel.records import ToolError
 from agenttool_otel.redaction import Redactor
 from agenttool_otel.redaction.argument_mask import ArgumentMask
-from agenttool_otel.redaction.pointers import targets
-from agenttool_otel.redaction.types import Redacted, Redaction
+from agenttool_otel.redaction.types import Redacted, Redaction, names_everything
 from agenttool_otel.results.persistence.keeper import ResultKeeper
 from agenttool_otel.results.persistence.strategy import Demand
 from agenttool_otel.results.persistence.stream import StreamOutcome
@@ -119,7 +118,7 @@ class Delivery:
         """
         reading = read(value)
         if reading is None:
-            return self._redactor.redact("unread", pointers=pointers) if targets(pointers).everything else None
+            return self._redactor.redact("unread", pointers=pointers) if names_everything(pointers) else None
         mask = mask_of(call, self._redactor)
         masked = reading.data if mask is None else mask.value(reading.data)
         redacted = self._redactor.redact(masked, pointers=pointers)
@@ -204,7 +203,7 @@ class Delivery:
         cleaner, found = None, list[Redaction]()
         if self._must_redact(call):
             pointers = _item_pointers(self._pointers(call))
-            apart = targets(pointers).everything
+            apart = names_everything(pointers)
             cleaner = ItemCleaner(self._item_cleaner(call, pointers, found), apart=apart)
 
         def partial(sequence: int, size: int | None) -> None:

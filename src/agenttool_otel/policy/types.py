@@ -160,8 +160,7 @@ class EngineAnswer(NamedTuple):
     decision_id: str | None = None  # OPA's own decision id, if it gave one
 
 
-@dataclass(frozen=True, slots=True)
-class EngineCapabilities:
+class EngineCapabilities(NamedTuple):
     """What an engine can do."""
 
     # names of the Rego builtins that give OPA's answers on it; ``None`` when that is not known

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from agenttool_otel.names import ErrorClass, Recoverability
 from agenttool_otel.values.tables import load_table
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorSpec:
+class ErrorSpec(NamedTuple):
     """What the standard's retry guidance says of one error class ("Errors and Retries").
 
     Attributes:

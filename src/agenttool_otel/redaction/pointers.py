@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from agenttool_otel.redaction.keys import normal_name
+from agenttool_otel.redaction.types import EVERYTHING, names_everything
 from agenttool_otel.values.pointers import escape_token, unescape_token
 
 
@@ -39,21 +40,20 @@ def targets(pointers: Sequence[str]) -> Targets:
 
 @lru_cache(maxsize=512)
 def _targets(pointers: tuple[str, ...]) -> Targets:
-    everything = False
     names: set[str] = set()
     paths: list[tuple[str, ...]] = []
     for raw in pointers:
         pointer = raw.strip().removeprefix("#")
-        if pointer in ("", "*", "/", "/*", "$"):
-            everything = True
-        elif pointer.startswith("/"):
+        if pointer in EVERYTHING:
+            continue
+        if pointer.startswith("/"):
             paths.append(tuple(map(unescape_token, pointer[1:].split("/"))))
         else:
             bare = pointer.removeprefix("$.")
             if "." in bare:
                 paths.append(tuple(token for token in bare.replace("[", ".").replace("]", "").split(".") if token))
             names.add(normal_name(bare) or bare)
-    return Targets(everything, frozenset(names), tuple(paths))
+    return Targets(names_everything(pointers), frozenset(names), tuple(paths))
 
 
 def pointer_of(path: Sequence[str | int]) -> str:

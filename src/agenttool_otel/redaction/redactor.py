@@ -5,21 +5,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from agenttool_otel.names import RedactionState
-from agenttool_otel.redaction.detectors.split_secrets import columns, lists_of
-from agenttool_otel.redaction.keys import normal_name
-from agenttool_otel.redaction.pointers import NO_TARGETS, targets
-from agenttool_otel.redaction.structure import KeyRules, secret_paths
-from agenttool_otel.redaction.text import TextRedactor
 from agenttool_otel.redaction.types import Redacted, Redaction, RedactionSettings
-from agenttool_otel.redaction.walker import Walk, strings_of
-from agenttool_otel.redaction.work import MOST_WORK, bounded
+
+if TYPE_CHECKING:
+    from agenttool_otel.redaction.cleaner import Cleaner
 
 _FORMATTER: Final = logging.Formatter()
-_JOIN_LIMIT: Final = 8192
-_NOTHING: Final[tuple[Redaction, ...]] = ()
 
 
 class Redactor:
@@ -31,7 +25,7 @@ class Redactor:
     found, so that redacting twice changes nothing.
     """
 
-    __slots__ = ("_names", "_settings", "_text")
+    __slots__ = ("_loaded", "_settings")
 
     def __init__(self, settings: RedactionSettings | None = None) -> None:
         """Build the detectors.
@@ -43,9 +37,17 @@ class Redactor:
             ValueError: a pattern of the settings can't be compiled.
         """
         self._settings = settings or RedactionSettings()
-        self._text = TextRedactor(self._settings, self._json_rules)
-        extra = frozenset(normal_name(name) for name in self._settings.extra_keys)
-        self._names = KeyRules(extra, self._settings.pii, self._text.placeholders.without)
+        self._loaded: Cleaner | None = None
+        if self._settings.extra_patterns or self._settings.allow_patterns:
+            self._cleaner()  # what is not valid is told at once
+
+    def _cleaner(self) -> Cleaner:
+        """The detectors, whose tables are read when they are first needed."""
+        if self._loaded is None:
+            from agenttool_otel.redaction.cleaner import Cleaner
+
+            self._loaded = Cleaner(self._settings)
+        return self._loaded
 
     @property
     def settings(self) -> RedactionSettings:
@@ -75,21 +77,12 @@ class Redactor:
             The value to pass on. Where nothing had to change it may be the object that was passed in: treat it as
             read-only.
         """
-        budget = self._settings.byte_budget if budget_bytes is None else max(0, budget_bytes)
         try:
-            with bounded(MOST_WORK):
-                if not pointers and self._clean(value, budget):
-                    return Redacted(value, _NOTHING, RedactionState.NONE)
-                wanted = targets(pointers) if pointers else NO_TARGETS
-                walk = Walk(self._text, self._settings, self._names, wanted, pointer_kind, budget)
-                new = walk.run(value)
-            redactions = walk.redactions
-            state = (
-                RedactionState.FAILED if walk.failed else RedactionState.REDACTED if redactions else RedactionState.NONE
-            )
-            return Redacted(new, redactions, state)
-        except Exception as error:
-            return self._dropped(type(error).__name__)
+            cleaner = self._cleaner()
+        except Exception as error:  # the tables can't be read, or there is no stack left to read them
+            failed = Redaction("failed", "", type(error).__name__, 1)
+            return Redacted(self._settings.placeholder.replace("{kind}", "failed"), (failed,), RedactionState.FAILED)
+        return cleaner.redact(value, pointers, budget_bytes, pointer_kind)
 
     def redact_text(self, text: str, *, pointer: str = "", budget_bytes: int | None = None) -> Redacted:
         """Redact one text: an exception's message, a log line, a prompt. Never raises."""
@@ -98,44 +91,6 @@ class Redactor:
             moved = tuple(item._replace(pointer=pointer) for item in result.redactions)
             return result._replace(redactions=moved)
         return result
-
-    def _clean(self, value: Any, budget: int | None) -> bool:
-        """Whether a quick look is enough to see that nothing has to change."""
-        if type(value) is str:
-            strings: list[str] | None = [value]
-        else:
-            strings = strings_of(value, self._settings, self._names.extra)
-        if strings is None:
-            return False
-        if self._text.suspicious_together(strings):
-            return False
-        size = sum(map(len, strings)) + len(strings)
-        if (
-            budget is not None
-            and size * 4 > budget
-            and sum(len(s.encode("utf-8", "surrogatepass")) for s in strings) > budget
-        ):
-            return False
-        if size <= _JOIN_LIMIT:
-            return not strings or not self._text.suspicious("\t".join(strings))
-        return not any(self._text.suspicious(text) for text in strings)
-
-    def _json_rules(self, parsed: Any, depth: int) -> dict[tuple[str | int, ...], tuple[str, str, int]]:
-        rules: dict[tuple[str | int, ...], tuple[str, str, int]] = {}
-        if self._settings.key_names:
-            found = secret_paths(parsed, self._names)
-            rules = {path: (verdict.kind, verdict.rule, verdict.start) for path, verdict in found.items()}
-        for path, items in lists_of(parsed):
-            for column in columns(items):
-                for part in self._text.split_secrets(column.pieces):
-                    piece = column.pieces[part.place].encode("utf-8", "surrogatepass")
-                    start = len(piece[: part.start].decode("utf-8", "surrogatepass"))
-                    rules.setdefault((*path, *column.steps[part.place]), (part.kind, part.rule, start))
-        return rules
-
-    def _dropped(self, reason: str) -> Redacted:
-        placeholder = self._text.placeholders.make("failed", b"")
-        return Redacted(placeholder, (Redaction("failed", "", reason, 1),), RedactionState.FAILED)
 
 
 class LogRedaction(logging.Handler):

@@ -14,6 +14,14 @@ ALL_DETECTORS: Final = (
 )  # fmt: skip
 """Names of the built-in value detectors, in the order in which they run."""
 
+EVERYTHING: Final = ("", "*", "/", "/*", "$")
+"""Pointers that name a value as a whole."""
+
+
+def names_everything(pointers: Iterable[str]) -> bool:
+    """Whether a contract's or a policy's pointers name the value as a whole."""
+    return any(pointer.strip().removeprefix("#") in EVERYTHING for pointer in pointers)
+
 
 class Span(NamedTuple):
     """One find in a text.

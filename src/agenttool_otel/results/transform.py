@@ -12,7 +12,7 @@ from __future__ import annotations
 import codecs
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from agenttool_otel.errors import PersistenceError
 from agenttool_otel.values.conversion import to_whole_json
@@ -37,8 +37,7 @@ class RedactionFailed(PersistenceError):
     """The redactor raised or returned something else; nothing that it should have cleaned is kept or shown."""
 
 
-@dataclass(frozen=True, slots=True)
-class Transform:
+class Transform(NamedTuple):
     """What must happen to a result before it is kept or shown."""
 
     text: Callable[[str], str]  # redacts a text
@@ -228,8 +227,7 @@ def _encoded(data: Any) -> Any:
     return data.encode("utf-8") if type(data) is str else data
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(NamedTuple):
     """What of a value can be read."""
 
     data: Any  # plain JSON data or a text

@@ -11,7 +11,6 @@ import os
 import threading
 import weakref
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -155,7 +154,7 @@ class Database:
             head = self._checked_head(connection, lock=True)
             mark = self._clock.advance(_mark(head))
             # strictly later than every write before, so that times order rows whatever the clock does
-            mark = replace(mark, us=max(mark.us, head.clock_us + 1))
+            mark = mark._replace(us=max(mark.us, head.clock_us + 1))
             transaction = Transaction(connection, self.sealer, head, mark)
             try:
                 yield transaction

@@ -12,10 +12,9 @@ import logging
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from http import HTTPStatus
 from importlib import resources
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 import anyio.to_thread
@@ -74,8 +73,7 @@ _DONE: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class RefusedForm:
+class RefusedForm(NamedTuple):
     """What a person typed into a form that was refused."""
 
     error: str

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import deque
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 _HEAD_SHARE: Final = 2 / 3
 _REGIONAL: Final = re.compile("[\U0001f1e6-\U0001f1ff]")
@@ -16,8 +15,7 @@ _NOTE_CHARS: Final = 80
 _MAX_PARTS: Final = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class Preview:
+class Preview(NamedTuple):
     """A view of a text."""
 
     text: str  # head, a line that says what is left out, tail; or the whole text if it fits

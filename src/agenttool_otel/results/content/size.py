@@ -6,9 +6,8 @@ in memory. Iterators, open files and unknown objects have no size until they are
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from agenttool_otel.results.content.json_stream import json_pieces, plain_json
 from agenttool_otel.results.content.native import result_type
@@ -19,8 +18,7 @@ _CHUNK: Final = 1 << 16
 _COUNT_LIMIT: Final = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class Size:
+class Size(NamedTuple):
     """A measured size."""
 
     bytes: int | None  # bytes, or ``None`` where nothing can be known without reading

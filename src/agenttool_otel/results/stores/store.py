@@ -12,9 +12,9 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import uuid4
 
 from agenttool_otel.errors import PersistenceError
@@ -36,8 +36,7 @@ _READ_BYTES: Final = 1 << 18
 _MAX_REF_BYTES: Final = 65_536
 
 
-@dataclass(frozen=True, slots=True)
-class StoreLimits:
+class StoreLimits(NamedTuple):
     """What a store may take, and for how long.
 
     Attributes:

@@ -71,8 +71,7 @@ def _reference() -> TypeAdapter[PersistedRef]:
     return TypeAdapter(PersistedRef)
 
 
-@dataclass(frozen=True, slots=True)
-class SweepReport:
+class SweepReport(NamedTuple):
     """What a cleaning removed."""
 
     expired: int = 0  # references whose time was over; they stay as tombstones for a while
