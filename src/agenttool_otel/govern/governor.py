@@ -423,6 +423,7 @@ class Governor(Discovery):
         governed, in the thread that will call them: every tool is put before the policy with plain arguments;
         nothing is run, asked or counted.
         """
+        self.redactor.redact_text("")  # reads its tables
         self.describe()
 
     def write_posture(self, folder: str | Path) -> list[Path]:
