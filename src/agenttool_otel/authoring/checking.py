@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from agenttool_otel.authoring.explaining import title_above
 from agenttool_otel.authoring.opa_program import OpaRun, find_opa, opa_errors, opa_version, unpacked
@@ -54,8 +54,7 @@ class Check:
     problems: list[Problem] = field(default_factory=list)  # what was found
 
 
-@dataclass(slots=True)
-class CheckReport:
+class CheckReport(NamedTuple):
     """All checks of a project."""
 
     checks: list[Check]  # in the order in which they ran

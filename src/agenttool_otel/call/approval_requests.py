@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from functools import lru_cache
 from typing import Any
 
 from agenttool_otel.approvals.types import ApprovalRequest
@@ -28,6 +29,7 @@ class Questions:
     def __init__(self, redactor: Redactor, ttl: float) -> None:
         self._redactor = redactor
         self._ttl = ttl
+        self._description = lru_cache(maxsize=512)(lambda text: redactor.redact(text).value)
 
     def make(self, call: Invocation, verdict: Verdict) -> ApprovalRequest:
         """Build the request of one ask."""
@@ -37,10 +39,12 @@ class Questions:
         preview = redacted_input(call, self._redactor)
         mask = mask_of(call, self._redactor)
         places, surroundings = bound_places(context, call.facts)
+        plain = () if preview.redactions or mask else tuple(call.permission_input.values())
 
         def shown(offers: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-            if not offers:
-                return []
+            # an argument that came out as it is, is not redacted again where it is a place
+            if all("place" in offer and offer["place"] in plain for offer in offers):
+                return list(map(dict, offers))
             # safer calls, changes and places repeat the arguments, and the request is kept
             masked = [dict(offer) for offer in offers] if mask is None else mask.value([dict(o) for o in offers])
             value = self._redactor.redact(masked, pointers=pointers).value
@@ -60,7 +64,7 @@ class Questions:
             rule_refs=list(verdict.rule_refs),
             message=verdict.message or spec.permission.approval_reason or "",
             arguments_preview=preview.value if isinstance(preview.value, dict) else {"arguments": "[redacted]"},
-            tool_description=self._redactor.redact(spec.declaration.description).value,
+            tool_description=self._description(spec.declaration.description),
             cwd=context.cwd,
             roots=list(context.roots),
             places_digest=places,

@@ -12,8 +12,7 @@ import contextvars
 import inspect
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from agenttool_otel.hooks.context import HookContext
 from agenttool_otel.hooks.outputs import OUTPUT_TYPES, HookOutput
@@ -26,8 +25,7 @@ class _Expired(Exception):
     """The time of a hook is over; a TimeoutError of its own is not that."""
 
 
-@dataclass(slots=True)
-class HookRun:
+class HookRun(NamedTuple):
     """What one run of a hook came to."""
 
     outputs: tuple[HookOutput, ...] = ()  # its outputs, in order

@@ -8,8 +8,8 @@ the call runs. Whatever fails on the way means that a person is asked.
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
 
 from agenttool_otel.approvals.grants import questions_of
 from agenttool_otel.approvals.types import Grant, GrantQuery
@@ -25,8 +25,7 @@ _PLAIN_ACCESS: Final = frozenset({"file_read", "file_write", "network"})
 """What paths and URLs alone tell of a tool without commands."""
 
 
-@dataclass(slots=True)
-class _Found:
+class _Found(NamedTuple):
     """A grant that was found for a call."""
 
     grant: Grant  # the grant

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from agenttool_otel.facts.shell.numbers import prints
 from agenttool_otel.facts.shell.tables import effects, programs
@@ -36,8 +36,7 @@ _TAKES = re.compile(rf"read(?: -r)?((?: (?:{VARIABLE}|_))+)|(?:mapfile|readarray
 _READ = re.compile(rf"[ \t]+(IFS=\S{{0,5}}[ \t]+)?read([ \t]+(-r|{VARIABLE}|_))*[ \t]*[;\n]", re.ASCII)
 
 
-@dataclass(slots=True)
-class Redirect:
+class Redirect(NamedTuple):
     """One redirection: ``fd`` as written (may be empty), operator, target word (delimiter of a heredoc)."""
 
     fd: str

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from agenttool_otel.errors import PersistenceError
 from agenttool_otel.names import PersistenceStrategy, RedactionState
@@ -161,8 +161,7 @@ class ResultKeeper:
             return job.dropped("store_failed", f"internal: {error_name(error)}", RedactionState.NONE)
 
 
-@dataclass(slots=True)
-class _Job:
+class _Job(NamedTuple):
     """One result on its way."""
 
     keeper: ResultKeeper
