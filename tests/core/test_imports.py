@@ -12,6 +12,7 @@ HEAVY = (
     "http.client", "urllib3", "requests", "httpx", "aiohttp",
     "opentelemetry.sdk", "langchain_core", "typer", "rich",
     "agenttool_otel.facts.shell", "agenttool_otel.facts.sql", "agenttool_otel.facts.urls",
+    "agenttool_otel.redaction.cleaner", "agenttool_otel.redaction.keys", "agenttool_otel.redaction.plausibility",
 )  # fmt: skip
 
 

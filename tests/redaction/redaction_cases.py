@@ -9,6 +9,16 @@ from typing import Any
 ghp = "gh" + "p_" + "CoIF7uUxugFDwg5Y" + "p8yIB2Enus0HMI4fS9z6"
 SECRET: list[tuple[Any, str]] = [  # (input, secret)
     ({"password": "hunter2"}, "hunter2"),
+    ({"secrets": [{"name": "DB_PASSWORD", "valueFrom": "Xk8rT2qP9zLm"}]}, "Xk8rT2qP9zLm"),
+    ({"secrets": [{"name": "DB_PASSWORD", "created_at": "2026-01-02", "value": "Xk8rT2qP9zLm"}]}, "Xk8rT2qP9zLm"),
+    ("log in with admin / 0rchid!624 and change it", "0rchid!624"),
+    ('network "Loft-Guests", password glacier-orchid-11 (all floors)', "glacier-orchid-11"),
+    ("password: 'must be Xk8rT2qP9z'", "Xk8rT2qP9z"),
+    ("COPY t (id, token, at) FROM stdin;\n1\t" + "c138e2d44d5914fd" * 2 + "\tx\n\\.", "c138e2d44d5914fd" * 2),
+    (
+        "connect.sid=s%3A" + "dbG7GG5LJVV4bUDahvIx93vOkqH2kPXa" + "." + "I8n1o0FIKNFAwvCvCqnB16iu9GbDw7X1d6uDoBIZLSY",
+        "I8n1o0FIKNFAwvCv",
+    ),
     ({"user": "bob", "pwd": "abc"}, "abc"),
     ({"db": {"passwd": "letmein"}}, "letmein"),
     ({"pin": "4921"}, "4921"),
@@ -208,6 +218,10 @@ SECRET: list[tuple[Any, str]] = [  # (input, secret)
     ("hex " + b'{"password":"hunter2"}'.hex(), "2270617373"),
 ]
 HARMLESS: list[Any] = [
+    {"secrets": [{"name": "DB_PASSWORD", "valueFrom": "arn:aws:secretsmanager:eu-west-1:204817739150:secret:prod/db"}]},
+    {"secrets": [{"name": "NPM_TOKEN", "created_at": "2026-01-02", "visibility": "private"}]},
+    {"errors": {"password": "must be at least 12 characters", "pin": "Is required", "token": "cannot be blank"}},
+    "$errors['password'] = 'Too short';",
     '["fixed", "issue#42"]',
     "Forgot your password?\nPlease visit a.b / account1",
     "the pw page is old and the new one is /v2/login",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import math
 import pathlib
+import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable
@@ -282,3 +283,10 @@ def test_presidio_plugs_in() -> None:
 
     redactor = Redactor(RedactionSettings(detectors=(), extra_detectors=(PresidioDetector(),)))
     assert redactor.redact_text("pay 4012888888881881 now").value == "pay [redacted:payment_card] now"
+
+
+def test_where_the_tables_cannot_be_read_nothing_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "agenttool_otel.redaction.cleaner", None)
+    for value in ("password: hunter2", {"password": "hunter2"}, ["plain"]):
+        redacted = Redactor().redact(value)
+        assert (redacted.value, redacted.state.value) == ("[redacted:failed]", "failed")
