@@ -58,6 +58,8 @@ NOT_READS = [
     ("", "select order_seq.nextval"),
     ("snowflake", 'select s."NEXTVAL" from t'),
     ("", "select * from `data/*.csv`"),
+    ("", "select * from `x.csv*`"),
+    ("", "select * from histogram('https://evil.example/x.csv', a)"),
     ("", "insert into t values (1)"),
     ("", "update t set a = 1 where b = 2"),
     ("", "delete from t"),

@@ -290,3 +290,27 @@ def test_where_the_tables_cannot_be_read_nothing_is_shown(monkeypatch: pytest.Mo
     for value in ("password: hunter2", {"password": "hunter2"}, ["plain"]):
         redacted = Redactor().redact(value)
         assert (redacted.value, redacted.state.value) == ("[redacted:failed]", "failed")
+
+
+def test_listings_under_the_users_own_names_are_removed() -> None:
+    redactor = Redactor(RedactionSettings(extra_keys=("patients",)))
+    for value in ([{"name": "John", "description": "diabetes"}], ["should have cancer"]):
+        assert "patients" in redactor.redact({"patients": value}).value
+        assert not any(
+            word in str(redactor.redact({"patients": value}).value) for word in ("John", "diabetes", "cancer")
+        )
+
+
+@pytest.mark.parametrize("wrong", [{"extra_keys": (1,)}, {"extra_detectors": (object(),)}, {"allow": None}])
+def test_settings_that_cannot_work_are_told_at_once(wrong: dict[str, Any]) -> None:
+    with pytest.raises((TypeError, AttributeError)):
+        Redactor(RedactionSettings(**wrong))
+
+
+def test_a_value_that_is_no_text_does_not_drop_the_rest() -> None:
+    class Evil:
+        def __str__(self) -> str:
+            raise AssertionError("run")
+
+    redacted = Redactor().redact({"tokens": [{"v": Evil(), "w": "\ud800"}], "keep": 1}).value
+    assert redacted["keep"] == 1

@@ -224,7 +224,8 @@ class Grant(Record):
     revoked_at: Timestamp | None = None  # when it was withdrawn
 
 
-class AskLimit(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class AskLimit:
     """How often one actor may ask people (OWASP T10, "overwhelming human in the loop").
 
     Attributes:

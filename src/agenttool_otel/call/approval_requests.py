@@ -39,12 +39,10 @@ class Questions:
         preview = redacted_input(call, self._redactor)
         mask = mask_of(call, self._redactor)
         places, surroundings = bound_places(context, call.facts)
-        plain = () if preview.redactions or mask else tuple(call.permission_input.values())
 
         def shown(offers: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-            # an argument that came out as it is, is not redacted again where it is a place
-            if all("place" in offer and offer["place"] in plain for offer in offers):
-                return list(map(dict, offers))
+            if not offers:
+                return []
             # safer calls, changes and places repeat the arguments, and the request is kept
             masked = [dict(offer) for offer in offers] if mask is None else mask.value([dict(o) for o in offers])
             value = self._redactor.redact(masked, pointers=pointers).value

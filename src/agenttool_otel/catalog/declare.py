@@ -10,9 +10,8 @@ import inspect
 import logging
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from agenttool_otel.catalog.options import GovernOptions
 from agenttool_otel.catalog.parameters import Parameters
@@ -73,8 +72,7 @@ _STATED: Mapping[str, Sequence[str]] = TABLES["stated"]
 """What each record takes as it was stated, and what of the permission profile policies see."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolSource:
+class ToolSource(NamedTuple):
     """What a callable or a framework's tool object says of itself."""
 
     name: str
@@ -88,8 +86,7 @@ class ToolSource:
     mappings: tuple[ExternalMapping, ...] = ()  # its ids in the framework
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resolved:
+class Resolved(NamedTuple):
     """A tool's options and source, and what the two of them come to; every record is built from this."""
 
     options: Mapping[str, Any]  # what was stated

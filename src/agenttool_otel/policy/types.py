@@ -160,7 +160,8 @@ class EngineAnswer(NamedTuple):
     decision_id: str | None = None  # OPA's own decision id, if it gave one
 
 
-class EngineCapabilities(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class EngineCapabilities:
     """What an engine can do."""
 
     # names of the Rego builtins that give OPA's answers on it; ``None`` when that is not known

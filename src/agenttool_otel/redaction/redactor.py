@@ -38,7 +38,7 @@ class Redactor:
         """
         self._settings = settings or RedactionSettings()
         self._loaded: Cleaner | None = None
-        if self._settings.extra_patterns or self._settings.allow_patterns:
+        if self._settings != RedactionSettings(pii=self._settings.pii):
             self._cleaner()  # what is not valid is told at once
 
     def _cleaner(self) -> Cleaner:

@@ -93,7 +93,7 @@ def judge(name: str, value: Any, *, extra: bool = False, pii: bool = True) -> Ve
     if kind is dict:
         goes = found in _WHOLE or (found is KeyClass.TOKEN and name.rstrip("_-").lower().endswith("s"))
         return verdict._replace(whole=True) if goes and not _describes(value) else None
-    if kind in (list, tuple) and not (value and all(_is_told(part) for part in value)):
+    if kind in (list, tuple) and not (value and not extra and all(_is_told(part, found) for part in value)):
         pair = name.lower() == "auth" and len(value) == 2 and all(type(part) is str for part in value)
         if pair or found in _WHOLE_LISTS or (found in (KeyClass.WEAK, KeyClass.SERVICE) and _are_tokens(value)):
             return verdict._replace(whole=True)
@@ -107,10 +107,12 @@ def _are_tokens(items: Sequence[Any]) -> bool:
     )
 
 
-def _is_told(item: Any) -> bool:
+def _is_told(item: Any, found: KeyClass) -> bool:
     """Whether an item is a message about a field of a form, or one line of a listing of what secrets there are."""
-    if type(item) is dict:
-        return all(str(key).lower() in _LISTING or is_template(str(value).encode()) for key, value in item.items())
+    if type(item) is dict and len(item) > 1 and found is KeyClass.TOKEN:
+        texts = [(str(key).lower(), value) for key, value in item.items() if type(key) is str and type(value) is str]
+        told = (key in _LISTING or is_template(value.encode("utf-8", "surrogatepass")) for key, value in texts)
+        return len(texts) == len(item) and all(told)
     return type(item) is str and is_sentence(item)
 
 

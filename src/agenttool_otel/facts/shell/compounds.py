@@ -306,12 +306,13 @@ class CompoundReader(WordReader):
         self.barred |= {"read"}
         head = self.commands[first]
         unproven_if(len(self.commands) > first + 1 or head.redirects, "keyword")
-        names = [word.text for word in head.words[1:] if word.text not in ("-r", "_")]
+        taken = [word.text for word in head.words[1:] if word.text != "-r"]
+        names = [name for name in taken if name != "_"]
         head.assignments, head.values = [], []
-        if len(names) == 1 and prints(lines, "number", "numbers"):
+        if len(taken) == 1 and prints(lines, "number", "numbers"):
             self._loop(names, Word(NUMBER, 0, 0))
         else:
-            self._loop(names, Word(TEXT, 0, 0, one=True, source=lines if len(names) == 1 else None))
+            self._loop(names, Word(TEXT, 0, 0, one=True, source=lines if len(taken) == 1 else None))
 
     def _loop(self, names: list[str], value: Word) -> None:
         self._forget()

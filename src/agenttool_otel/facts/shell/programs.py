@@ -144,13 +144,11 @@ def awk_program(program: str) -> str:
 
 
 # A name right behind one dot is a field.
-_JQ_DEFINITION = re.compile(r"\bdef\s+(\w+)\s*:([^;\"]*);")  # what calls itself may have no end
 _JQ_NAME = re.compile(r"(?<![A-Za-z0-9_])(?<!(?<![.0-9])\.)[A-Za-z_][A-Za-z0-9_]*")
 
 
 def jq_program(program: str) -> str:
     """Why a jq program may read more than its input, or ``""``."""
-    program = _JQ_DEFINITION.sub(lambda one: one[0 if re.search(rf"\b{one[1]}\b", one[2]) else 2], program)
     forbidden = programs()["jq"]["forbidden"]
     return next((f"jq {name}" for name in _JQ_NAME.findall(program) if name in forbidden), "")
 
@@ -226,7 +224,7 @@ def _read_find(words: list[Word], found: FindWords) -> str:
         index += 1
         if value.glob or (value.text.startswith("-") and not _FIND_VALUE.match(value.text)):
             return f"find {word.text} with {value.text[:40]}"
-        if named and not (index > 2 and words[index - 3].text in ("!", "-not")):
+        if named:
             names.append(value)
         elif compares:
             compared.append(value)

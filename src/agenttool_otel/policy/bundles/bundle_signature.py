@@ -15,7 +15,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from agenttool_otel.errors import ConfigurationError, PolicyLoadError
 from agenttool_otel.policy.bundles.bundle import SIGNATURES
@@ -33,7 +33,8 @@ class VerificationKey:
     scope: str = ""  # scope that the token has to state, if not empty
 
 
-class BundleVerification(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class BundleVerification:
     """How a bundle's signature is checked."""
 
     keys: Mapping[str, VerificationKey]  # keys by id

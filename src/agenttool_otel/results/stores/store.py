@@ -12,9 +12,9 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Final, NamedTuple
+from typing import Final
 from uuid import uuid4
 
 from agenttool_otel.errors import PersistenceError
@@ -36,7 +36,8 @@ _READ_BYTES: Final = 1 << 18
 _MAX_REF_BYTES: Final = 65_536
 
 
-class StoreLimits(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class StoreLimits:
     """What a store may take, and for how long.
 
     Attributes:

@@ -71,7 +71,8 @@ def _reference() -> TypeAdapter[PersistedRef]:
     return TypeAdapter(PersistedRef)
 
 
-class SweepReport(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class SweepReport:
     """What a cleaning removed."""
 
     expired: int = 0  # references whose time was over; they stay as tombstones for a while
