@@ -228,6 +228,14 @@ SECRET: list[tuple[Any, str]] = [  # (input, secret)
     ("hex " + b'{"password":"hunter2"}'.hex(), "2270617373"),
 ]
 HARMLESS: list[Any] = [
+    "we use node / python3.11 here, and use feature / bugfix-2024 branches",
+    "sign in as admin / operator1 to continue; account: europe / eu-west-1 zone",
+    "we changed it. use version-2.4.0 instead",
+    "The base image changed, it's now `python:3.12-slim`",
+    "Door: code 4211 in the lookup table; safe mode, exit code 1337",
+    "cat credentials\nalice\nroles/admin-2024",
+    "auth-code = grant-type-2",
+    "la password è scaduta2024",
     {"secrets": [{"name": "DB_PASSWORD", "valueFrom": "arn:aws:secretsmanager:eu-west-1:204817739150:secret:prod/db"}]},
     {"secrets": [{"name": "NPM_TOKEN", "created_at": "2026-01-02", "visibility": "private"}]},
     {"errors": {"password": "must be at least 12 characters", "pin": "Is required", "token": "cannot be blank"}},
