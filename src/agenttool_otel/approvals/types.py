@@ -251,8 +251,7 @@ class LogEntry:
     changed_row: str = ""  # table, key and new seal of the row that it changed, if it changed one
 
 
-@dataclass(frozen=True, slots=True)
-class ChainReport:
+class ChainReport(NamedTuple):
     """Result of checking the evidence log and the rows."""
 
     # whether every entry follows from the one before, the last is the recorded head, and each row is as the log says

@@ -8,21 +8,23 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agenttool_otel.approvals.service import Approvals
-from agenttool_otel.call.phases.pipeline import Pipeline
 from agenttool_otel.catalog import Registry
 from agenttool_otel.context.context import AgentContext
 from agenttool_otel.context.sessions import SessionBook
 from agenttool_otel.context.settings import Settings
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.hooks import Hooks
-from agenttool_otel.policy.decider import Decider
 from agenttool_otel.redaction import Redactor
 from agenttool_otel.results.errors.mapper import ErrorMapper
 from agenttool_otel.results.persistence.keeper import ResultKeeper
 from agenttool_otel.telemetry import Telemetry
+
+if TYPE_CHECKING:  # a program that only imports the package pays for neither
+    from agenttool_otel.call.phases.pipeline import Pipeline
+    from agenttool_otel.policy.decider import Decider
 
 DEFAULT_TOOLS: Registry[Any] = Registry()
 """The tools that the default Governor is in charge of, whichever Governor that is when they are called."""

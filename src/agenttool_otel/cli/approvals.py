@@ -10,7 +10,6 @@ import json
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -350,7 +349,7 @@ def verify(
     with _store(url) as store:
         report = store.verify_chain(anchor=(int(entries), head) if anchor else None)
         if as_json:
-            print_json(asdict(report))
+            print_json(report._asdict())
         elif report.ok:
             out().print(Text(f"{report.entries} entries, unbroken; head {report.head}"))
         else:

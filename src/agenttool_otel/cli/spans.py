@@ -10,7 +10,7 @@ import base64
 import binascii
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from agenttool_otel.names import OPERATION_EXECUTE_TOOL, Attr, GenAI
 
@@ -32,13 +32,12 @@ class TraceFormatError(ValueError):
     """A document is not a trace in a format that is understood."""
 
 
-@dataclass(frozen=True, slots=True)
-class EventView:
+class EventView(NamedTuple):
     """One event of a span."""
 
     name: str  # event name
     time_ns: int  # nanoseconds since the epoch
-    attributes: Mapping[str, Any] = field(default_factory=dict)  # its attributes
+    attributes: Mapping[str, Any]  # its attributes
 
 
 @dataclass(frozen=True, slots=True)

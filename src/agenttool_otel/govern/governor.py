@@ -45,11 +45,7 @@ from agenttool_otel.govern.typing import Governed, GovernsNext
 from agenttool_otel.hooks import Hooks
 from agenttool_otel.names import AbortReason, Attr, EngineName, Env, Event, Label
 from agenttool_otel.policy.bundles.bundle import default_bundle_path
-from agenttool_otel.policy.bundles.source import ReloadResult
-from agenttool_otel.policy.cache import DecisionCache
-from agenttool_otel.policy.decider import Decider
 from agenttool_otel.policy.engines.refusing import RefusingEngine
-from agenttool_otel.policy.open import Policy, open_engines
 from agenttool_otel.policy.types import PolicyEngine
 from agenttool_otel.preflight.posture import Posture, describe
 from agenttool_otel.preflight.posture_files import write_posture
@@ -58,15 +54,17 @@ from agenttool_otel.redaction import RedactionSettings, Redactor
 from agenttool_otel.results.errors.mapper import ErrorMapper, MappingTarget
 from agenttool_otel.results.persistence.keeper import ResultKeeper
 from agenttool_otel.results.persistence.read_result import MAX_PAGE
-from agenttool_otel.results.stores.local import LocalBackend
-from agenttool_otel.results.stores.store import ResultStore
 from agenttool_otel.results.transform import Transform
 from agenttool_otel.telemetry import Telemetry, TelemetrySettings
 from agenttool_otel.telemetry.sinks import open_sinks
 
-if TYPE_CHECKING:  # SQLAlchemy is imported when a store is opened
+if TYPE_CHECKING:  # engines and stores are imported when a Governor opens one
     from agenttool_otel.approvals.approvers import Callback
     from agenttool_otel.approvals.store.store import ApprovalStore
+    from agenttool_otel.policy.bundles.source import ReloadResult
+    from agenttool_otel.policy.cache import DecisionCache
+    from agenttool_otel.policy.open import Policy
+    from agenttool_otel.results.stores.store import ResultStore
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -99,6 +97,9 @@ class Governor(Discovery):
         ConfigurationError: a setting can't be used.
     """
 
+    _private_results: weakref.finalize[[str, int], Governor] | None = None
+    _permission_tools: tuple[OwnTool, OwnTool] | None = None
+
     def __init__(
         self,
         policy: Policy | None = None,
@@ -117,9 +118,12 @@ class Governor(Discovery):
         shadow_packages: Sequence[str] = (),
         **options: Any,
     ) -> None:
+        from agenttool_otel.policy.cache import DecisionCache
+        from agenttool_otel.policy.decider import Decider
+        from agenttool_otel.policy.open import open_engines
+
         settings = settings if settings is not None and not options else Settings.load(**options)
-        redactor = redactor or Redactor(RedactionSettings(pii=settings.redact_pii))
-        self._cache = DecisionCache(settings.policy_cache) if settings.policy_cache else None
+        cache = DecisionCache(settings.policy_cache) if settings.policy_cache else None
         engines, self._source = open_engines(
             settings, policy, data=policy_data, extension=extension, on_reload=self._reloaded, stated=options
         )
@@ -127,7 +131,7 @@ class Governor(Discovery):
             engines,
             mode=settings.policy_mode,
             timeout=settings.policy_timeout,
-            cache=self._cache,
+            cache=cache,
             shadow_engines=shadow_engines,
             shadow_packages=shadow_packages,
             shadow_tools=settings.shadow_tools,
@@ -136,17 +140,16 @@ class Governor(Discovery):
             from agenttool_otel.approvals.approvers import build_approver
 
             approver = build_approver(approver)
-        results = results or ResultKeeper(self._open_results, max_inline_chars=settings.max_inline_chars)
         configured = bool(approvals or settings.approvals_url)
         super().__init__(
             settings=settings,
             registry=Registry(),
-            redactor=redactor,
+            redactor=redactor or Redactor(RedactionSettings(pii=settings.redact_pii)),
             telemetry=Telemetry(telemetry or telemetry_settings(settings)),
             sessions=SessionBook(max_bytes=settings.sessions_memory_mb * 2**20, store=_shared_sessions(settings)),
             decider=decider,
             approvals=Approvals(approver, self._store_opener(approvals, settings), configured=configured),
-            results=results,
+            results=results or ResultKeeper(self._open_results, max_inline_chars=settings.max_inline_chars),
             errors=ErrorMapper(redact=self.clean),
             hooks=hooks,
             effective=ContextDefaults(settings).fill,
@@ -154,11 +157,9 @@ class Governor(Discovery):
         for exception, error in (errors or {}).items():
             self.errors.register(exception, error)
         self.pipeline = self._pipeline()
-        self._private_results: weakref.finalize[[str, int], Governor] | None = None
-        if self._cache is not None:
-            self.telemetry.instruments.observe_cache(self, partial(_lookups, self._cache))
+        if cache is not None:
+            self.telemetry.instruments.observe_cache(self, partial(_lookups, cache))
         self._read_result: OwnTool | None = None
-        self._permission_tools: tuple[OwnTool, OwnTool] | None = None
 
     def _pipeline(self) -> Pipeline:
         return Pipeline(
@@ -492,6 +493,9 @@ class Governor(Discovery):
     # --- opening -----------------------------------------------------------------------------------------------------
 
     def _open_results(self) -> ResultStore:
+        from agenttool_otel.results.stores.local import LocalBackend
+        from agenttool_otel.results.stores.store import ResultStore
+
         place = self.settings.results_dir
         if not place:
             place = tempfile.mkdtemp(prefix="agenttool-results-")
