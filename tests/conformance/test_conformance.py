@@ -28,7 +28,7 @@ from agenttool_otel.conformance.checking import Report, examine, problems_of
 from agenttool_otel.conformance.scenarios import SCENARIOS
 from agenttool_otel.conformance.subject import load_subject
 from agenttool_otel.errors import ConfigurationError
-from agenttool_otel.govern import discovery
+from agenttool_otel.preflight import discovery
 from agenttool_otel.results.content import map_content
 from agenttool_otel.results.persistence.keeper import ResultKeeper
 

@@ -14,8 +14,8 @@ from agenttool_otel.call.envelope import to_result
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.pending.paused import PausedCall
 from agenttool_otel.call.pending.serialized import recall
-from agenttool_otel.call.phases import Target
 from agenttool_otel.call.runtime import Runtime
+from agenttool_otel.call.target import Target
 from agenttool_otel.context.context import AgentContext, current_context
 from agenttool_otel.errors import UnknownTool
 from agenttool_otel.names import ApprovalStatus, ErrorClass

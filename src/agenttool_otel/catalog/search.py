@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, Final, Protocol
 
+DEFAULT_LIMIT: Final = 5
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\WA-Z\d_]+|\d+")
 _MAX_QUERY_CHARS: Final = 2_000
 _MAX_QUERY_WORDS: Final = 48

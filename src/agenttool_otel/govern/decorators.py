@@ -18,9 +18,9 @@ from opentelemetry import context as otel_context
 from agenttool_otel.call.binding import bind_python, rebind_python
 from agenttool_otel.call.drivers import arun, deliver, run
 from agenttool_otel.call.invocation import Invocation
-from agenttool_otel.call.phases import Target
 from agenttool_otel.call.runtime import Runtime, build_default_with, default_runtime
 from agenttool_otel.call.streams import astream, stream
+from agenttool_otel.call.target import Target
 from agenttool_otel.call.tool import GovernedTool, shape_of
 from agenttool_otel.catalog import GovernOptions, declare_function
 from agenttool_otel.context.context import current_context, current_mappings, current_native_call

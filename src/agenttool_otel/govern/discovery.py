@@ -11,16 +11,16 @@ from opentelemetry import trace
 from agenttool_otel.call.runtime import Runtime
 from agenttool_otel.catalog import Catalog, Entry, GovernOptions
 from agenttool_otel.catalog.filters import Check, Conditions
+from agenttool_otel.catalog.search import DEFAULT_LIMIT
 from agenttool_otel.errors import ConfigurationError
-from agenttool_otel.govern.builtin_tools import OwnTool, tool_search_of
 from agenttool_otel.names import Attr, Event
-from agenttool_otel.preflight.discovery import DEFAULT_LIMIT, load, search
-from agenttool_otel.preflight.surfaces import Request, Surface, Surfaces
 from agenttool_otel.records import ToolSearchResult
 from agenttool_otel.records.base import JsonObject, JsonValue
 
 if TYPE_CHECKING:
+    from agenttool_otel.govern.builtin_tools import OwnTool
     from agenttool_otel.govern.governor import Governor
+    from agenttool_otel.preflight.surfaces import Surface, Surfaces
 
 
 class Discovery(Runtime):
@@ -36,6 +36,8 @@ class Discovery(Runtime):
     @cached_property
     def surfaces(self) -> Surfaces:
         """What makes this Governor's surfaces."""
+        from agenttool_otel.preflight.surfaces import Surfaces
+
         return Surfaces(self, self.catalog)
 
     def surface(
@@ -72,6 +74,8 @@ class Discovery(Runtime):
         Raises:
             ConfigurationError: the catalog has no such tool, or the limit is no number of tools.
         """
+        from agenttool_otel.preflight.surfaces import Request
+
         if limit is not None and (not isinstance(limit, int) or limit < 0):
             raise ConfigurationError("the limit of a surface is a number of tools")
         conditions = Conditions(model=model, requires=requires, gates=gates, credentials=credentials, setup=setup)
@@ -92,6 +96,8 @@ class Discovery(Runtime):
             query: words, or ``select:`` and names with commas between.
             limit: most matches of a search by words.
         """
+        from agenttool_otel.preflight.discovery import search
+
         return search(self.surfaces, self.surfaces.in_force(), query, limit)
 
     def load(self, names: Collection[str]) -> Surface:
@@ -106,6 +112,8 @@ class Discovery(Runtime):
         Raises:
             ConfigurationError: a tool's loader made another tool.
         """
+        from agenttool_otel.preflight.discovery import load
+
         load(self.surfaces, self.surfaces.in_force(), [names] if isinstance(names, str) else names)
         return self.surfaces.in_force()
 
@@ -121,8 +129,10 @@ class Discovery(Runtime):
             The governed function ``tool_search(query, limit)``; the same one each time.
         """
         if self._tool_search is None:
+            from agenttool_otel.govern.builtin_tools import tool_search_of
+
             self._tool_search = tool_search_of(cast("Governor", self), self.surfaces, limit)
-        return cast(OwnTool, self._tool_search)
+        return cast("OwnTool", self._tool_search)
 
     _tool_search: Any = None
 

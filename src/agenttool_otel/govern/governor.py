@@ -25,7 +25,6 @@ from agenttool_otel.call.approval_requests import Questions
 from agenttool_otel.call.complete import NOTHING, acomplete_call, ainterrupt_call, complete_call, interrupt_call
 from agenttool_otel.call.delivery import Delivery
 from agenttool_otel.call.pending.required_action import RequiredAction
-from agenttool_otel.call.phases import Pipeline
 from agenttool_otel.call.recorder import Recorder
 from agenttool_otel.call.resume import aresume_call, resume_call
 from agenttool_otel.call.running.cancel import cancel_call, interrupted
@@ -39,7 +38,6 @@ from agenttool_otel.context.sessions import Session, SessionBook
 from agenttool_otel.context.settings import Settings
 from agenttool_otel.errors import ConfigurationError, PolicyError, PolicyLoadError
 from agenttool_otel.facts.types import FactEnvironment
-from agenttool_otel.govern.builtin_tools import OwnTool, permission_tools_of, read_result_of
 from agenttool_otel.govern.discovery import Discovery
 from agenttool_otel.govern.typing import Governed, GovernsNext
 from agenttool_otel.hooks import Hooks
@@ -47,8 +45,6 @@ from agenttool_otel.names import AbortReason, Attr, EngineName, Env, Event, Labe
 from agenttool_otel.policy.bundles.bundle import default_bundle_path
 from agenttool_otel.policy.engines.refusing import RefusingEngine
 from agenttool_otel.policy.types import PolicyEngine
-from agenttool_otel.preflight.posture import Posture, describe
-from agenttool_otel.preflight.posture_files import write_posture
 from agenttool_otel.records import SchedulerPolicy, ToolResult
 from agenttool_otel.redaction import RedactionSettings, Redactor
 from agenttool_otel.results.errors.mapper import ErrorMapper, MappingTarget
@@ -61,9 +57,12 @@ from agenttool_otel.telemetry.sinks import open_sinks
 if TYPE_CHECKING:  # engines and stores are imported when a Governor opens one
     from agenttool_otel.approvals.approvers import Callback
     from agenttool_otel.approvals.store.store import ApprovalStore
+    from agenttool_otel.call.phases.pipeline import Pipeline
+    from agenttool_otel.govern.builtin_tools import OwnTool
     from agenttool_otel.policy.bundles.source import ReloadResult
     from agenttool_otel.policy.cache import DecisionCache
     from agenttool_otel.policy.open import Policy
+    from agenttool_otel.preflight.posture import Posture
     from agenttool_otel.results.stores.store import ResultStore
 
 P = ParamSpec("P")
@@ -162,6 +161,8 @@ class Governor(Discovery):
         self._read_result: OwnTool | None = None
 
     def _pipeline(self) -> Pipeline:
+        from agenttool_otel.call.phases.pipeline import Pipeline
+
         return Pipeline(
             services=self,
             recorder=Recorder(self.telemetry, self.redactor),
@@ -213,6 +214,8 @@ class Governor(Discovery):
             The governed function ``read_result(reference, offset=0, limit=8192)``; the same one each time.
         """
         if self._read_result is None:
+            from agenttool_otel.govern.builtin_tools import read_result_of
+
             self._read_result = read_result_of(self, max_page)
         return self._read_result
 
@@ -415,6 +418,8 @@ class Governor(Discovery):
 
         Every tool is put before the policy with plain arguments; nothing is run, asked or counted.
         """
+        from agenttool_otel.preflight.posture import describe
+
         return describe(self)
 
     def warm(self) -> None:
@@ -439,6 +444,8 @@ class Governor(Discovery):
         Raises:
             OSError: a file can't be written.
         """
+        from agenttool_otel.preflight.posture_files import write_posture
+
         return write_posture(self, folder)
 
     def permission_tools(self) -> tuple[OwnTool, OwnTool]:
@@ -451,6 +458,8 @@ class Governor(Discovery):
             ones each time.
         """
         if self._permission_tools is None:
+            from agenttool_otel.govern.builtin_tools import permission_tools_of
+
             self._permission_tools = permission_tools_of(self)
         return self._permission_tools
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from agenttool_otel.call.drivers import arun, run
 from agenttool_otel.call.invocation import Invocation
-from agenttool_otel.call.phases import Target
 from agenttool_otel.call.scheduling.gate import take_place
+from agenttool_otel.call.target import Target
 from agenttool_otel.call.tool import GovernedTool
 from agenttool_otel.context.context import current_context, current_mappings
 

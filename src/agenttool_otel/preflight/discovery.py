@@ -8,13 +8,12 @@ from typing import Final
 from opentelemetry import trace
 
 from agenttool_otel.catalog import Entry
-from agenttool_otel.catalog.search import text_of, words_of
+from agenttool_otel.catalog.search import DEFAULT_LIMIT, text_of, words_of
 from agenttool_otel.names import Attr, Event, Lifecycle, LoadingState, NextAction, QueryType
 from agenttool_otel.preflight.surfaces import Surface, Surfaces
 from agenttool_otel.records import ToolSearchResult
 from agenttool_otel.records.base import JsonObject
 
-DEFAULT_LIMIT: Final = 5
 _SELECT: Final = "select:"
 _MAX_LIMIT: Final = 50
 _MAX_SELECTED: Final = 50

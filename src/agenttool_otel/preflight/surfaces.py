@@ -11,7 +11,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
 from opentelemetry import trace
@@ -26,6 +25,7 @@ from agenttool_otel.names import EVENT_SOURCE, Attr, BlockReason, ErrorClass, Ev
 from agenttool_otel.preflight.tool_lists import anthropic_tools, mcp_tools, openai_tools
 from agenttool_otel.records import DeferredToolRef, ToolDeclaration, ToolSurface
 from agenttool_otel.records.base import JsonObject, JsonValue, utc_now
+from agenttool_otel.telemetry.telemetry import package_version
 from agenttool_otel.values.canonical import digest
 
 COUNTED: Final = 1_000
@@ -235,7 +235,7 @@ class Surface:
             surface_id=self.surface_id,
             scope=self.request.scope,
             created_at=self.created_at,
-            producer=_producer(),
+            producer=f"{EVENT_SOURCE}@{package_version()}",
             tool_refs=[*self._loaded, *(ref.tool_id for ref in (self.deferred if few else ()))],
             loaded_tools=list(self._loaded),
             deferred_tools=[ref.to_json_object() for ref in (self.deferred if few else ())],
@@ -438,10 +438,3 @@ def _digest(entry: Entry) -> str:
 
 def _told(found: Hidden) -> JsonObject:
     return {"tool_id": found.tool_id, "reason": found.reason.value, "detail": found.detail}
-
-
-def _producer() -> str:
-    try:
-        return f"{EVENT_SOURCE}@{version('agenttool-otel')}"
-    except PackageNotFoundError:  # run from a source tree that was never installed
-        return EVENT_SOURCE

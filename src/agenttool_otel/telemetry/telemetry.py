@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
@@ -32,16 +32,20 @@ from agenttool_otel.telemetry.settings import TelemetrySettings
 from agenttool_otel.telemetry.sinks import EVENT_OBJECT, Build, event_record
 from agenttool_otel.telemetry.words import standard_words
 
-try:
-    _VERSION = version("agenttool-otel")
-except PackageNotFoundError:  # run from a source tree that was never installed
-    _VERSION = "0"
-
 _SIGNALS = {"counter": "metrics", "histogram": "metrics", "sink": "records"}
 """What is lost where, if it is no span."""
 MEASURES: Final = "opentelemetry.instrumentation.genai."
 """Begins the modules, and the scopes, of instrumentations that measure the calls of tools, too."""
 Primitive = str | bool | int | float | list[str]
+
+
+@cache
+def package_version() -> str:
+    """Return the version of this package."""
+    try:
+        return version("agenttool-otel")
+    except PackageNotFoundError:  # run from a source tree that was never installed
+        return "0"
 
 
 class EventEmitter:
@@ -132,12 +136,12 @@ class Telemetry:
         self.events = EventEmitter(settings, self.losses)
         self._mode = settings.span_mode
         try:
-            self._tracer = trace.get_tracer(INSTRUMENTATION_NAME, _VERSION, settings.tracer_provider)
+            self._tracer = trace.get_tracer(INSTRUMENTATION_NAME, package_version(), settings.tracer_provider)
         except Exception as error:  # a provider that is broken costs its telemetry, not the tools
             self.losses.note("get_tracer", error)
             self._tracer = trace.NoOpTracer()
         try:
-            meter = metrics.get_meter(INSTRUMENTATION_NAME, _VERSION, settings.meter_provider)
+            meter = metrics.get_meter(INSTRUMENTATION_NAME, package_version(), settings.meter_provider)
             self.instruments = Instruments(meter, settings.meter_provider)
         except Exception as error:
             self.losses.note("get_meter", error)

@@ -19,9 +19,9 @@ from langchain_core.tools import BaseTool, StructuredTool, Tool
 from opentelemetry import trace
 
 from agenttool_otel.call.invocation import Invocation
-from agenttool_otel.call.phases import Target
 from agenttool_otel.call.resume import continue_stored
 from agenttool_otel.call.running.progress import progress_to
+from agenttool_otel.call.target import Target
 from agenttool_otel.call.tool import GovernedTool
 from agenttool_otel.errors import ApprovalError
 from agenttool_otel.integrations.adapter import Adapter

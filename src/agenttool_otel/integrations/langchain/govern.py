@@ -16,7 +16,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from agenttool_otel.call.binding import bind_json, rebind_python
 from agenttool_otel.call.invocation import Invocation
-from agenttool_otel.call.phases import Target
+from agenttool_otel.call.target import Target
 from agenttool_otel.call.tool import GovernedTool
 from agenttool_otel.catalog import GovernOptions, ToolSource, ToolSpec, declare
 from agenttool_otel.errors import ConfigurationError

@@ -18,11 +18,12 @@ from langchain_core.tools import BaseTool, InjectedToolCallId, StructuredTool
 from langgraph.types import Command
 
 from agenttool_otel.call.tool import GovernedTool
+from agenttool_otel.catalog.search import DEFAULT_LIMIT
 from agenttool_otel.context.context import agent_context
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.govern.builtin_tools import TOOL_SEARCH_ID, tool_search_facts
 from agenttool_otel.integrations.langchain.govern import is_governed
-from agenttool_otel.preflight.discovery import DEFAULT_LIMIT, search_and_load
+from agenttool_otel.preflight.discovery import search_and_load
 from agenttool_otel.preflight.surfaces import Surface
 
 if TYPE_CHECKING:

@@ -46,9 +46,9 @@ from agenttool_otel.approvals.types import (
 from agenttool_otel.call.drivers import arun, run
 from agenttool_otel.call.effects import Asks, Decides
 from agenttool_otel.call.invocation import Invocation
-from agenttool_otel.call.phases import Target
 from agenttool_otel.call.phases.refusals import fail_closed
 from agenttool_otel.call.resume import asking_span, continue_stored
+from agenttool_otel.call.target import Target
 from agenttool_otel.errors import ApprovalError
 from agenttool_otel.integrations.langgraph.tasks import APPROVAL_TYPE, GraphTask
 from agenttool_otel.names import ApprovalStatus, FailClosedCause, Outcome, ResultStatus
