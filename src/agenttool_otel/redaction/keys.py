@@ -44,28 +44,17 @@ class KeyClass(Enum):
 PERSONAL_NUMBER: Final = "personal_number"
 """Kind of values whose key says that they are the number of a card, an account or a person."""
 _SPLIT: Final = re.compile(r"[\W_]+|(?<=[a-z])(?=[A-Z])|(?<=[a-z]\d)(?=[A-Z])|(?<=[A-Z0-9])(?=[A-Z][a-z])")
-_PASSWORD: Final = words("passwords")
+(
+    _PASSWORD, _PASS_NOT, _LABELS, _COUNTED, _SECRET, _TOKEN, _KEY_BEFORE, _KEY_NOT, _NOT_TOKENS, _TAILS, _CODES,
+    _PHRASES, _PERSONAL, _HEADERS, _COOKIES, _WEAK, _NOT_SERVICES, _SERVICE_TAILS,
+) = map(words, (
+    "passwords", "pass_not", "label_words", "counted", "secrets", "tokens", "key_before", "key_not", "not_tokens",
+    "tails", "codes", "phrases", "personal", "headers", "cookies", "weak", "not_services", "service_tails",
+))  # fmt: skip
 _PASSWORD_AT_END: Final = tuple(words("passwords_at_end"))
-_PASS_NOT: Final = words("pass_not")
-_LABELS: Final = words("label_words")
 _LABEL_VALUES: Final = (_PASSWORD | words("shown")) - {"pass", "pw", "psw", "psk", "mdp", "passcode", "passkey"}
 _LONG_LABELS: Final = tuple(word for word in _LABEL_VALUES if len(word) > 5)
-_COUNTED: Final = words("counted")
-_SECRET: Final = words("secrets")
-_TOKEN: Final = words("tokens")
-_KEY_BEFORE: Final = words("key_before")
-_KEY_NOT: Final = words("key_not")
-_NOT_TOKENS: Final = words("not_tokens")
-_TAILS: Final = words("tails")
 _LINKS: Final = frozenset(["for", "of", "to", "from", "in", "by", "with", "on", "at", "is"])
-_CODES: Final = words("codes")
-_PHRASES: Final = words("phrases")
-_PERSONAL: Final = words("personal")
-_HEADERS: Final = words("headers")
-_COOKIES: Final = words("cookies")
-_WEAK: Final = words("weak")
-_NOT_SERVICES: Final = words("not_services")
-_SERVICE_TAILS: Final = words("service_tails")
 SERVICES: Final = words("services")
 """Services that hand out keys: ``zendesk_token`` and ``SONAR.LOGIN`` speak for a credential in whatever form."""
 _COMPACT: Final = tuple(sorted(words("compact_passwords"))), tuple(sorted(words("compact_tokens")))
