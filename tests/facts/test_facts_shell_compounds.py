@@ -279,9 +279,16 @@ def test_a_link_that_is_listed_is_followed(line: str, root: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["cat <<EOF\nhello world\nEOF", "cat <<EOF | sort\na\nEOF\nls", "cat <<'E'\n$(rm x)\nE"]
+    "line",
+    [
+        "cat <<EOF\nhello world\nEOF",
+        "cat <<EOF | sort\na\nEOF\nls",
+        "cat <<'E'\n$(rm x)\nE",
+        "cat <<EOF\non $(git rev-parse HEAD), $(git ls-files | wc -l) files\nEOF\nls",
+        "x=$(wc -l < a.py); cat <<EOF\n$x lines in $PWD of $USER\nEOF",
+    ],
 )
-def test_a_heredoc_with_nothing_to_expand_is_read(line: str, root: Path) -> None:
+def test_a_heredoc_that_expands_nothing_but_readers_is_read(line: str, root: Path) -> None:
     assert proven(line, root)
 
 
@@ -290,6 +297,13 @@ def test_a_heredoc_with_nothing_to_expand_is_read(line: str, root: Path) -> None
     [
         "cat <<EOF\n$(rm x)\nEOF",
         "cat <<EOF\n`rm x`\nEOF",
+        "cat <<EOF\n$(ls) $(rm x)\nEOF",
+        "cat <<EOF\n$(echo 'x\nEOF\nrm y\n')\nEOF",
+        "cat <<EOF\n$(cat <<X\nb\nX\n)\nEOF",
+        "cat <<EOF\n${x:-$(rm b)}\nEOF",
+        "cat <<EOF\n$SECRET_KEY\nEOF",
+        "bash <<EOF\n$(cat a.py)\nEOF",
+        "xargs cat <<EOF\n$(cat list)\nEOF",
         "cat <<EOF\n${x:=y}\nEOF",
         "cat <<EOF\na\\\nEOF\nrm x\nEOF",
         'cat <<E"O"F\nx\nEOF',

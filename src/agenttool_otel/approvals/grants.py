@@ -43,8 +43,7 @@ def grant_from_suggestion(
     """Return the grant that accepting a suggested update makes."""
     if not isinstance(suggestion, dict) or suggestion.get("type") != "grant":
         raise _bad("it is not a grant")
-    unknown = sorted(str(key) for key in suggestion.keys() - _KEYS)
-    if unknown:
+    if unknown := sorted(str(key) for key in suggestion.keys() - _KEYS):
         raise _bad(f"it has unknown members: {', '.join(unknown)[:100]}")
     scope = suggestion.get("scope", "session")
     if not isinstance(scope, str) or scope not in SCOPES:

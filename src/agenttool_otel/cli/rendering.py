@@ -76,8 +76,7 @@ def _grow(
 
 def _trace_title(trace_id: str, span: SpanView) -> Text:
     title = Text().append("trace ", style="bold").append(clean(trace_id), style="bold cyan")
-    service = span.resource.get("service.name")
-    if service:
+    if service := span.resource.get("service.name"):
         title.append(f"  {clean(service)}", style="dim")
     started = datetime.fromtimestamp(span.start_ns / 1e9, tz=UTC)
     return title.append(f"  {started:%Y-%m-%d %H:%M:%S} UTC", style="dim")
@@ -104,12 +103,10 @@ def _headline(span: SpanView) -> Text:
     line.append(clean(span.name, limit=120), style="bold" if span.is_tool_call else "")
     if behavior:
         line.append(f"  {clean(behavior)}", style=style)
-    outcome = span.get(Attr.PERMISSION_OUTCOME)
-    if outcome:
+    if outcome := span.get(Attr.PERMISSION_OUTCOME):
         effect = {Outcome.EXECUTED: "ran", Outcome.NOT_EXECUTED: "did not run", Outcome.PENDING: "waits"}
         line.append(f" · {clean(effect.get(outcome, outcome))}")
-    rule = span.get(Attr.PERMISSION_RULE)
-    if rule:
+    if rule := span.get(Attr.PERMISSION_RULE):
         line.append("  rule ", style="dim").append(clean(rule), style="cyan")
     if span.get(Attr.POLICY_CACHED) is True:
         line.append(" (cached)", style="dim")
@@ -124,16 +121,14 @@ def _details(span: SpanView) -> Iterator[Text]:
     message = span.get(Attr.PERMISSION_REASON_MESSAGE)
     if message and span.get(Attr.PERMISSION_BEHAVIOR) != Behavior.ALLOW:
         yield Text().append("why: ", style="dim").append(clean(message, limit=200))
-    cause = span.get(Attr.PERMISSION_FAIL_CLOSED)
-    if cause:
+    if cause := span.get(Attr.PERMISSION_FAIL_CLOSED):
         yield Text().append("fail-closed: ", style="bold red").append(clean(cause))
     shadow = span.get(Attr.PERMISSION_SHADOW_BEHAVIOR)
     if shadow and shadow != span.get(Attr.PERMISSION_BEHAVIOR):
         line = Text().append("shadow would say ", style="dim").append(clean(shadow), style="magenta")
         rule = span.get(Attr.PERMISSION_SHADOW_RULE)
         yield line.append(f" (rule {clean(rule)})", style="dim") if rule else line
-    approval = span.get(Attr.APPROVAL_STATUS)
-    if approval:
+    if approval := span.get(Attr.APPROVAL_STATUS):
         line = Text().append("approval: ", style="dim").append(clean(approval), style="yellow")
         wait = waited(span)
         yield line.append(f" after {duration_text(wait)}", style="dim") if wait is not None else line

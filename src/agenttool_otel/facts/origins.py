@@ -26,8 +26,7 @@ class Origin(NamedTuple):
 def origins_of(facts: Facts) -> Iterator[Origin]:
     """Return what a person should know of where a call's values came from; nothing of values that are vouched for."""
     for pointer, fact in facts["provenance"].items():
-        sentence = _sentence(fact)
-        if sentence:
+        if sentence := _sentence(fact):
             yield Origin(pointer, sentence, ", ".join(fact["seen_in"]))
 
 

@@ -156,8 +156,7 @@ class ProvenanceLedger:
             kinds = id_kinds(name, family)
             if not kinds and role is not ArgumentRole.CONTENT and isinstance(value, str) and len(value) <= _MAX_WHOLE:
                 with self._lock:
-                    mask = self._mask(" ".join(normalize_text(value).split()))
-                    if mask:
+                    if mask := self._mask(" ".join(normalize_text(value).split())):
                         return self._seen_whole(mask, role)
             texts, readable = ([value], True) if type(value) is str else texts_of(value, keys=False)
             judged = _Judged(not readable, [])

@@ -147,8 +147,7 @@ def _classify(chunk: str, found: Tokens) -> None:
         address = chunk.removeprefix("mailto:").partition("?")[0]
         # The domain is recorded, but does not stand for the address: millions share one.
         _add(found, address)
-        domain = address.rpartition("@")[2].strip(".")
-        if domain:
+        if domain := address.rpartition("@")[2].strip("."):
             found.words.add(domain)
     elif "/" in chunk or "\\" in chunk:
         path = chunk.replace("\\", "/").removeprefix("./").rstrip("/") or "/"

@@ -123,8 +123,7 @@ class Hooks:
             TypeError: there is no such option.
         """
         when = _event(event)
-        unknown = options.keys() - HookOptions.__annotations__.keys()
-        if unknown:
+        if unknown := options.keys() - HookOptions.__annotations__.keys():
             raise TypeError(f"a hook has no option {min(unknown)!r}")
         if not callable(function):
             raise ConfigurationError(f"a hook is a function, not {type(function).__name__}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from agenttool_otel.facts.paths.resolve import resolve
 from agenttool_otel.facts.paths.text import normalize_path
@@ -19,8 +20,7 @@ _MAX_DIRECTORIES = 16
 _MOVING = frozenset({"cd", "pushd", "popd", "source", ".", "eval"})
 
 
-@dataclass(frozen=True, slots=True)
-class Where:
+class Where(NamedTuple):
     """The directories that a command may run in."""
 
     paths: tuple[str, ...]  # absolute and normalised

@@ -86,7 +86,7 @@ def disagreement(text: str, commands: list[Simple]) -> str:
         kind = node.type
         if kind not in words_of and kind not in kinds["nodes"]:
             return kind
-        if kind in ("test_command", "variable_assignment"):
+        if kind in ("test_command", "variable_assignment", "heredoc_body"):
             # The guard's table allows only [ op word ] and [ word = word ]; the extent is what can differ.
             if kind == "test_command":
                 starts.append(node.start_byte)

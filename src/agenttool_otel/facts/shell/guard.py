@@ -29,6 +29,9 @@ _BLANKS_AND_BREAKS = re.compile(r"(?:[ \t]|(?<=[ \t])\\\n)*")  # between words n
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\+?=")
 _SUBSCRIPT_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\[[^\n]*\]\+?=")
 _DELIMITER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_LINE = re.compile(r"[^\n]*")
+_PLAIN_TEXT = re.compile(r"[^\n$`\\]*")
+_BREAK = re.compile(r"\n")
 _BEFORE_SUBSTITUTION = ("", " ", "\t", "\n", ";", "|", "&", "(")
 # Letters and symbols that draw nothing or look like a space, although their category says otherwise.
 _BLANK_LETTERS = frozenset("\u115f\u1160\u3164\uffa0\u2800\u17b4\u17b5")
@@ -91,8 +94,7 @@ class _Reader(CompoundReader):
 
     def _command(self) -> None:
         unproven_if(self.text.startswith("((", self.pos), "arithmetic")
-        opens = OPENS.match(self.text, self.pos)
-        if opens:
+        if opens := OPENS.match(self.text, self.pos):
             self.compound(opens[0])
             return
         command = self.simple()
@@ -103,7 +105,7 @@ class _Reader(CompoundReader):
             char = self._peek()
             joint = self.text[self.pos : self.pos + 2]
             inside = command.words and command.words[0].text == "[[" and command.words[-1].text != "]]"
-            if inside and joint in ("&&", "||"):
+            if inside and (joint in ("&&", "||") or (joint == "=~" and self.text[self.pos + 2 : self.pos + 3] == " ")):
                 command.words.append(Word(joint, self.pos, self.pos + 2))
                 self.pos += 2
                 continue
@@ -120,18 +122,17 @@ class _Reader(CompoundReader):
                 unproven_if(self.text[self.pos - 1 : self.pos] not in _BEFORE_SUBSTITUTION, "process_substitution")
                 command.words.append(self._process_substitution())
                 continue
-            match = REDIRECT.match(self.text, self.pos)
-            if match:
+            if match := REDIRECT.match(self.text, self.pos):
                 self.redirect(command, match)
                 continue
             if not command.words:
                 unproven_if(_SUBSCRIPT_ASSIGNMENT.match(self.text, self.pos), "assignment")
-                assignment = _ASSIGNMENT.match(self.text, self.pos)
-                if assignment:
+                if assignment := _ASSIGNMENT.match(self.text, self.pos):
                     assigned[assignment[0][:-1]] = self.value(command, assignment)
                     continue
+            self.assigning = bool(inside) and "$PWD" not in self.text[self.pos : self.pos + 5]  # nothing is split
             words = self._words() if command.words else [self._word()]
-            word = words[0]
+            word, self.assigning = words[0], False
             if word.text == "!" and not word.quoted and not (negated or command.words or command.assignments):
                 negated = True  # only turns the status round
                 unproven_if(command.redirects or self._peek() not in (" ", "\t"), "negation")
@@ -171,12 +172,18 @@ class _Reader(CompoundReader):
             raw = self.text[target.start : target.end]
             quoted = raw[0] in "'\"" and raw[1:-1] == target.text
             unproven_if(not (quoted or raw == target.text) or not _DELIMITER.match(target.text), "heredoc")
-            line = r"[^\n]*" if quoted else r"[^\n$`\\]*"  # where it could expand, nothing to expand
-            self.heredocs.append(rf"(?:{line}\n)*?{target.text}(?:\n|\Z)")
+            self.heredocs.append((re.compile(rf"{target.text}(?:\n|\Z)"), quoted))
         command.redirects.append(Redirect(fd, operator, target))
         return []
 
     def _read_heredocs(self) -> None:
-        for body in self.heredocs:
-            self._take(re.compile(body), "heredoc")
-        self.heredocs.clear()
+        bodies, self.heredocs = self.heredocs, []
+        for end, quoted in bodies:
+            while not self._try(end):
+                self._take(_LINE if quoted else _PLAIN_TEXT, "heredoc")
+                while not quoted and self._peek() == "$":
+                    start = self.pos = self.pos + 1
+                    self._expand(Word("", 0, 0), [], quoted=True)
+                    unproven_if("\n" in self.text[start : self.pos], "heredoc")  # shells end a body at its first end
+                    self._take(_PLAIN_TEXT, "heredoc")
+                self._take(_BREAK, "heredoc")

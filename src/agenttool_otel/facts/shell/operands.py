@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Final
+
 from agenttool_otel.facts.shell import programs
 from agenttool_otel.facts.shell.effects import Refused, Touch, Verdict, refuse_if
 from agenttool_otel.facts.shell.options import check_file, read_words
 from agenttool_otel.facts.shell.secrets import aims_at_secret, asks_for_secret, names_secret, searches_secret
 from agenttool_otel.facts.shell.tables import Spec
-from agenttool_otel.facts.shell.words import NUMBER, Word
+from agenttool_otel.facts.shell.words import HASH, NUMBER, TEXT, Word
 
+_LETTERS: Final = {ord(TEXT): "x", ord(HASH): "x"}
+_SIGNED: Final = ("format", "pretty", "sort")
+"""Options of git by whose value it may check signatures, which runs a program."""
 _Words = list[Word]
 
 
@@ -39,6 +45,29 @@ def prove_words(spec: Spec, arguments: list[Word], verdict: Verdict) -> None:
         _roles(spec, operands, files, patterns, options, verdict)
     files = [w for w in files if w.glob or spec.narrows is None or not spec.narrows.fullmatch(w.text)]
     _check_files(spec, files, options, names, verdict)
+
+
+def free_words(name: str, spec: Spec, words: list[Word]) -> list[Word]:
+    """Gives a letter for each text that is only known when the line runs, where the table lets any text stand.
+
+    That is the value of most options, and what is searched for in files that are named. Without quotes it might be no
+    word at all, and the next one would stand in its place."""
+    options, operands = read_words(spec, words)
+    given = {option for option, _ in options}
+    early = words[: next((index for index, word in enumerate(words) if word.text == "--"), len(words))]
+    unsure = [word for word in operands if word.text[:1] == TEXT and word in early]  # it may be an option
+    if any(word.source is None or not spec.glob_first for word in unsure):
+        return words
+    bound = {*spec.path_options, *spec.name_options, *spec.suffix_options, *_SIGNED}
+    bound.update(row.partition("=")[0] for row in spec.recursive)
+    if spec.operands != "pattern" or given & spec.recursive or "always" in spec.recursive or name == "git grep":
+        bound |= spec.pattern_options
+        operands = []
+    values = [(option, value) for option, value in options if value is not None and option not in bound]
+    attached = {f"--{option}={value.text}" for option, value in values}
+    free = [value for _, value in values] + operands[: not given & spec.pattern_options]
+    known = [w for w in words if not w.split and (w.text in attached or (w.quoted and w in free and w not in unsure))]
+    return [replace(w, text=w.text.translate(_LETTERS)) if w in known else w for w in words]
 
 
 def _check_revisions(operands: list[Word], verdict: Verdict) -> None:

@@ -77,10 +77,9 @@ def sed_edit(script: str) -> str:
         if len(piece) - len(piece.rstrip("\\")) & 1:  # an odd number of backslashes: the line goes on
             line = line[:-1] + " "
             continue
-        if not _SED_TEXT.match(line):  # a, i and c take the rest of the line as text
-            reason = sed_program(line)
-            if reason:
-                return reason
+        # a, i and c take the rest of the line as text
+        if not _SED_TEXT.match(line) and (reason := sed_program(line)):
+            return reason
         line = ""
     return "sed script" if line else ""
 

@@ -111,7 +111,7 @@ class WordReader:
     def __init__(self, text: str) -> None:
         self.text = text
         self.pos = 0
-        self.heredocs: list[str] = []
+        self.heredocs: list[tuple[re.Pattern[str], bool]] = []  # how each ends, and whether it is literal
         self.variables: dict[str, Word] = {}  # what the line has set
         self.construct = ""  # what the line holds besides plain commands of literal words
         self.assigning = False  # a value that is assigned is not split
@@ -243,7 +243,7 @@ class WordReader:
         following = self._peek()
         if char == "~":
             return following == "/" or following in WORD_ENDS
-        return char == "!" and following in (" ", "\t", "\n", "")
+        return (char == "!" and following in (" ", "\t", "\n", "")) or (char == "^" and self.assigning)
 
     def _glob(self, word: Word, char: str, start: int) -> None:
         alone = self.pos - 1 == start and self._peek() in WORD_ENDS
@@ -271,6 +271,8 @@ class WordReader:
             elif match["name"] == "PWD":
                 here = first and not self.assigning
                 value = Word("." if here else TEXT, 0, 0, here=here, split=split)
+            elif known is None and match["name"] in programs()["shell"]["environment"]:
+                value = Word(TEXT, 0, 0)
             elif known is None or known.elements is not None:
                 raise Unproven("expansion")
             elif match["cut"] and match[0].endswith("%/}") and known.one and known.text.endswith("/") and not split:

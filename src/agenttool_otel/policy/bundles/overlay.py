@@ -25,8 +25,7 @@ def overlay(bundle: Bundle, *, data: Mapping[str, Any] | None = None, extension:
     document = bundle.data
     roots = bundle.roots
     if extension is not None:
-        clash = modules.keys() & extension.modules.keys()
-        if clash:
+        if clash := modules.keys() & extension.modules.keys():
             raise PolicyLoadError(f"{extension.origin}: replaces {sorted(clash)[0]} of the base bundle")
         _check_roots(extension)
         modules.update(extension.modules)
