@@ -34,8 +34,7 @@ def mask_of(call: Invocation, redactor: Redactor) -> ArgumentMask | None:
         return found
     mask = None
     try:
-        values = _secrets(call, redactor, pointers)
-        if values:
+        if values := _secrets(call, redactor, pointers):
             mask = ArgumentMask(values, Placeholders(redactor.settings))
     except Exception as error:
         # What breaks this look breaks the redactor too, and then content is withheld everywhere.

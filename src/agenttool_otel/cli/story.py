@@ -105,14 +105,12 @@ def _decision(span: SpanView) -> Iterator[str]:
     others = [item for item in _listed(span.get(Attr.PERMISSION_RULES)) if item != rule]
     if others:
         yield f"These rules said something too: {clean(others)}."
-    cause = span.get(Attr.PERMISSION_FAIL_CLOSED)
-    if cause:
+    if cause := span.get(Attr.PERMISSION_FAIL_CLOSED):
         why_not = words()["causes"].get(str(cause), clean(cause))
         yield f"It was denied because {why_not}: without a decision nothing runs."
     if span.get(Attr.PERMISSION_MODE) == PolicyMode.SHADOW:
         yield "The policy ran in shadow mode: the decision was recorded and did not bind."
-    shadow = span.get(Attr.PERMISSION_SHADOW_BEHAVIOR)
-    if shadow:
+    if shadow := span.get(Attr.PERMISSION_SHADOW_BEHAVIOR):
         rule = span.get(Attr.PERMISSION_SHADOW_RULE)
         by = f" by rule {clean(rule)}" if rule else ""
         yield f"The shadow policy, which binds nobody, would have said {clean(shadow)}{by}."

@@ -212,8 +212,7 @@ class Settings:
         """
         variables = os.environ if environ is None else environ
         known = {spec.name: spec for spec in fields(cls) if spec.metadata}
-        unknown = code.keys() - known.keys()
-        if unknown:
+        if unknown := code.keys() - known.keys():
             raise ConfigurationError(f"no such setting: {sorted(unknown)}")
         values: dict[str, Any] = {}
         problems: list[str] = []

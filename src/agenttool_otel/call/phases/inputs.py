@@ -63,8 +63,7 @@ class Inputs:
             if not read:
                 defaults = spec.parameters.defaults if spec.parameters is not None else None
                 call.observable_input = {**defaults, **call.model_input} if defaults else call.model_input
-        internal = spec.declaration.input_contract.internal_only_fields
-        if internal:
+        if internal := spec.declaration.input_contract.internal_only_fields:
             if not call.model_input.keys().isdisjoint(internal):
                 self._refusals.invalid(call, "an internal argument was given")
             call.observable_input = {n: value for n, value in call.observable_input.items() if n not in internal}

@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 from collections.abc import Sequence
+from functools import cache
 
 from agenttool_otel.facts.shell.actions import describe
 from agenttool_otel.facts.shell.classify import base_name, classify
@@ -64,6 +65,7 @@ class _Reading:
         self._argument = argument
         self._inferred = inferred
         self._places = Places(argument, env)
+        self._unsafe_repository = cache(unsafe_repository)
 
     def fact(self, text: str, depth: int, directories: tuple[str, ...], where: Where) -> ShellFact:
         """Reads a line, or a script within one."""
@@ -83,7 +85,7 @@ class _Reading:
         for command in commands:
             here = shell.enter(command)
             verdict = classify(command, directories)
-            if verdict.read_only and verdict.repository and (reason := unsafe_repository(here)):
+            if verdict.read_only and verdict.repository and (reason := self._unsafe_repository(here)):
                 verdict.read_only, verdict.category, verdict.reason = False, "vcs_local", f"git in a {reason}"
             row = self._row(command, verdict, here)
             _merge(fact, verdict)

@@ -31,11 +31,11 @@ def unsafe_repository(where: Where) -> str:
 
 def _repository(directory: Path) -> Path | None:
     """The repository that git finds from a directory: ``.git`` there or above, or a bare one."""
-    for place in (directory, *directory.parents):
-        if os.path.lexists(place / ".git"):
-            return place / ".git"
-        if (place / "HEAD").exists() and (place / "objects").exists():
-            return place
+    for place in map(str, (directory, *directory.parents)):
+        if os.path.lexists(f"{place}/.git"):
+            return Path(place, ".git")
+        if os.path.exists(f"{place}/HEAD") and os.path.exists(f"{place}/objects"):
+            return Path(place)
     return None
 
 

@@ -90,7 +90,9 @@ class Places:
         key = (directory, word, access)
         fact = self._facts.get(key)
         if fact is None:
-            around = self._surroundings.setdefault(directory, replace(self._env, cwd=directory))
+            if directory not in self._surroundings:
+                self._surroundings[directory] = replace(self._env, cwd=directory)
+            around = self._surroundings[directory]
             fact = self._facts[key] = path_fact(word, argument=self._argument, access=access, env=around)
         covers = self._covers(fact) if operation in _DELETES else []
         self._found.append({"word": word, "operation": operation, "covers": covers, "path": fact})
