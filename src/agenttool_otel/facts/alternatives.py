@@ -229,8 +229,7 @@ def _glob_call(tool: _Tool, where: str, pattern: str, kind: str | None, *, recur
     else:
         arguments = {directory: where, matches: pattern}
     if kind is not None:
-        name = tool.argument("kind")
-        if name is None:
+        if (name := tool.argument("kind")) is None:
             return []
         arguments[name] = kind
     return [_call(tool, arguments, f"lists {pattern[:100]} below {where[:200]} with the file tool")]
@@ -253,8 +252,7 @@ def _grep(_name: str, options: _Options, operands: list[str], tool: _Tool) -> li
             return []
         arguments[insensitive or str(sensitive)] = insensitive is not None
     for value in [value for option, value in options if option.startswith(("--include=", "-g", "--glob"))][-1:]:
-        key = tool.argument("include", besides=query)
-        if key is None:
+        if (key := tool.argument("include", besides=query)) is None:
             return []
         arguments[key] = value
     return [_call(tool, arguments, f"searches {where[:200]} with the search tool")]
@@ -287,8 +285,7 @@ def _read_only_form(fact: ShellFact, command: ShellCommand) -> str | None:
 
 def _without_writing(name: str, argv: list[str]) -> list[str]:
     """The words of a command without those that make it write, each with what belongs to it."""
-    taking = _table()["writing_words"].get(name)
-    if taking is None:
+    if (taking := _table()["writing_words"].get(name)) is None:
         return argv
     words: list[str] = []
     rest = iter(argv)

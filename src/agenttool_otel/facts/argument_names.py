@@ -73,8 +73,7 @@ def kind_of_name(name: str, *, sql: bool) -> FactKind | None:
     """Return what an argument's name says."""
     names = _names()
     folded = snake(name)
-    kind = names.names.get(folded)
-    if kind is not None:
+    if (kind := names.names.get(folded)) is not None:
         return kind
     if sql and folded in names.words["sql_with_hints"]:
         return FactKind.SQL

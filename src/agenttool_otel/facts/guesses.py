@@ -91,8 +91,7 @@ def _is_there(name: str, env: FactEnvironment) -> bool:
 def _is_inner_host(text: str) -> bool:
     if _QUAD.fullmatch(text) or (text.count(":") > 1 and _V6.fullmatch(text)):
         return True
-    match = _HOST.fullmatch(text)
-    if match is None:
+    if _HOST.fullmatch(text) is None:
         return False
     from agenttool_otel.facts.urls.hostnames import name_class
     from agenttool_otel.names import AddressClass

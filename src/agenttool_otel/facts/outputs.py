@@ -130,8 +130,7 @@ def _leaves(value: Any, patterns: _Patterns | None, reading: Reading) -> Iterato
         if not stack:
             return
         item, place, name, typed = stack.pop()
-        text = text_of(item)
-        if text is not None:
+        if (text := text_of(item)) is not None:
             if text:
                 yield place, name, text, typed
             continue

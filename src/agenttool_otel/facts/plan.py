@@ -208,8 +208,7 @@ class FactPlan:
             collector.add(guess[0], guess[1], pointer, access, inferred=True)
 
     def _named(self, name: str) -> Node:
-        kind = self._effects.kind(name)
-        if kind is None:
+        if (kind := self._effects.kind(name)) is None:
             placed = self._effects.places(name)
             probed = placed or (self._probing and not names_content(name))
             access = self._effects.access(name)

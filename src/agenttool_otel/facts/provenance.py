@@ -191,8 +191,7 @@ class ProvenanceLedger:
         elif digests:
             bit = self._bit(source, private)
         for digest in digests:
-            known = memory.get(digest)
-            if known is None:
+            if (known := memory.get(digest)) is None:
                 memory[digest] = bit
             elif not known & bit:
                 memory[digest] = known | bit
@@ -235,8 +234,7 @@ class ProvenanceLedger:
         return self._user.get(digest, 0) | self._tools.get(digest, 0)
 
     def _seen_whole(self, mask: int, role: ArgumentRole) -> ProvenanceFact:
-        fact = self._plain.get((mask, role))
-        if fact is None:
+        if (fact := self._plain.get((mask, role))) is None:
             if len(self._plain) > _MAX_SOURCES:
                 self._plain.clear()
             judged = _Judged(unknown=False, masks=[mask], private=0 if mask & 1 else mask & self._private)

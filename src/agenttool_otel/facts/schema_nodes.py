@@ -190,8 +190,7 @@ class _Compiler:
         node.nullable = is_nullable(schema)
         node.types = frozenset(_types(schema))
         node.default = schema.get("default", ABSENT)
-        target = resolved(self._schema, schema.get("$ref"))
-        if target is not None:
+        if (target := resolved(self._schema, schema.get("$ref"))) is not None:
             node.variants.append(self.node(target, name))
         for keyword in ("anyOf", "oneOf", "allOf"):
             node.variants += [self.node(variant, name) for variant in _list(schema.get(keyword))]
@@ -223,8 +222,7 @@ class _Compiler:
         node.free = _is_free(schema, others)
 
     def _kind(self, schema: Mapping[str, Any], name: str) -> FactKind | None:
-        found = kind_of_format(schema)
-        if found is not None:
+        if (found := kind_of_format(schema)) is not None:
             return found
         return self._effects.kind(name) if name and not is_content(schema) and _may_be_text(schema) else None
 

@@ -127,8 +127,7 @@ def tokens_of(text: str) -> Tokens:
         start, end = number.span()
         if end - start > 5:
             _add(found, _NOT_ALNUM.sub("", text[start:end]))
-        iban = _IBAN.match(text, start)
-        if iban is not None:
+        if (iban := _IBAN.match(text, start)) is not None:
             _add(found, _NOT_ALNUM.sub("", text[start - 2 : iban.end(1)]))
     return found
 

@@ -65,8 +65,7 @@ def _re2() -> Any:
 @lru_cache(maxsize=1024)
 def compile_pattern(pattern: str) -> Matcher:
     """Compile a pattern of the common subset of RE2 and Python syntax, once."""
-    re2 = _re2()
-    if re2 is not None:
+    if (re2 := _re2()) is not None:
         options = re2.Options()
         options.log_errors = False
         options.max_mem = 64 << 20

@@ -252,10 +252,8 @@ def member_verdicts(mapping: Mapping[Any, Any], rules: KeyRules) -> dict[str, Ve
     """Members of a mapping that go because of their own key, or of the name beside them."""
     found: dict[str, Verdict] = {}
     for key, value in mapping.items():
-        if type(key) is str:
-            verdict = rules.judge(key, value)
-            if verdict is not None:
-                found[key] = verdict
+        if type(key) is str and (verdict := rules.judge(key, value)) is not None:
+            found[key] = verdict
     if type(mapping.get("kty")) is str:  # RFC 7518, 6: a JSON Web Key
         for key in _PRIVATE_OF_JWK & mapping.keys():
             if type(mapping[key]) is str and len(mapping[key]) >= 16:
@@ -268,12 +266,10 @@ def member_verdicts(mapping: Mapping[Any, Any], rules: KeyRules) -> dict[str, Ve
         found["value"] = Verdict("credential", "terraform:sensitive", whole=True)
     for key in _fields(mapping):
         found[key] = Verdict("password", "browser:field")
-    paired = paired_name(mapping)
-    if paired is not None:
+    if (paired := paired_name(mapping)) is not None:
         name, keys = paired
         for key in keys:
-            verdict = rules.judge(name, mapping[key])
-            if verdict is not None:
+            if (verdict := rules.judge(name, mapping[key])) is not None:
                 found[key] = verdict
     return found
 

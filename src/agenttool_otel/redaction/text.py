@@ -219,16 +219,14 @@ class TextRedactor:
         data = text.encode("utf-8", "surrogatepass")
         found: list[tuple[int, Span]] = []
         self._run(self._all, original_view(data), found)
-        normalised = normalised_view(text)
-        if normalised is not None:
+        if (normalised := normalised_view(text)) is not None:
             self._run(self._all, normalised, found)
         for make, pattern, mark, joins in _DECODED:
             if mark not in data:
                 continue
             detectors = self._joined_tokens if joins else self._inner
             for first, last in parts_around(data, (match.span() for match in pattern.finditer(data))):
-                decoded = make(data[first:last])
-                if decoded is not None:
+                if (decoded := make(data[first:last])) is not None:
                     inner: list[tuple[int, Span]] = []
                     self._run(detectors, decoded, inner)
                     found.extend((order, _moved(span, first)) for order, span in inner)
@@ -399,8 +397,7 @@ class TextRedactor:
         """Apply key rules and escapes inside of a text that is JSON as a whole."""
         if depth >= 3:
             return text
-        parsed = json_text.loads(text)
-        if parsed is None:
+        if (parsed := json_text.loads(text)) is None:
             return text
         hits = self._json_rules(parsed, depth)
         escapes = "\\" in text
@@ -410,8 +407,7 @@ class TextRedactor:
         at = 0
         for literal in json_text.literals(text, lambda path: escapes or path in hits):
             raw = text[literal.start : literal.end]
-            new = self._literal(raw, hits.get(literal.path), finds, depth)
-            if new is not None:
+            if (new := self._literal(raw, hits.get(literal.path), finds, depth)) is not None:
                 parts.append(text[at : literal.start])
                 parts.append(new)
                 at = literal.end

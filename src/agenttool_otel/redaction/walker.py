@@ -319,8 +319,7 @@ class Walk:
     def _member(self, step: str | int, key: Any, child: Any, verdict: Verdict | None) -> Any:
         self._path.append(step)
         try:
-            rule = self._named(key)
-            if rule is not None:
+            if (rule := self._named(key)) is not None:
                 return self._by_pointer(child, rule)
             if verdict is not None and not verdict.whole and type(child) in (dict, list, tuple):
                 verdict = None

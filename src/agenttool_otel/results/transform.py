@@ -63,8 +63,7 @@ class CleanText:
         for start in range(0, len(piece), _BLOCK_CHARS):
             self._held += piece[start : start + _BLOCK_CHARS]
             while len(self._held) >= _BLOCK_CHARS + _CONTEXT_CHARS:
-                cut = self._find_cut()
-                if cut is None:
+                if (cut := self._find_cut()) is None:
                     break
                 ready, self._held = self._held[:cut], self._held[cut:]
                 yield self._apply(ready)

@@ -218,8 +218,7 @@ def _leaf(value: Any, kind: Kind) -> JsonLike:
         return {"$secret": leaf_tag(secret := value.get_secret_value(), kind_of(secret))}
     if kind is Kind.NUMPY_SCALAR:
         return {"$numpy": class_name(type(value)), "$data": bytes_tag(value.tobytes())}
-    text = scalar_text(value, kind)
-    if text is None:
+    if (text := scalar_text(value, kind)) is None:
         return {"$type": class_name(type(value))}
     return {f"${kind.name.lower()}": _text(text) if isinstance(text, str) else text}
 

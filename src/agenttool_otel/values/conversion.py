@@ -62,10 +62,8 @@ def to_json_value(
 ) -> JsonLike:
     """Return a bounded copy of a value as plain JSON data; see the module's text for what becomes of what."""
     try:
-        if type(value) is dict:
-            quick = quick_object(value)
-            if quick is not None:
-                return quick
+        if type(value) is dict and (quick := quick_object(value)) is not None:
+            return quick
         return (converter or Converter)(max_depth, max_nodes, max_chars).convert(value)
     except Exception as error:  # for example a dict that another thread changes meanwhile
         return {"$type": class_name(type(value)), "$error": class_name(type(error))}
@@ -215,8 +213,7 @@ class Converter:
         if kind is Kind.NUMPY_SCALAR:
             item = value.item()
             return self._leaf(item, kind_of(item)) if kind_of(item) is not Kind.OPAQUE else self._unread(value)
-        text = scalar_text(value, kind)
-        if text is None:
+        if (text := scalar_text(value, kind)) is None:
             return self._unread(value)
         return self._text(text) if isinstance(text, str) else text
 

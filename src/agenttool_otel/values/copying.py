@@ -67,8 +67,7 @@ def reads_as(cls: type, base: type) -> bool:
     if cls is base:
         return True
     try:
-        known = _faithful.get(cls)
-        if known is None:
+        if (known := _faithful.get(cls)) is None:
             known = _faithful[cls] = _is_library(cls) or _reads_as(cls, base)
     except Exception:  # a metaclass may make its classes unhashable
         return False
@@ -99,8 +98,7 @@ def plain_copy(value: Any, kind: Kind) -> Any:
         return _member(value)
     if kind is Kind.BYTES and type(value) is not bytes:
         return _buffer(value)
-    bases = _SCALARS.get(kind)
-    if bases is None:
+    if (bases := _SCALARS.get(kind)) is None:
         return value
     mro = _mro(type(value))
     base = next(base for base in bases if base in mro)
@@ -160,8 +158,7 @@ _MEMBER_READERS: Final = frozenset({"__getattribute__", "value", "_value_", "__f
 
 def _reads_plainly(cls: type, readers: frozenset[str]) -> bool:
     """Tell whether a class of Python code leaves it to Python how its instances' attributes are read."""
-    known = _plain.get(cls)
-    if known is None:
+    if (known := _plain.get(cls)) is None:
         parts = [part for part in _mro(cls) if part.__module__ not in {"builtins", "enum"}]
         known = _plain[cls] = all(readers.isdisjoint(_names_of(part)) for part in parts)
     return known

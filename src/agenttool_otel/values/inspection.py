@@ -158,12 +158,10 @@ def mro_names(cls: type) -> tuple[str, ...]:
 def kind_of(value: object) -> Kind:
     """Classify a value by its class alone; never raises and never runs the value's code."""
     cls = type(value)
-    exact = _EXACT.get(cls)
-    if exact is not None:
+    if (exact := _EXACT.get(cls)) is not None:
         return exact
     try:
-        known = _kinds.get(cls)
-        if known is None:
+        if (known := _kinds.get(cls)) is None:
             known = _kinds[cls] = _classify(cls)
     except Exception:  # a metaclass may make its classes unhashable
         return Kind.OPAQUE

@@ -89,8 +89,7 @@ class _PolicyConverter(Converter):
 def _schema_names(cls: type) -> dict[str, str]:
     """Return the names of fields that a validation schema calls otherwise, by Python name."""
     try:
-        known = _names.get(cls)
-        if known is None:
+        if (known := _names.get(cls)) is None:
             known = _names[cls] = _read_names(cls)
     except Exception:  # a metaclass may make its classes unhashable
         return {}

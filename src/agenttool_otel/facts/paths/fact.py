@@ -125,8 +125,7 @@ def _start_of(read: PathText, env: FactEnvironment) -> tuple[str, list[str], boo
         # Another user's home is in a database that may be remote; asking it is not a fact's business.
         known = read.parts[0] == "~" and home.startswith("/")
         return (home, read.parts[1:], True) if known else ("/home", [read.parts[0][1:], *read.parts[1:]], False)
-    cwd = env.cwd
-    if cwd is None:
+    if (cwd := env.cwd) is None:
         try:
             cwd = os.getcwd()
         except OSError:

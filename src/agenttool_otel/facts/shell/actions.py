@@ -108,8 +108,7 @@ def _is_plain_wrapper(word: str) -> bool:
 def _category(name: str, words: list[Word]) -> str:
     table = actions()
     family = "python" if re.fullmatch(r"python[0-9.]*|pypy3?", name) else name
-    choices = table.words.get(family)
-    if choices is not None:
+    if (choices := table.words.get(family)) is not None:
         texts = [word.text for word in words[1:]]
         if family == "python":
             module = next((texts[i + 1] for i, text in enumerate(texts[:-1]) if text == "-m" and i < 4), "")

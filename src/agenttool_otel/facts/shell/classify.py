@@ -87,8 +87,7 @@ def _prove(command: Simple, verdict: Verdict) -> None:
         name, words = _command_of(name, words, verdict.depth)
         verdict.repository = name.startswith("git ")
         verdict.touches.extend([Touch(".", "list")] if verdict.repository else ())
-    spec = read_only().get(name)
-    if spec is None:
+    if (spec := read_only().get(name)) is None:
         raise Refused(f"{name[:60]!r} is not known to only read")
     refuse_if(spec.builtin and "/" in first.text and name not in ("[", "test", "echo", "printf"), "builtin with a path")
     verdict.sensitive = verdict.sensitive or spec.sensitive

@@ -235,8 +235,7 @@ class CompoundReader(WordReader):
         self._loops -= loops
         while True:
             self._blanks()
-            match = REDIRECT.match(self.text, self.pos)
-            if match is None:
+            if (match := REDIRECT.match(self.text, self.pos)) is None:
                 return
             unproven_if("<" in (match[2] or "") and (fed or match[2] == "<<"), "redirection")
             lines += self.redirect(self.commands[first], match)

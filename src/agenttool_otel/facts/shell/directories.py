@@ -33,8 +33,7 @@ class Where(NamedTuple):
 
 def start_of(env: FactEnvironment) -> Where:
     """The directory that a line is started in."""
-    cwd = env.cwd
-    if cwd is None:
+    if (cwd := env.cwd) is None:
         try:
             cwd = os.getcwd()
         except OSError:

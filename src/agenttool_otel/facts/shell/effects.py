@@ -115,8 +115,7 @@ def _behind(words: list[str]) -> list[str] | None:
 def unwrapped(words: list[str]) -> list[str]:
     """The command behind all wrappers."""
     for _ in range(MAX_WRAPPERS):
-        inner = _behind(words)
-        if inner is None:
+        if (inner := _behind(words)) is None:
             break
         words = inner
     return words

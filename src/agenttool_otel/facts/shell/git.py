@@ -63,8 +63,7 @@ def _judge_config(content: bytes) -> str:
         if not line or line[0] in "#;":
             continue
         if line[0] == "[":
-            match = _SECTION.fullmatch(line)
-            if match is None:
+            if (match := _SECTION.fullmatch(line)) is None:
                 return "configuration that is not plain"
             section = match[1].lower()
             continue

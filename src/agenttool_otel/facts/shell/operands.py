@@ -39,7 +39,8 @@ def prove_words(spec: Spec, arguments: list[Word], verdict: Verdict) -> None:
         elif spec.program == "awk":
             refuse_if(programs.awk_program(value.text.replace("|", "")))
     if spec.operands == "revisions":
-        _check_revisions([*operands, *files], verdict)
+        # what git takes lines of stands behind the last colon: /def main/,+9:src/a.py
+        _check_revisions([*operands, *(replace(w, text=w.text.rpartition(":")[2]) for w in files)], verdict)
         files.clear()
     else:
         _roles(spec, operands, files, patterns, options, verdict)
@@ -50,8 +51,8 @@ def prove_words(spec: Spec, arguments: list[Word], verdict: Verdict) -> None:
 def free_words(name: str, spec: Spec, words: list[Word]) -> list[Word]:
     """Gives a letter for each text that is only known when the line runs, where the table lets any text stand.
 
-    That is the value of most options, and what is searched for in files that are named. Without quotes it might be no
-    word at all, and the next one would stand in its place."""
+    That is the value of most options, operands that are no files, and what is searched for in files that are named.
+    Without quotes it might be no word at all, and the next one would stand in its place."""
     options, operands = read_words(spec, words)
     given = {option for option, _ in options}
     early = words[: next((index for index, word in enumerate(words) if word.text == "--"), len(words))]
@@ -62,10 +63,11 @@ def free_words(name: str, spec: Spec, words: list[Word]) -> list[Word]:
     bound.update(row.partition("=")[0] for row in spec.recursive)
     if spec.operands != "pattern" or given & spec.recursive or "always" in spec.recursive or name == "git grep":
         bound |= spec.pattern_options
-        operands = []
+        operands = operands if spec.operands == "text" and spec.operand_pattern is None else []
     values = [(option, value) for option, value in options if value is not None and option not in bound]
     attached = {f"--{option}={value.text}" for option, value in values}
-    free = [value for _, value in values] + operands[: not given & spec.pattern_options]
+    searched = operands[: not given & spec.pattern_options] if spec.operands == "pattern" else operands
+    free = [value for _, value in values] + searched
     known = [w for w in words if not w.split and (w.text in attached or (w.quoted and w in free and w not in unsure))]
     return [replace(w, text=w.text.translate(_LETTERS)) if w in known else w for w in words]
 

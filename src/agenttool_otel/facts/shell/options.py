@@ -69,8 +69,7 @@ def _long_option(spec: Spec, text: str, following: Word | None) -> tuple[str, Wo
         return option, None, 0
     if option in spec.long_pair and not equals:
         return option, None, 2
-    attached_only = spec.long_value.get(option)
-    if attached_only is None:
+    if (attached_only := spec.long_value.get(option)) is None:
         unsafe = next((name for name in spec.unsafe_long if option and name.startswith(option)), None)
         raise Refused(f"option --{unsafe}" if unsafe else f"unknown option --{option[:40]}")
     if equals:

@@ -88,8 +88,7 @@ class Places:
         self._count += 1
         access = (PathAccess.WRITE if operation in _WRITES else PathAccess.READ).value
         key = (directory, word, access)
-        fact = self._facts.get(key)
-        if fact is None:
+        if (fact := self._facts.get(key)) is None:
             if directory not in self._surroundings:
                 self._surroundings[directory] = replace(self._env, cwd=directory)
             around = self._surroundings[directory]

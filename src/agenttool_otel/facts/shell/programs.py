@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import cycle, groupby
+from typing import Final
 
 from agenttool_otel.facts.shell.tables import programs
 from agenttool_otel.facts.shell.words import NUMBER, Word
@@ -56,8 +57,7 @@ def sed_program(script: str) -> str:
             pos += 1
         if pos == len(script):
             return "sed block" if depth else ""
-        match = command.match(script, pos)
-        if match is None:
+        if (match := command.match(script, pos)) is None:
             return "sed command"
         pos, opens = match.end(), match["opens"] is not None
         depth += opens
@@ -101,9 +101,23 @@ _AWK_PRINTS = re.compile(r"(?<![A-Za-z0-9_])printf?(?![A-Za-z0-9_])")
 _AWK_TOKEN = re.compile(r"printf?(?![A-Za-z0-9_])|[A-Za-z0-9_]+|>=|[>(){}]|.", re.DOTALL)
 
 
+# Up to a regular expression, and that: no string, comment or backslash before it, no doubt where a bracket ends.
+_AWK_PATTERN = re.compile(r'([^"/#\\]*)/(?!=)((?:\\.|\[\^?(?:\[:\w+:\]|[^\]\[/\\\n^])[^\]\[/\\\n]*\]|[^/\\\[\n])*)/')
+
+
+def _without_alternatives(program: str) -> str:
+    """Takes ``|`` out of regular expressions, as far as they are sure to be some: where an operand has to begin."""
+    done = ""
+    while match := _AWK_PATTERN.match(program):
+        if (done + match[1]).rstrip()[-1:] not in {*"{};(,!~&|", ""}:
+            break
+        done, program = f"{done}{match[1]}/{match[2].replace('|', ' ')}/", program[match.end() :]
+    return done + program
+
+
 def _awk_redirects(program: str) -> bool:
     """Whether ``>`` or ``|`` may redirect: only ``print`` writes, never in a pattern, and compares in parentheses."""
-    program = program.replace("||", " ")
+    program = _without_alternatives(program).replace("||", " ")
     if "|" in program:
         return True
     if ">" not in program.partition("{")[2] or not _AWK_PRINTS.search(program):
@@ -158,6 +172,7 @@ CHECKS = {"sed": sed_program, "awk": awk_program, "jq": jq_program}
 # --- find -------------------------------------------------------------------------------------------------------------
 
 _FIND_VALUE = re.compile(r"-[0-9]|-[ugoa]*[=+][rwxXst]+\Z")
+_NOT: Final = ("!", "-not")
 _FIND_NEWER = re.compile(r"-newer[aBcm][aBcmt]\Z")
 
 
@@ -192,7 +207,7 @@ def _exec_words(words: list[Word], index: int) -> int:
 def _read_find(words: list[Word], found: FindWords) -> str:
     table = programs()["find"]
     index = 0
-    starts, names, compared = found.starts, found.names, found.compared
+    starts, names, compared, texts = found.starts, found.names, found.compared, [word.text for word in words]
     while index < len(words) and words[index].text in ("-H", "-L", "-P"):
         index += 1
     while index < len(words) and not (words[index].text[:1] == "-" or words[index].text in table["flags"]):
@@ -223,6 +238,9 @@ def _read_find(words: list[Word], found: FindWords) -> str:
         index += 1
         if value.glob or (value.text.startswith("-") and not _FIND_VALUE.match(value.text)):
             return f"find {word.text} with {value.text[:40]}"
+        single = index > 2 and texts[index - 3] in _NOT and (index == 3 or texts[index - 4] not in _NOT)
+        if named and single and "(" not in texts:
+            continue  # what is left out is not looked for
         if named:
             names.append(value)
         elif compares:

@@ -54,8 +54,7 @@ def lookalike_of(host: str, unicode_host: str, allowed: tuple[str, ...]) -> str 
             return name
     seen = unicode_host.split(".")
     for index in range(max(0, len(seen) - _MAX_LABELS), len(seen)):
-        known = looks.get(skeleton(".".join(seen[index:])))
-        if known is not None:
+        if (known := looks.get(skeleton(".".join(seen[index:])))) is not None:
             return known
     return None if unicode_host.isascii() else _ascii_look(seen)
 

@@ -90,8 +90,7 @@ def _python_host(text: str) -> str | None:
     host, port_ok = _split(text)
     if not host or not port_ok:
         return None
-    address = canonical_address(host)
-    if address is not None:
+    if (address := canonical_address(host)) is not None:
         return str(address)
     host = host.rstrip(".")
     if not host.isascii():

@@ -95,8 +95,7 @@ def find_in_assignments(data: bytes, lowered: bytes, *, extra_keys: frozenset[st
         around = (before, data[start - before : end + _CONTEXT_AFTER_BYTES])
         if around in fruitless:
             continue  # the very same text as before, which holds nothing: tables, and what is written to be slow
-        span = _judge(data, groups, extra_keys)
-        if span is not None:
+        if (span := _judge(data, groups, extra_keys)) is not None:
             yield span
         elif _could_nest(data, groups):
             yield from _nested(data, groups, extra_keys, _MOST_NESTED)
@@ -104,12 +103,10 @@ def find_in_assignments(data: bytes, lowered: bytes, *, extra_keys: frozenset[st
             fruitless.add(around)
     if b"=" in data:
         for match in find_all(_TYPED_PATTERN, data, 2 * MATCH):
-            span = _judge(data, spans_of(match, 4), extra_keys, typed=True)
-            if span is not None:
+            if (span := _judge(data, spans_of(match, 4), extra_keys, typed=True)) is not None:
                 yield span
     for match in find_all(_services_pattern(), data):
-        span = _judge(data, spans_of(match, 4), extra_keys, service_only=True)
-        if span is not None:
+        if (span := _judge(data, spans_of(match, 4), extra_keys, service_only=True)) is not None:
             yield span
 
 

@@ -41,10 +41,8 @@ def find_encoded(data: bytes, lowered: bytes, find_inner: Callable[[bytes, bytes
     for match in find_all(_HEX_BLOB, data):
         start, end = match.span(1)
         text = bytes.fromhex(data[start:end].decode())
-        if _printable(text):
-            span = _judge(text, start, end, find_inner)
-            if span is not None:
-                yield span
+        if _printable(text) and (span := _judge(text, start, end, find_inner)) is not None:
+            yield span
 
 
 def _judge(text: bytes | None, start: int, end: int, find_inner: Callable[[bytes, bytes], list[Span]]) -> Span | None:
@@ -74,8 +72,7 @@ def decode_text(blob: bytes) -> bytes | None:
         return None
     if len(plain) % 4 == 1:
         return None
-    text = _decode(plain)
-    if text is not None:
+    if (text := _decode(plain)) is not None:
         text = _narrow(text)
     if text is None or not _printable(text):
         return None

@@ -30,8 +30,7 @@ _WHOLE_LINE = frozenset((b"digest", b"aws4-hmac-sha256", b"hawk", b"oauth", b"hm
 
 def header_secret(value: bytes) -> tuple[int, int] | None:
     """Which part of an Authorization header's value is the credential."""
-    match = _SCHEME.match(value)
-    if match is None:
+    if (match := _SCHEME.match(value)) is None:
         return None
     start, end = match.span(2)
     secret = value[start:end].strip()

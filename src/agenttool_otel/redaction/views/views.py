@@ -158,8 +158,7 @@ class _Normalised:
         if not self._at:
             self._measure()
         block = bisect_right(self._at, position) - 1
-        pieces = self._pieces.get(block)
-        if pieces is None:
+        if (pieces := self._pieces.get(block)) is None:
             pieces = self._pieces[block] = _normal_pieces(self._text[block * _BLOCK : (block + 1) * _BLOCK])
         start, end = pieces.source(position - self._at[block])
         return self._start[block] + start, self._start[block] + end

@@ -64,11 +64,9 @@ def _map(value: Any) -> MappedContent:
         return MappedContent([_file_block(value)])
     if isinstance(value, BaseException):
         return MappedContent([{"type": _C.LOG.value, "level": "error", "text": class_name(type(value))}])
-    block = foreign_block(value)
-    if block is not None:
+    if (block := foreign_block(value)) is not None:
         return _from_blocks([block])
-    native = native_content(value)
-    if native is not None:
+    if (native := native_content(value)) is not None:
         if native.structured_content is None:
             native.structured_content = _single_structured(native.content)
         return native
@@ -148,8 +146,7 @@ def _file_block(path: Any) -> JsonObject:
 
 def _listed_block(item: Any) -> JsonObject | None:
     """Return an item of a list as a block: blocks, LangChain documents, images and binary payloads."""
-    block = foreign_block(item)
-    if block is not None:
+    if (block := foreign_block(item)) is not None:
         return block
     native = native_content(item)
     return native.content[0] if native is not None and len(native.content) == 1 else None

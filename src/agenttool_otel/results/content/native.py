@@ -77,8 +77,7 @@ def _find_type(cls: type) -> ResultType | None:
     if cls is CompletedProcess:
         return _PROCESS
     for name in mro_names(cls):
-        named = _BY_NAME.get((name.partition(".")[0], name.rpartition(".")[2]))
-        if named is not None:
+        if (named := _BY_NAME.get((name.partition(".")[0], name.rpartition(".")[2]))) is not None:
             return named
     for module, class_, known in _BY_IDENTITY:
         loaded = getattr(sys.modules.get(module), class_, None)
@@ -130,8 +129,7 @@ def _message_blocks(value: Any) -> MappedContent:
             blocks.append(Block.text(item).to_block())
         else:
             blocks.append(foreign_block(item) or {"type": _C.STRUCTURED_CONTENT.value, "data": to_json_value(item)})
-    artifact = fields.get("artifact")
-    if artifact is not None:
+    if (artifact := fields.get("artifact")) is not None:
         # The model does not see an artifact, so neither do its content blocks: a reference says that there is one.
         identity = str(fields.get("tool_call_id") or "artifact")
         blocks.append(Block.artifact(identity, native_type=class_name(type(artifact))).to_block())

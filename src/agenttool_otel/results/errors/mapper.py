@@ -66,8 +66,7 @@ class ErrorMapper:
         if not self._custom:
             return None
         for name in mro_names(type(exception)):
-            target = self._custom.get(name)
-            if target is None:
+            if (target := self._custom.get(name)) is None:
                 continue
             try:
                 made = target if isinstance(target, ErrorClass) else target(exception)
@@ -95,8 +94,7 @@ class ErrorMapper:
         for _ in range(_MAX_CAUSES):
             if not isinstance(cause, BaseException):
                 break
-            custom = self._from_custom(cause, None)
-            if custom is not None:
+            if (custom := self._from_custom(cause, None)) is not None:
                 return custom.error_class, custom.recoverability
             verdict, _ = _verdict(cause)
             if verdict is not FAILED:
@@ -134,15 +132,11 @@ def _verdict(exception: BaseException) -> tuple[Verdict, str]:
         return (exception.error_class, None), reference
     if cancellation(exception) is not None:
         return (ErrorClass.CANCELED, None), reference
-    if any(name.partition(".")[0] == "mcp" for name in names):
-        code = mcp_code(exception)
-        if code is not None:
-            return BY_MCP_CODE.get(code, FAILED), f"mcp:{code}"
-    status = http_status(exception)
-    if status is not None:
+    if any(name.partition(".")[0] == "mcp" for name in names) and (code := mcp_code(exception)) is not None:
+        return BY_MCP_CODE.get(code, FAILED), f"mcp:{code}"
+    if (status := http_status(exception)) is not None:
         return for_http_status(status), f"http:{status}"
-    grpc = grpc_code(exception)
-    if grpc is not None:
+    if (grpc := grpc_code(exception)) is not None:
         return BY_GRPC_CODE.get(grpc, FAILED), f"grpc:{grpc}"
     if "subprocess.CalledProcessError" in names:
         return _process_verdict(exception, reference)
@@ -153,15 +147,13 @@ def _verdict(exception: BaseException) -> tuple[Verdict, str]:
     for name in names:
         if name == "builtins.OSError":
             return BY_ERRNO.get(peek(exception, "errno"), FAILED), reference
-        known = BY_NAME.get(name)
-        if known is not None:
+        if (known := BY_NAME.get(name)) is not None:
             return known, reference
     return FAILED, reference
 
 
 def _process_verdict(exception: BaseException, reference: str) -> tuple[Verdict, str]:
-    ended = exit_reference(exception)
-    if ended is None:
+    if (ended := exit_reference(exception)) is None:
         return FAILED, reference
     how, number = ended
     if how == "exit" and number in _COMMAND_NOT_RUN:  # the shell's words for "not executable" and "not found"

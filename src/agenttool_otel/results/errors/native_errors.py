@@ -47,17 +47,13 @@ def retry_after(exception: BaseException) -> float | None:
     if type(direct) in (int, float):
         return _bounded(float(direct))
     for source in (peek(exception, "response"), exception):
-        headers = peek(source, "headers")
-        if headers is None:
+        if (headers := peek(source, "headers")) is None:
             continue
-        millis = _number(_header(headers, "retry-after-ms"))
-        if millis is not None:
+        if (millis := _number(_header(headers, "retry-after-ms"))) is not None:
             return _bounded(millis / 1000)
-        text = _header(headers, "Retry-After")
-        if text is None:
+        if (text := _header(headers, "Retry-After")) is None:
             continue
-        seconds = _number(text)
-        if seconds is not None:
+        if (seconds := _number(text)) is not None:
             return _bounded(seconds)
         try:
             when = parsedate_to_datetime(text)

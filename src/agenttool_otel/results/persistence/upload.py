@@ -64,8 +64,7 @@ class Upload:
         except StoreTimeout:
             self.abort()
             raise
-        error = self._stored.exception()
-        if error is not None:
+        if (error := self._stored.exception()) is not None:
             raise _as_persistence_error(error)
         return self._stored.result()
 
@@ -106,8 +105,7 @@ class Upload:
     def _pieces(self) -> Iterator[bytes]:
         while not self._gone.is_set():
             with suppress(queue.Empty):
-                item = self._queue.get(timeout=_POLL_S)
-                if item is None:
+                if (item := self._queue.get(timeout=_POLL_S)) is None:
                     return
                 yield item
         raise _Abandoned

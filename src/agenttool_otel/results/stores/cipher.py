@@ -71,8 +71,7 @@ class Cipher:
         header = read(0, HEADER_BYTES)
         if len(header) != HEADER_BYTES or not header.startswith(_MAGIC):
             raise PersistenceError("the stored payload is not in the expected form")
-        cipher = self._ciphers.get(header[len(_MAGIC) : len(_MAGIC) + _ID_BYTES])
-        if cipher is None:
+        if (cipher := self._ciphers.get(header[len(_MAGIC) : len(_MAGIC) + _ID_BYTES])) is None:
             raise PersistenceError("the payload was encrypted with a key that is not configured")
         prefix = header[-_PREFIX_BYTES:]
         last_chunk = max(0, -(-plain_size // CHUNK_BYTES) - 1)

@@ -52,8 +52,7 @@ class ObjectStoreBackend:
 
     def get(self, key: str, start: int, length: int) -> bytes:
         """Read a range of a blob; see Backend."""
-        size = self.size(key)
-        if size is None:
+        if (size := self.size(key)) is None:
             raise KeyError(key)
         end = min(start + length, size)
         if start >= end:

@@ -194,8 +194,7 @@ class ResultStore:
         live: set[str] = set()
         expired = 0
         for blob in self._backend.list("refs"):
-            ref = self._read_ref(blob.key)
-            if ref is None:
+            if (ref := self._read_ref(blob.key)) is None:
                 continue  # unreadable or just replaced: never a reason to delete bytes, and none to keep them
             if ref.expires_at is None or ref.expires_at > now:
                 live.add(self._object_key(ref.digest))
@@ -270,8 +269,7 @@ class ResultStore:
     def _room(self) -> int:
         """Return how many bytes the next payload may have."""
         room = min(self._limits.max_object_bytes, self._limits.max_total_bytes - self._used_bytes())
-        free = self._backend.free_bytes()
-        if free is not None:
+        if (free := self._backend.free_bytes()) is not None:
             room = min(room, free - self._limits.min_free_bytes)
         return room
 
