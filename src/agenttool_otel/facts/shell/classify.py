@@ -33,6 +33,7 @@ _TRUSTED_DIRECTORIES = ("/bin", "/usr/bin")
 _CMD_SWITCH = re.compile(r"/[A-Za-z?](?::.*)?\Z")
 _DURATION = re.compile(r"[0-9]+(?:\.[0-9]+)?[smhd]?\Z")
 _FOUND = "{}"
+_GONE = str.maketrans("", "", NUMBER + HASH)
 _LISTS_FILES = re.compile(r"-[A-Za-z]*[lL]|--files-with(?:out)?-match")
 _KIND = re.compile(r"\*\.\w+")
 _FILTERS = re.compile(r"(?:head|tail)(?: -n?[0-9]*)*|(?:sort|uniq)(?: -[ufrnz]+)*|[ef]?grep(?: -[viEFwxez]+)*")
@@ -92,6 +93,7 @@ def _prove(command: Simple, verdict: Verdict) -> None:
     refuse_if(spec.builtin and "/" in first.text and name not in ("[", "test", "echo", "printf"), "builtin with a path")
     verdict.sensitive = verdict.sensitive or spec.sensitive
     arguments = words[1:]
+    refuse_if(any(map(_may_become_option, arguments)), "number that may not be there, and the rest would be an option")
     if spec.operands == "version":
         if [word.text for word in arguments] not in (["--version"], *([f"-{letter}"] for letter in spec.short)):
             raise Refused(f"{name} is only known to tell its version")
@@ -123,6 +125,13 @@ def _prove(command: Simple, verdict: Verdict) -> None:
         verdict.reason = f"{name} only reads with these words"
 
 
+def _may_become_option(word: Word) -> bool:
+    """Whether a number that may be nothing leaves an option, or an option that takes the next word."""
+    left = word.text.translate(_GONE) if word.empty or HASH in word.text else word.text
+    lacks = left[:1] == "-" and left[1:2] != "-" and len(left) > 1 and word.text[-1:] in (NUMBER, HASH)
+    return left != word.text and ((left[:1] == "-" and word.text[:1] != "-") or lacks)
+
+
 def _command_of(name: str, words: list[Word], depth: int) -> tuple[str, list[Word]]:
     """The command of git and the like as the tables name it, and the words from its last one on."""
     texts, start = [word.text for word in words], 1
@@ -131,7 +140,8 @@ def _command_of(name: str, words: list[Word], depth: int) -> tuple[str, list[Wor
         start = 3 if texts[1:2] == ["-C"] and depth == 0 else 1  # Directories knows where it goes
         start += 2 if " ".join(texts[start : start + 2]) in tables.programs()["git"]["settings"] else 0
         start += texts[start : start + 1] in (["--no-pager"], ["-P"])
-    refuse_if(re.search(r"%G|(?:%|--sort[= ])\S*signature", " ".join(texts)) is not None, "git that checks signatures")
+    both = " ".join([*texts, *(text.translate(_GONE) for text in texts)])
+    refuse_if(re.search(r"%G|(?:%|--sort[= ])\S*signature", both) is not None, "git that checks signatures")
     two = " ".join([name, *texts[start : start + 2]])
     if two in read_only():
         return two, words[start + 1 :]
@@ -305,7 +315,7 @@ def _wrapped(name: str, arguments: list[Word], command: Simple, verdict: Verdict
     inner = arguments[index:]
     if not inner or inner[0].text.startswith("-") or "=" in inner[0].text or any(w.substitution for w in inner):
         raise Refused(f"{name} with options or assignments")
-    moving = ("cd", "pushd", "popd", "[[", "type", "command", ":", "read", "for")
+    moving = ("cd", "pushd", "popd", "[[", "type", "command", ":", "read", "for", "shopt")
     refuse_if(inner[0].text in moving, f"{name} in front of a builtin")
     verdict.depth += 1
     _prove(Simple(words=inner, input=command.input, redirects=command.redirects), verdict)

@@ -128,6 +128,8 @@ class CompoundReader(WordReader):
                 return Word(TEXT, start, self.pos, elements=elements)
             elements += self._words(loop=True)
             unproven_if(self.pos == before or any(word.text[:1] == "[" or word.here for word in elements), "assignment")
+            # braces are kept as they stand, too, and an option in front would be taken to belong to them
+            unproven_if(any(w.text[:1] == "-" for w in elements) and any("{" in w.text for w in elements), "brace")
 
     def assign(self, command: Simple, assigned: dict[str, Word]) -> None:
         """Takes in what a command assigns that does nothing else, where it is sure to do so."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import takewhile
 from typing import Final
 
 from agenttool_otel.facts.shell import programs
@@ -12,7 +13,7 @@ from agenttool_otel.facts.shell.secrets import aims_at_secret, asks_for_secret, 
 from agenttool_otel.facts.shell.tables import Spec
 from agenttool_otel.facts.shell.words import HASH, NUMBER, TEXT, Word
 
-_LETTERS: Final = {ord(TEXT): "x", ord(HASH): "x"}
+_LETTERS: Final = str.maketrans({TEXT: "x", HASH: "x", NUMBER: "1"})
 _SIGNED: Final = ("format", "pretty", "sort")
 """Options of git by whose value it may check signatures, which runs a program."""
 _Words = list[Word]
@@ -32,7 +33,7 @@ def prove_words(spec: Spec, arguments: list[Word], verdict: Verdict) -> None:
         if option in spec.name_options:
             names.append(value.text)
         verdict.sensitive |= _asks_for_secret(spec, option, value.text)
-        if option in spec.path_options:
+        if option in spec.path_options or not option:
             files.append(value)
         elif option in spec.pattern_options:
             patterns.append(value)
@@ -49,27 +50,26 @@ def prove_words(spec: Spec, arguments: list[Word], verdict: Verdict) -> None:
 
 
 def free_words(name: str, spec: Spec, words: list[Word]) -> list[Word]:
-    """Gives a letter for each text that is only known when the line runs, where the table lets any text stand.
+    """Gives a letter for each text that is only known when the line runs, where it can be nothing but any text.
 
-    That is the value of most options, operands that are no files, and what is searched for in files that are named.
-    Without quotes it might be no word at all, and the next one would stand in its place."""
+    That is the value in ``--option=value`` in front of all operands, and what is searched for, and operands that are no
+    files, where they can't be an option."""
     options, operands = read_words(spec, words)
+    deep = {row.partition("=")[0] for row in spec.recursive}
+    bound = {*spec.path_options, *spec.name_options, *spec.suffix_options, *spec.pattern_options, *_SIGNED, *deep}
+    lead = sum(1 for _ in takewhile(lambda w: w.text[:1] == "-" and w.text not in ("-", "--") and not w.glob, words))
     given = {option for option, _ in options}
-    early = words[: next((index for index, word in enumerate(words) if word.text == "--"), len(words))]
-    unsure = [word for word in operands if word.text[:1] == TEXT and word in early]  # it may be an option
-    if any(word.source is None or not spec.glob_first for word in unsure):
-        return words
-    bound = {*spec.path_options, *spec.name_options, *spec.suffix_options, *_SIGNED}
-    bound.update(row.partition("=")[0] for row in spec.recursive)
-    if spec.operands != "pattern" or given & spec.recursive or "always" in spec.recursive or name == "git grep":
-        bound |= spec.pattern_options
-        operands = operands if spec.operands == "text" and spec.operand_pattern is None else []
-    values = [(option, value) for option, value in options if value is not None and option not in bound]
-    attached = {f"--{option}={value.text}" for option, value in values}
-    searched = operands[: not given & spec.pattern_options] if spec.operands == "pattern" else operands
-    free = [value for _, value in values] + searched
-    known = [w for w in words if not w.split and (w.text in attached or (w.quoted and w in free and w not in unsure))]
-    return [replace(w, text=w.text.translate(_LETTERS)) if w in known else w for w in words]
+    sought = operands if spec.operands == "text" and spec.operand_pattern is None else []
+    if spec.operands == "pattern" and not given & {*deep, *spec.pattern_options} and name != "git grep":
+        sought = [] if "always" in deep else operands[:1]
+    found = []
+    for index, word in enumerate(words):
+        option, equals, _ = word.text[2:].partition("=")
+        valued = index < lead and word.text[:2] == "--" and equals and option in spec.long_value.keys() - bound
+        begins = (word.text[:1] not in (TEXT, HASH, NUMBER)) or (index == lead + 1 and words[lead].text == "--")
+        free = word.quoted and not word.split and (valued or (begins and any(word is one for one in sought)))
+        found.append(replace(word, text=word.text.translate(_LETTERS)) if free else word)
+    return found
 
 
 def _check_revisions(operands: list[Word], verdict: Verdict) -> None:

@@ -17,7 +17,7 @@ AMOUNT = re.compile(r"[+-]?[0-9]+[A-Za-z]{0,3}\Z")
 
 
 def read_words(spec: Spec, arguments: list[Word]) -> tuple[list[tuple[str, Word | None]], list[Word]]:
-    """Reads a command's words as its table says: its options with their values, and its operands."""
+    """Reads a command's words as its table says: options with their values, those of no name may be files; operands."""
     options: list[tuple[str, Word | None]] = []
     operands: list[Word] = []
     index, ended = 0, False
@@ -53,6 +53,8 @@ def read_words(spec: Spec, arguments: list[Word]) -> tuple[list[tuple[str, Word 
         index += used
         refuse_if(index > len(arguments), f"option --{option} without its values")
         options += [*((letter, None) for letter in letters), (option, value)]
+        if operands and used and value is not None and spec.operands != "revisions":
+            options.append(("", value))  # some programs take what follows an operand for a file
     return options, operands
 
 

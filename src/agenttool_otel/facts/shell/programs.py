@@ -288,7 +288,8 @@ def test_words(name: str, words: list[Word]) -> tuple[str, list[Word]]:
     parts = [list(part) for joint, part in apart if not joint]
     if len(parts) > 1:
         # A shell without [[ takes what stands behind && and || for commands, whose names must then be none.
-        named = name == "[[" and any(not part[0].text.startswith("-") for part in parts[1:])
+        tests = {*programs()["test"]["file"], *programs()["test"]["text"]}
+        named = name == "[[" and any(part[0].text not in tests for part in parts[1:])
         read = [test_words("test", part) for part in parts]
         reason = "test of several" if named else next((reason for reason, _ in read if reason), "")
         return reason, [word for _, files in read for word in files]

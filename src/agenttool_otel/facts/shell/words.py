@@ -24,7 +24,7 @@ TEXT, NUMBER, HASH = "\0", "\1", "\4"
 # more than hold a value, are left out. What follows must be no subscript and no modifier for zsh.
 VARIABLE = (
     r"(?!(?:path|[cfm]\w*path|fignore|psvar|argv|status|prompt\d?|hist\w*|signals|watch\w*|options|zsh_\w*|dis_\w*|ps_\w*|nameddirs|userdirs"
-    r"|\w*(?:aliases|functions|commands|stack|parameters|modules|builtins|reswords|chars|terms|status)|mapfile)\b)"
+    r"|\w*(?:aliases|functions|commands|stack|parameters|modules|builtins|reswords|chars|terms|status)|mapfile|match|mbegin|mend|MATCH|MBEGIN|MEND)\b)"
     r"(?:[a-z]\w*|[A-Z][A-Z0-9_]*)(?![\w\x80-\U0010ffff])"
 )
 _VARIABLE = re.compile(
@@ -112,7 +112,7 @@ class WordReader:
     def __init__(self, text: str) -> None:
         self.text = text
         self.pos = 0
-        self.heredocs: list[tuple[re.Pattern[str], bool]] = []  # how each ends, and whether it is literal
+        self.heredocs: list[tuple[re.Pattern[str], re.Pattern[str]]] = []  # how each ends, and what its lines are
         self.variables: dict[str, Word] = {}  # what the line has set
         self.construct = ""  # what the line holds besides plain commands of literal words
         self.assigning = False  # a value that is assigned is not split
@@ -198,8 +198,10 @@ class WordReader:
                 parts.append(revision[0])  # HEAD^2, HEAD^{tree}, stash@{0}
                 self.pos = revision.end()
             elif char == "$" and text.startswith("'\\t'", self.pos):
-                parts.append(NUMBER)  # a tab, or what shells without such quotes read, means no more than a digit does
-                self.pos, word.quoted, word.empty, word.expanded = self.pos + 4, True, True, True
+                # a tab, or what shells without such quotes read, means no more than a digit does
+                alone = re.fullmatch("-[A-Za-z]", "".join(parts)) is not None  # as in -d$'\t', which is never empty
+                parts.append("\t" if alone else NUMBER)
+                self.pos, word.quoted, word.empty, word.expanded = self.pos + 4, True, not alone, True
             elif char == "$" and (not self._peek() or self._peek() in " \t\n;|&)"):
                 parts.append(char)  # nothing behind it to expand
             elif char == "$":
@@ -272,7 +274,7 @@ class WordReader:
                 here = first and not self.assigning
                 value = Word("." if here else TEXT, 0, 0, here=here, split=split)
             elif known is None and match["name"] in programs()["shell"]["environment"]:
-                value = Word(TEXT, 0, 0)
+                value = Word(TEXT, 0, 0, split=split)
             elif known is None or known.elements is not None:
                 raise Unproven("expansion")
             elif match["cut"] and match[0].endswith("%/}") and known.one and known.text.endswith("/") and not split:
