@@ -304,6 +304,8 @@ def test_a_heredoc_that_expands_nothing_but_readers_is_read(line: str, root: Pat
         "cat <<EOF\n$SECRET_KEY\nEOF",
         "bash <<EOF\n$(cat a.py)\nEOF",
         "cat <<E && cd src\n$(cat link)\nE",
+        "cd src <<E\n$(cat link)\nE",
+        "<<E cd src\n$(cat link)\nE",
         'x=.env; cat <<E && x=a.py\n$(cat "$x")\nE',
         "cat <<E || cd src\n$(git status)\nE",
         "cat <<E; cd src\n$(git status)\nE",

@@ -33,6 +33,7 @@ _TRUSTED_DIRECTORIES = ("/bin", "/usr/bin")
 _CMD_SWITCH = re.compile(r"/[A-Za-z?](?::.*)?\Z")
 _DURATION = re.compile(r"[0-9]+(?:\.[0-9]+)?[smhd]?\Z")
 _FOUND = "{}"
+_HIDDEN = re.compile(r"(?:^|[/:=,])\.(?!\.{1,2}[A-Za-z@])")  # but not ..HEAD
 _GONE = str.maketrans("", "", NUMBER + HASH)
 _LISTS_FILES = re.compile(r"-[A-Za-z]*[lL]|--files-with(?:out)?-match")
 _KIND = re.compile(r"\*\.\w+")
@@ -93,7 +94,7 @@ def _prove(command: Simple, verdict: Verdict) -> None:
     refuse_if(spec.builtin and "/" in first.text and name not in ("[", "test", "echo", "printf"), "builtin with a path")
     verdict.sensitive = verdict.sensitive or spec.sensitive
     arguments = words[1:]
-    refuse_if(any(map(_may_become_option, arguments)), "number that may not be there, and the rest would be an option")
+    refuse_if(spec.program != "echo" and any(map(_may_become_other, arguments)), "number that may not be there")
     if spec.operands == "version":
         if [word.text for word in arguments] not in (["--version"], *([f"-{letter}"] for letter in spec.short)):
             raise Refused(f"{name} is only known to tell its version")
@@ -125,11 +126,13 @@ def _prove(command: Simple, verdict: Verdict) -> None:
         verdict.reason = f"{name} only reads with these words"
 
 
-def _may_become_option(word: Word) -> bool:
-    """Whether a number that may be nothing leaves an option, or an option that takes the next word."""
+def _may_become_other(word: Word) -> bool:
+    """Whether a number that may be nothing leaves an option, one that takes the next word, a hidden or secret name."""
     left = word.text.translate(_GONE) if word.empty or HASH in word.text else word.text
     lacks = left[:1] == "-" and left[1:2] != "-" and len(left) > 1 and word.text[-1:] in (NUMBER, HASH)
-    return left != word.text and ((left[:1] == "-" and word.text[:1] != "-") or lacks)
+    hidden = bool(_HIDDEN.search(left)) > bool(_HIDDEN.search(word.text)) or left.count("..") > word.text.count("..")
+    secret = names_secret(left.rpartition("=")[2]) or aims_at_secret(left)
+    return left != word.text and ((left[:1] == "-" and word.text[:1] != "-") or lacks or hidden or secret)
 
 
 def _command_of(name: str, words: list[Word], depth: int) -> tuple[str, list[Word]]:

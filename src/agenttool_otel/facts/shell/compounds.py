@@ -200,7 +200,10 @@ class CompoundReader(WordReader):
         self._group("}")
 
     def sets(self, command: Simple) -> None:
-        """Takes in what ``read`` or ``mapfile`` set from what the line itself gives them."""
+        """Takes in what ``read`` or ``mapfile`` set from what the line itself gives them; ``cd`` is given nothing."""
+        # what feeds it is read before it moves, and judged behind it here
+        moves = bool(command.words) and command.words[0].text in _MOVES
+        unproven_if(moves and any("<" in redirect.operator for redirect in command.redirects), "redirection")
         matched = _TAKES.fullmatch(" ".join("'" if w.quoted or w.expanded else w.text for w in command.words))
         given = [(r.fd, r.operator) in (("", "<"), ("", "<<<")) for r in command.redirects]
         if not matched or given != [True] or command.assignments not in ([], ["IFS"]) or matched[2] in self.variables:

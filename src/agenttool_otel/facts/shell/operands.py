@@ -8,14 +8,12 @@ from typing import Final
 
 from agenttool_otel.facts.shell import programs
 from agenttool_otel.facts.shell.effects import Refused, Touch, Verdict, refuse_if
-from agenttool_otel.facts.shell.options import check_file, read_words
+from agenttool_otel.facts.shell.options import SIGNED, check_file, read_words
 from agenttool_otel.facts.shell.secrets import aims_at_secret, asks_for_secret, names_secret, searches_secret
 from agenttool_otel.facts.shell.tables import Spec
 from agenttool_otel.facts.shell.words import HASH, NUMBER, TEXT, Word
 
 _LETTERS: Final = str.maketrans({TEXT: "x", HASH: "x", NUMBER: "1"})
-_SIGNED: Final = ("format", "pretty", "sort")
-"""Options of git by whose value it may check signatures, which runs a program."""
 _Words = list[Word]
 
 
@@ -56,7 +54,7 @@ def free_words(name: str, spec: Spec, words: list[Word]) -> list[Word]:
     files, where they can't be an option."""
     options, operands = read_words(spec, words)
     deep = {row.partition("=")[0] for row in spec.recursive}
-    bound = {*spec.path_options, *spec.name_options, *spec.suffix_options, *spec.pattern_options, *_SIGNED, *deep}
+    bound = {*spec.path_options, *spec.name_options, *spec.suffix_options, *spec.pattern_options, *SIGNED, *deep}
     lead = sum(1 for _ in takewhile(lambda w: w.text[:1] == "-" and w.text not in ("-", "--") and not w.glob, words))
     given = {option for option, _ in options}
     sought = operands if spec.operands == "text" and spec.operand_pattern is None else []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, Final
 
 from agenttool_otel.facts.shell.devices import device_reason, joined
 from agenttool_otel.facts.shell.effects import Refused, Touch, Verdict, refuse_if
@@ -11,6 +11,8 @@ from agenttool_otel.facts.shell.secrets import is_listed, names_secret, wide_roo
 from agenttool_otel.facts.shell.tables import Spec
 from agenttool_otel.facts.shell.words import Word
 
+SIGNED: Final = ("format", "pretty", "sort")
+"""Options of git by whose value it may check signatures, which runs a program."""
 _DIGITS = re.compile(r"[0-9]+")
 _LEGACY_NUMBER = re.compile(r"-[0-9]+\Z")
 AMOUNT = re.compile(r"[+-]?[0-9]+[A-Za-z]{0,3}\Z")
@@ -61,7 +63,12 @@ def read_words(spec: Spec, arguments: list[Word]) -> tuple[list[tuple[str, Word 
 def _globs_value(spec: Spec, text: str) -> bool:
     """Whether a glob stands only in a long option's value, as in ``--include=*.py``: each match is that option too."""
     option, equals, _value = text.partition("=")
-    return bool(equals) and option.startswith("--") and option[2:] in spec.long_value.keys() - spec.pattern_options
+    bound = {*spec.pattern_options, *spec.path_options, *SIGNED}
+    return (
+        bool(equals and not spec.sensitive_value)
+        and option[:2] == "--"
+        and option[2:] in spec.long_value.keys() - bound
+    )
 
 
 def _long_option(spec: Spec, text: str, following: Word | None) -> tuple[str, Word | None, int]:

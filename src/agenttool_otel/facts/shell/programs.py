@@ -9,7 +9,6 @@ import re
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import cycle, groupby
-from typing import Final
 
 from agenttool_otel.facts.shell.tables import programs
 from agenttool_otel.facts.shell.words import NUMBER, Word
@@ -172,7 +171,6 @@ CHECKS = {"sed": sed_program, "awk": awk_program, "jq": jq_program}
 # --- find -------------------------------------------------------------------------------------------------------------
 
 _FIND_VALUE = re.compile(r"-[0-9]|-[ugoa]*[=+][rwxXst]+\Z")
-_NOT: Final = ("!", "-not")
 _FIND_NEWER = re.compile(r"-newer[aBcm][aBcmt]\Z")
 
 
@@ -207,7 +205,8 @@ def _exec_words(words: list[Word], index: int) -> int:
 def _read_find(words: list[Word], found: FindWords) -> str:
     table = programs()["find"]
     index = 0
-    starts, names, compared, texts = found.starts, found.names, found.compared, [word.text for word in words]
+    starts, names, compared = found.starts, found.names, found.compared
+    nested = any(word.text == "(" for word in words)
     while index < len(words) and words[index].text in ("-H", "-L", "-P"):
         index += 1
     while index < len(words) and not (words[index].text[:1] == "-" or words[index].text in table["flags"]):
@@ -215,12 +214,14 @@ def _read_find(words: list[Word], found: FindWords) -> str:
             return "find with an unquoted glob"
         starts.append(words[index])
         index += 1
+    left_out = False
     while index < len(words):
-        word = words[index]
+        word, turned, left_out = words[index], left_out, False
         index += 1
         if word.glob:
             return "find with an unquoted glob"
         if word.text in table["flags"]:
+            left_out = word.text in ("!", "-not") and not turned
             continue
         if word.text == "-exec":
             end = _exec_words(words, index)
@@ -238,10 +239,7 @@ def _read_find(words: list[Word], found: FindWords) -> str:
         index += 1
         if value.glob or (value.text.startswith("-") and not _FIND_VALUE.match(value.text)):
             return f"find {word.text} with {value.text[:40]}"
-        single = index > 2 and texts[index - 3] in _NOT and (index == 3 or texts[index - 4] not in _NOT)
-        if named and single and "(" not in texts:
-            continue  # what is left out is not looked for
-        if named:
+        if named and (nested or not turned):  # what is left out is not looked for
             names.append(value)
         elif compares:
             compared.append(value)

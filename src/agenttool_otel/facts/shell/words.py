@@ -80,7 +80,6 @@ class Word:
     here: bool = False  # begins with the directory that it stands in
     split: bool = False  # what it stands for is split at blanks, and read as a glob
     empty: bool = False  # a number that may be nothing at all
-    name: bool = False  # stands for a name without a slash
     elements: list[Word] | None = None  # it stands for these, as an array
     source: list[Simple] | None = field(default=None, compare=False)  # it stands for names that this pipeline prints
 
@@ -216,7 +215,7 @@ class WordReader:
         if word.unknown and ((word.glob and not word.one) or (word.split and word.source is None)):
             raise Unproven("expansion")
         if word.text != TEXT:
-            word.source, word.name = None, False
+            word.source = None
         # Where a heredoc's body begins is not the same for every reader.
         unproven_if(self.heredocs and "\n" in word.text, "heredoc")
         return word
@@ -280,22 +279,18 @@ class WordReader:
             elif match["cut"] and match[0].endswith("%/}") and known.one and known.text.endswith("/") and not split:
                 value = replace(known, text=known.text[:-1])
             elif match["cut"]:
-                name = match[0].endswith("##*/}") or (known.name and "%" in match[0])
-                value = Word(TEXT, 0, 0, split=split, name=name)
+                value = Word(TEXT, 0, 0, split=split)
             elif not split or known.unknown or _UNSPLIT[known.glob].fullmatch(known.text):
                 value = replace(known, source=known.source if split or known.one else None)
                 value.split = split and (known.glob or TEXT in known.text)
             else:
                 raise Unproven("expansion")
-        before = "".join(parts)[-1:]
-        if value.name and not split and (before.isalnum() or before in ("_", "-")):
-            value = Word("*", 0, 0, glob=True, one=True)
         if value.glob:
             word.one = not split and (word.one or not word.glob)
             word.glob = True
         word.glob_first = word.glob_first or (first and value.glob_first)
         word.split = word.split or value.split
-        word.empty, word.name = word.empty or value.empty, word.name or value.name
+        word.empty = word.empty or value.empty
         word.expanded, word.here, word.source = True, word.here or value.here, value.source
         parts.append(value.text)
 
@@ -309,12 +304,10 @@ class WordReader:
             return Word(NUMBER, 0, 0, empty=True)
         if prints(source, "hashes"):
             return Word(HASH, 0, 0)
-        name = prints(source, "name")
         plain = source is not None and [w.text for command in source for w in command.words] == ["pwd"]
         if source and plain and first and not (source[0].redirects or self.assigning):
             return Word(".", 0, 0, here=True, split=split)
-        source = source if split or self.assigning else None
-        return Word(TEXT, 0, 0, source=source, split=split, name=name)
+        return Word(TEXT, 0, 0, source=source if split or self.assigning else None, split=split)
 
     def _arithmetic(self) -> None:
         self.pos, depth = self.pos + 2, 0
