@@ -36,7 +36,7 @@ _FOUND = "{}"
 _HIDDEN = re.compile(r"(?:^|[/:=,])\.(?!\.{1,2}[A-Za-z@])")  # but not ..HEAD
 _GONE = str.maketrans("", "", NUMBER + HASH)
 _LISTS_FILES = re.compile(r"-[A-Za-z]*[lL]|--files-with(?:out)?-match")
-_KIND = re.compile(r"\*\.\w+")
+_KIND = re.compile(r"(?:(\w[\w-]*(?:/\w[\w-]*)*)/)?(\*\.\w+)")
 _FILTERS = re.compile(r"(?:head|tail)(?: -n?[0-9]*)*|(?:sort|uniq)(?: -[ufrnz]+)*|[ef]?grep(?: -[viEFwxez]+)*")
 """What leaves out names, or sorts them, and the options with which it does no more than that."""
 
@@ -276,9 +276,10 @@ def _listed_by(pipeline: list[Simple], directories: tuple[str, ...], *, bare: bo
         if name in ("grep", "egrep", "fgrep"):
             return reads if listed else []
         if name == "git" and (words[1:2] == ["ls-files"] or "--name-only" in words):
-            kinds = [word for word in words[2:] if not word.startswith("-")]
-            named = words[1:2] == ["ls-files"] and kinds and all(map(_KIND.fullmatch, kinds))
-            return [Touch(".", "read", names=tuple(kinds) if named else ())]
+            kinds = [_KIND.fullmatch(word) for word in words[2:] if not word.startswith("-")]
+            if words[1:2] != ["ls-files"] or not kinds or None in kinds:
+                return [Touch(".", "read")]
+            return [Touch(kind[1] or ".", "read", names=(kind[2],)) for kind in kinds if kind]
         break
     return []
 

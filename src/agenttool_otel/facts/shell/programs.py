@@ -104,19 +104,19 @@ _AWK_TOKEN = re.compile(r"printf?(?![A-Za-z0-9_])|[A-Za-z0-9_]+|>=|[>(){}]|.", r
 _AWK_PATTERN = re.compile(r'([^"/#\\]*)/(?!=)((?:\\.|\[\^?(?:\[:\w+:\]|[^\]\[/\\\n^])[^\]\[/\\\n]*\]|[^/\\\[\n])*)/')
 
 
-def _without_alternatives(program: str) -> str:
-    """Takes ``|`` out of regular expressions, as far as they are sure to be some: where an operand has to begin."""
+def _without_patterns(program: str) -> str:
+    """Empties regular expressions, as far as they are sure to be some: where an operand has to begin."""
     done = ""
     while match := _AWK_PATTERN.match(program):
         if (done + match[1]).rstrip()[-1:] not in {*"{};(,!~&|", ""}:
             break
-        done, program = f"{done}{match[1]}/{match[2].replace('|', ' ')}/", program[match.end() :]
+        done, program = f"{done}{match[1]}/ /", program[match.end() :]
     return done + program
 
 
 def _awk_redirects(program: str) -> bool:
     """Whether ``>`` or ``|`` may redirect: only ``print`` writes, never in a pattern, and compares in parentheses."""
-    program = _without_alternatives(program).replace("||", " ")
+    program = program.replace("||", " ")
     if "|" in program:
         return True
     if ">" not in program.partition("{")[2] or not _AWK_PRINTS.search(program):
@@ -140,8 +140,11 @@ def awk_program(program: str) -> str:
     may occur anywhere, not even in a string, so that no tokenising can be got wrong. Comparisons are told apart from
     redirections only where that is sure.
     """
-    if any(char in program for char in "@`") or "\\\n" in program or _awk_redirects(program):
-        return "awk program with > | or @"
+    if any(char in program for char in "@`") or "\\\n" in program:
+        return "awk program with @ or a broken line"
+    program = _without_patterns(program)
+    if _awk_redirects(program):
+        return "awk program with > or |"
     words = programs()["awk"]
     for name in _NAME.findall(program):
         if name in words["forbidden"]:
