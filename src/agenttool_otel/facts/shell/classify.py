@@ -129,10 +129,12 @@ def _prove(command: Simple, verdict: Verdict) -> None:
 def _may_become_other(word: Word) -> bool:
     """Whether a number that may be nothing leaves an option, one that takes the next word, a hidden or secret name."""
     left = word.text.translate(_GONE) if word.empty or HASH in word.text else word.text
+    if left == word.text:
+        return False
     lacks = left[:1] == "-" and left[1:2] != "-" and len(left) > 1 and word.text[-1:] in (NUMBER, HASH)
     hidden = bool(_HIDDEN.search(left)) > bool(_HIDDEN.search(word.text)) or left.count("..") > word.text.count("..")
     secret = names_secret(left.rpartition("=")[2]) or aims_at_secret(left)
-    return left != word.text and ((left[:1] == "-" and word.text[:1] != "-") or lacks or hidden or secret)
+    return (left[:1] == "-" and word.text[:1] != "-") or lacks or hidden or secret
 
 
 def _command_of(name: str, words: list[Word], depth: int) -> tuple[str, list[Word]]:

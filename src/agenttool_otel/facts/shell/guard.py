@@ -17,7 +17,7 @@ import unicodedata
 
 from agenttool_otel.facts.shell.compounds import OPENS, REDIRECT, CompoundReader, Redirect, Simple
 from agenttool_otel.facts.shell.tables import programs
-from agenttool_otel.facts.shell.words import WORD_ENDS, Unproven, Word, unproven_if
+from agenttool_otel.facts.shell.words import WORD_ENDS, Heredoc, Unproven, Word, unproven_if
 
 MAX_LENGTH = 8192
 """Characters; a longer command line is not read at all."""
@@ -31,7 +31,6 @@ _SUBSCRIPT_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\[[^\n]*\]\+?=")
 _DELIMITER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _LINE = re.compile(r"[^\n]*")
 _PLAIN_TEXT = re.compile(r"[^\n$`\\]*")
-_EXPANDS = re.compile(r"(?:)[^\n$`\\]*")  # another one, which says that $ may follow
 _BREAK = re.compile(r"\n")
 _BEFORE_SUBSTITUTION = ("", " ", "\t", "\n", ";", "|", "&", "(")
 # Letters and symbols that draw nothing or look like a space, although their category says otherwise.
@@ -80,7 +79,7 @@ class _Reader(CompoundReader):
                 if found == "\n":
                     self._read_heredocs()
                 elif found != "|":  # a body is expanded before what stands behind these, and read after it here
-                    self.heredocs = [(end, _PLAIN_TEXT if line is _EXPANDS else line) for end, line in self.heredocs]
+                    self.heredocs = [heredoc._replace(expands=False) for heredoc in self.heredocs]
                 if not need:
                     self.join(_JOINTS[token[0]])
                 seen, need = False, need or found in ("&&", "||", "|")
@@ -175,17 +174,18 @@ class _Reader(CompoundReader):
             raw = self.text[target.start : target.end]
             quoted = raw[0] in "'\"" and raw[1:-1] == target.text
             unproven_if(not (quoted or raw == target.text) or not _DELIMITER.match(target.text), "heredoc")
-            self.heredocs.append((re.compile(rf"{target.text}(?:\n|\Z)"), _LINE if quoted else _EXPANDS))
+            end = re.compile(rf"{target.text}(?:\n|\Z)")
+            self.heredocs.append(Heredoc(end, _LINE if quoted else _PLAIN_TEXT, not quoted))
         command.redirects.append(Redirect(fd, operator, target))
         return []
 
     def _read_heredocs(self) -> None:
         bodies, self.heredocs = self.heredocs, []
-        for end, line in bodies:
+        for end, line, expands in bodies:
             begins = self.pos
             while not self._try(end):
                 self._take(line, "heredoc")
-                while line is _EXPANDS and self._peek() == "$":
+                while expands and self._peek() == "$":
                     start = self.pos = self.pos + 1
                     self._expand(Word("", 0, 0), [], quoted=True)
                     unproven_if("\n" in self.text[start : self.pos], "heredoc")  # shells end a body at its first end

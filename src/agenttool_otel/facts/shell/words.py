@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from agenttool_otel.facts.shell.numbers import prints
 from agenttool_otel.facts.shell.tables import programs
@@ -105,13 +105,21 @@ def may_be_set(name: str) -> bool:
     return name[0].islower() or all(len(part) == 1 or part in nouns for part in name.rstrip("0123456789").split("_"))
 
 
+class Heredoc(NamedTuple):
+    """A body that the next line begins."""
+
+    end: re.Pattern[str]  # the line that ends it
+    line: re.Pattern[str]  # what its lines hold, up to what may be expanded
+    expands: bool  # whether commands and variables may stand in it
+
+
 class WordReader:
     """Reads one word after the other."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.pos = 0
-        self.heredocs: list[tuple[re.Pattern[str], re.Pattern[str]]] = []  # how each ends, and what its lines are
+        self.heredocs: list[Heredoc] = []
         self.variables: dict[str, Word] = {}  # what the line has set
         self.construct = ""  # what the line holds besides plain commands of literal words
         self.assigning = False  # a value that is assigned is not split
