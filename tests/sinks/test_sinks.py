@@ -216,6 +216,7 @@ def test_a_forked_child_writes_under_a_number_of_its_own(tmp_path: Path) -> None
         for _ in range(50): tool()
         child = os.fork()
         for _ in range(20): tool()
+        sink.flush(30)
         if child == 0:
             sys.exit(0)
         assert os.waitpid(child, 0)[1] == 0
@@ -226,6 +227,55 @@ def test_a_forked_child_writes_under_a_number_of_its_own(tmp_path: Path) -> None
     assert len(journal.producers) == 2
     assert (len(journal.calls), journal.missing) == (90, 0)
     assert len(read(tmp_path / "r")) == 90 * 6
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_fork_waits_until_no_record_is_being_built(tmp_path: Path) -> None:
+    """What a record's building holds, as pydantic does while it builds a model, would be held in the child for ever."""
+    done = run_program(
+        tmp_path / "r",
+        """
+        held, begun = threading.Lock(), threading.Event()
+        def build():
+            with held:
+                begun.set()
+                time.sleep(0.5)
+            return [("tool_event", {"pid": os.getpid()})]
+        sink.put(build)
+        begun.wait(30)
+        child = os.fork()
+        sink.put(build)
+        sink.flush(30)
+        if child == 0:
+            sys.exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        """,
+    )
+    assert done.returncode == 0, done.stderr
+    assert len({line["record"]["pid"] for line in read(tmp_path / "r")}) == 2
+    assert len(read(tmp_path / "r")) == 3
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_build_that_hangs_does_not_hold_up_a_fork_for_ever(tmp_path: Path) -> None:
+    done = run_program(
+        tmp_path / "r",
+        """
+        begun = threading.Event()
+        def hang():
+            begun.set()
+            threading.Event().wait()
+        sink.put(hang)
+        begun.wait(30)
+        child = os.fork()
+        if child == 0:
+            tool()
+            sys.exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        """,
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(Journal().read(tmp_path / "r").calls) == 1
 
 
 def test_a_killed_process_leaves_whole_lines(tmp_path: Path) -> None:

@@ -146,7 +146,8 @@ class Sink:
                 self._sequence += entry
                 continue
             try:
-                made = list(entry())
+                with _building:
+                    made = list(entry())
             except BaseException as error:
                 self._sequence += 1
                 self._note(error, 1)
@@ -241,12 +242,14 @@ class CloudEventsSink(Sink):
         timeout_s: float = 5.0,
         max_bytes: int | None = None,
     ) -> None:
+        import urllib.request  # not in the thread: a forked child would wait for an import that was under way there
+
         try:
             from cloudevents.core.bindings.http import to_structured_event
             from cloudevents.core.v1.event import CloudEvent
         except ImportError as error:
             raise ConfigurationError("CloudEvents need the extra agenttool-otel[cloudevents]") from error
-        self._event, self._structured = CloudEvent, to_structured_event
+        self._event, self._structured, self._http = CloudEvent, to_structured_event, urllib.request
         is_url = isinstance(target, str) and urlsplit(target).scheme in ("http", "https")
         self._url = str(target) if is_url else None
         self._file = None if is_url else _AppendedFile(target, max_bytes)
@@ -267,10 +270,8 @@ class CloudEventsSink(Sink):
                 self._note(error, 1)
 
     def _post(self, headers: Mapping[str, str], body: bytes) -> None:
-        from urllib.request import Request, urlopen
-
-        request = Request(str(self._url), data=body, headers={**self._headers, **headers}, method="POST")  # noqa: S310 (the scheme was checked)
-        with urlopen(request, timeout=self._timeout_s) as response:  # noqa: S310
+        request = self._http.Request(str(self._url), data=body, headers={**self._headers, **headers}, method="POST")
+        with self._http.urlopen(request, timeout=self._timeout_s) as response:
             response.read(1 << 16)
 
     def release(self) -> None:
@@ -374,6 +375,7 @@ def rfc3339(at_ns: int) -> str:
 
 
 _sinks: weakref.WeakSet[Sink] = weakref.WeakSet()
+_building = threading.RLock()  # held by a sink's thread while it builds records, and by a thread that forks
 
 
 def _close_all() -> None:
@@ -383,11 +385,23 @@ def _close_all() -> None:
         sink.close(max(0.0, ends - time.monotonic()))
 
 
+def _before_fork() -> None:
+    """Wait until no record is being built: what that holds (pydantic builds models then) stays held in the child."""
+    _building.acquire(timeout=_EXIT_LIMIT_S)
+
+
+def _after_fork() -> None:
+    with suppress(RuntimeError):  # it was not had in time
+        _building.release()
+
+
 def _reset_all() -> None:
+    global _building
+    _building = threading.RLock()
     for sink in list(_sinks):
         sink._reset()
 
 
 atexit.register(_close_all)
 if hasattr(os, "register_at_fork"):  # there is no fork on Windows
-    os.register_at_fork(after_in_child=_reset_all)
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_reset_all)
