@@ -37,7 +37,8 @@ if TYPE_CHECKING:
         UnknownTool,
     )
     from agenttool_otel.govern.decorators import govern
-    from agenttool_otel.govern.governor import Governor, aresume, configure, default_governor, resume
+    from agenttool_otel.govern.default import aresume, configure, default_governor, resume
+    from agenttool_otel.govern.governor import Governor
     from agenttool_otel.hooks import Hooks
     from agenttool_otel.integrations.langchain.agents import AgentToolMiddleware as AgentToolMiddleware
     from agenttool_otel.names import SCHEMA_VERSION, Behavior, ErrorClass
@@ -69,7 +70,8 @@ _MODULES = {
             "ToolCanceled ToolDenied ToolInputInvalid ToolTimeout UnknownTool"
         ),
         "govern.decorators": "govern",
-        "govern.governor": "Governor aresume configure default_governor resume",
+        "govern.default": "aresume configure default_governor resume",
+        "govern.governor": "Governor",
         "hooks": "Hooks",
         "integrations.langchain.agents": "AgentToolMiddleware",
         "names": "Behavior ErrorClass SCHEMA_VERSION",

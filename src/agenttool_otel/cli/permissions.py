@@ -22,7 +22,8 @@ from agenttool_otel.cli.common import AsJson, failure, group, print_json
 from agenttool_otel.cli.rendering import out
 from agenttool_otel.context.context import AgentContext, agent_context
 from agenttool_otel.errors import AgentToolError
-from agenttool_otel.govern.governor import Governor, default_governor
+from agenttool_otel.govern.default import default_governor
+from agenttool_otel.govern.governor import Governor
 from agenttool_otel.preflight.posture import check_tool, planned_input
 from agenttool_otel.preflight.posture_files import posture_markdown
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def _default_governor() -> Runtime:
-    from agenttool_otel.govern.governor import from_environment
+    from agenttool_otel.govern.default import from_environment
 
     return from_environment()
 

@@ -1,21 +1,15 @@
-"""Governor: one configuration, wired together once, and the default one that module-level ``govern`` uses."""
+"""Governor: one configuration, wired together once."""
 
 from __future__ import annotations
 
 import asyncio
-import os
-import shutil
-import tempfile
-import weakref
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import aclosing, closing
-from dataclasses import replace
-from datetime import timedelta
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, overload
 
 from opentelemetry.trace import INVALID_SPAN
 
@@ -29,21 +23,23 @@ from agenttool_otel.call.recorder import Recorder
 from agenttool_otel.call.resume import aresume_call, resume_call
 from agenttool_otel.call.running.cancel import cancel_call, interrupted
 from agenttool_otel.call.running.handle import CancelState
-from agenttool_otel.call.runtime import build_default_with, default_runtime, replace_default
 from agenttool_otel.call.scheduling.batch import Batch, BatchCall
 from agenttool_otel.catalog import GovernOptions, Registry
-from agenttool_otel.context.context import AgentContext, ContextDefaults
-from agenttool_otel.context.session_store import SessionStore, open_store
-from agenttool_otel.context.sessions import Session, SessionBook
+from agenttool_otel.context.context import ContextDefaults
+from agenttool_otel.context.sessions import SessionBook
 from agenttool_otel.context.settings import Settings
-from agenttool_otel.errors import ConfigurationError, PolicyError, PolicyLoadError
-from agenttool_otel.facts.types import FactEnvironment
 from agenttool_otel.govern.discovery import Discovery
+from agenttool_otel.govern.opening import (
+    approvals_opener,
+    fact_environment,
+    open_results,
+    protected_places,
+    shared_sessions,
+    telemetry_settings,
+)
 from agenttool_otel.govern.typing import Governed, GovernsNext
 from agenttool_otel.hooks import Hooks
-from agenttool_otel.names import AbortReason, Attr, EngineName, Env, Event, Label
-from agenttool_otel.policy.bundles.bundle import default_bundle_path
-from agenttool_otel.policy.engines.refusing import RefusingEngine
+from agenttool_otel.names import AbortReason, Attr, Event, Label
 from agenttool_otel.policy.types import PolicyEngine
 from agenttool_otel.records import SchedulerPolicy, ToolResult
 from agenttool_otel.redaction import RedactionSettings, Redactor
@@ -52,7 +48,6 @@ from agenttool_otel.results.persistence.keeper import ResultKeeper
 from agenttool_otel.results.persistence.read_result import MAX_PAGE
 from agenttool_otel.results.transform import Transform
 from agenttool_otel.telemetry import Telemetry, TelemetrySettings
-from agenttool_otel.telemetry.sinks import open_sinks
 
 if TYPE_CHECKING:  # engines and stores are imported when a Governor opens one
     from agenttool_otel.approvals.approvers import Callback
@@ -96,7 +91,7 @@ class Governor(Discovery):
         ConfigurationError: a setting can't be used.
     """
 
-    _private_results: weakref.finalize[[str, int], Governor] | None = None
+    _private_results: Callable[[], object] | None = None
     _permission_tools: tuple[OwnTool, OwnTool] | None = None
 
     def __init__(
@@ -145,9 +140,9 @@ class Governor(Discovery):
             registry=Registry(),
             redactor=redactor or Redactor(RedactionSettings(pii=settings.redact_pii)),
             telemetry=Telemetry(telemetry or telemetry_settings(settings)),
-            sessions=SessionBook(max_bytes=settings.sessions_memory_mb * 2**20, store=_shared_sessions(settings)),
+            sessions=SessionBook(max_bytes=settings.sessions_memory_mb * 2**20, store=shared_sessions(settings)),
             decider=decider,
-            approvals=Approvals(approver, self._store_opener(approvals, settings), configured=configured),
+            approvals=Approvals(approver, approvals_opener(approvals, settings), configured=configured),
             results=results or ResultKeeper(self._open_results, max_inline_chars=settings.max_inline_chars),
             errors=ErrorMapper(redact=self.clean),
             hooks=hooks,
@@ -167,7 +162,7 @@ class Governor(Discovery):
             services=self,
             recorder=Recorder(self.telemetry, self.redactor),
             sessions=self.sessions,
-            environment=partial(fact_environment, self.settings, _protected_places(self.settings)),
+            environment=partial(fact_environment, self.settings, protected_places(self.settings)),
             questions=Questions(self.redactor, self.settings.approvals_ttl),
             delivery=Delivery(self.redactor, self.results, Transform(self.clean, self._clean_value)),
             errors=self.errors,
@@ -499,182 +494,16 @@ class Governor(Discovery):
         attributes = {Label.RELOAD_RESULT: done, Attr.POLICY_REVISION: result.revision}
         telemetry.events.emit(INVALID_SPAN, Event.POLICY_RELOADED, attributes)
 
-    # --- opening -----------------------------------------------------------------------------------------------------
-
     def _open_results(self) -> ResultStore:
-        from agenttool_otel.results.stores.local import LocalBackend
-        from agenttool_otel.results.stores.store import ResultStore
-
-        place = self.settings.results_dir
-        if not place:
-            place = tempfile.mkdtemp(prefix="agenttool-results-")
-            # nobody but this Governor can resolve its references, so nothing of it is kept after it, also where
-            # nobody closes it; a forked child must not remove what is its parent's
-            self._private_results = weakref.finalize(self, _remove_private, place, os.getpid())
-        return ResultStore(LocalBackend(place))
-
-    def _store_opener(self, approvals: ApprovalStore | str | None, settings: Settings) -> Callable[[], ApprovalStore]:
-        if approvals is not None and not isinstance(approvals, (str, Path)):
-            return lambda: approvals
-        url = approvals or settings.approvals_url or "sqlite://"
-
-        def opened() -> ApprovalStore:
-            from agenttool_otel.approvals.store.store import ApprovalStore  # SQLAlchemy is slow to import
-
-            store = ApprovalStore(
-                url,
-                default_ttl=timedelta(seconds=settings.approvals_ttl),
-                max_pending=settings.approvals_max_pending,
-                max_pending_per_session=settings.approvals_max_pending_per_session,
-            )
-            store.recover()  # what a crash left behind is asked again, never run by itself
-            return store
-
-        return opened
+        store, self._private_results = open_results(self.settings.results_dir, self)
+        return store
 
 
 def _in_order(results: Iterable[tuple[int, ToolResult]]) -> list[ToolResult]:
     return [result for _, result in sorted(results, key=itemgetter(0))]
 
 
-def fact_environment(
-    settings: Settings, protected: tuple[tuple[str, str], ...], context: AgentContext, session: Session
-) -> FactEnvironment:
-    """Return what facts of a call depend on beside its arguments."""
-    return FactEnvironment(
-        roots=context.roots,
-        cwd=context.cwd,
-        protected=protected,
-        allowed_hosts=settings.allowed_hosts,
-        resolve_dns=settings.resolve_dns,
-        ledger=session.ledger,
-    )
-
-
-def _shared_sessions(settings: Settings) -> SessionStore | None:
-    """Open where sessions are shared, under the key of approvals or, in SQLite, the one beside the database."""
-    url = settings.sessions_url
-    if url == "approvals":
-        url = settings.approvals_url
-        if not url:
-            raise ConfigurationError("sessions_url is approvals, and there is no approvals_url")
-    if not url:
-        return None
-    from agenttool_otel.approvals.store.database import parse_url  # SQLAlchemy is slow to import
-    from agenttool_otel.approvals.store.sealing import load_or_create_key_file, parse_key
-
-    place: Any = url if url.startswith(("redis:", "rediss:", "unix:")) else parse_url(url)
-    if stated := os.environ.get(Env.APPROVALS_KEY):
-        return open_store(place, parse_key(stated))
-    if place is url or place.get_backend_name() != "sqlite" or not place.database:
-        raise ConfigurationError(f"shared sessions need a key: set {Env.APPROVALS_KEY}")
-    return open_store(place, load_or_create_key_file(Path(f"{place.database}.key"), ""))
-
-
-def _protected_places(settings: Settings) -> tuple[tuple[str, str], ...]:
-    """Return the places that no tool may touch, with their class: the policy's own, approvals and sessions."""
-    places = [(settings.policy_bundle or str(default_bundle_path()), "policy"), (settings.policy_data, "policy")]
-    places.append((settings.tools_file, "policy"))
-    for url in (settings.approvals_url, settings.sessions_url):
-        if url.startswith("sqlite:///"):
-            places.append((url.removeprefix("sqlite:///"), "approval"))
-    return tuple((str(Path(place).absolute()), kind) for place, kind in places if place and "://" not in place)
-
-
-def _remove_private(place: str, owner: int) -> None:
-    if os.getpid() == owner:
-        shutil.rmtree(place, ignore_errors=True)
-
-
 def _lookups(cache: DecisionCache) -> list[tuple[int, dict[str, str]]]:
     stats = cache.stats()
     counts = (("hit", stats.hits), ("miss", stats.misses), ("bypass", stats.uncacheable))
     return [(count, {Label.CACHE_RESULT: result}) for result, count in counts]
-
-
-def telemetry_settings(settings: Settings) -> TelemetrySettings:
-    """Make telemetry settings of the general ones, with the global providers.
-
-    Args:
-        settings: the settings.
-    """
-    return TelemetrySettings(
-        capture=settings.capture,
-        events=settings.events,
-        detail=settings.detail,
-        verbose=settings.verbose,
-        span_mode=settings.span_mode,
-        sinks=open_sinks(settings.sink),
-    )
-
-
-def from_environment() -> Governor:
-    """Build the default Governor; where its policy or settings can't be used, one that refuses every call."""
-    try:
-        return Governor()
-    except (PolicyError, ConfigurationError) as error:
-        refusal = error if isinstance(error, PolicyError) else PolicyLoadError(str(error))
-        # of settings that can't be used the ones about policy are left out: nothing is decided by them
-        usable = replace(Settings.load(), problems=(), policy_engine=EngineName.EMBEDDED.value)
-        return Governor(policy=RefusingEngine(refusal), settings=usable)
-
-
-build_default_with(from_environment)
-
-
-def default_governor() -> Governor:
-    """Return the default Governor, built at first use from the environment.
-
-    A policy that can't be loaded does not make tools run unguarded, nor does it break the program at import: the
-    Governor refuses every call, with a span that says why, until ``configure`` is given a policy that works.
-    """
-    return cast(Governor, default_runtime())
-
-
-def configure(governor: Governor | None = None, /, **options: Any) -> Governor:
-    """Replace the default Governor; tools that were governed without one of their own follow at their next call.
-
-    Args:
-        governor: the new default; built from ``options`` (see Governor) where not given.
-        options: arguments of Governor.
-
-    Returns:
-        The default Governor.
-
-    Raises:
-        PolicyLoadError: the policy can't be used; the old default stays.
-        ConfigurationError: an option can't be used.
-    """
-    fresh = governor if governor is not None else Governor(**options)
-    old = replace_default(fresh)
-    if isinstance(old, Governor) and old is not fresh:
-        old.close()
-    return fresh
-
-
-def resume(invocation_id: str) -> ToolResult:
-    """Continue a paused call of the default Governor: the same invocation, decided again, run once, as approved.
-
-    Args:
-        invocation_id: the invocation, from ``ApprovalRequired.invocation_id``.
-
-    Returns:
-        The envelope of the run, of the rejection, or ``pending`` while nobody has answered.
-
-    Raises:
-        ApprovalNotFound: no call of that id waits.
-        UnknownTool: this process has no tool of that id.
-    """
-    return default_governor().resume(invocation_id)
-
-
-async def aresume(invocation_id: str) -> ToolResult:
-    """The same without blocking the event loop.
-
-    Args:
-        invocation_id: the invocation.
-
-    Returns:
-        The envelope, as ``resume``.
-    """
-    return await default_governor().aresume(invocation_id)

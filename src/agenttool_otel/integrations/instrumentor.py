@@ -22,7 +22,8 @@ from opentelemetry.instrumentation.instrumentor import BaseInstrumentor  # type:
 from agenttool_otel.catalog import GovernOptions
 from agenttool_otel.context.settings import Settings
 from agenttool_otel.errors import AgentToolError, ConfigurationError, PolicyLoadError, ToolDenied
-from agenttool_otel.govern.governor import Governor, default_governor
+from agenttool_otel.govern.default import default_governor
+from agenttool_otel.govern.governor import Governor
 from agenttool_otel.integrations.facts import Trusts, facts_in_metadata, options_for, read_facts
 from agenttool_otel.policy.engines.refusing import RefusingEngine
 

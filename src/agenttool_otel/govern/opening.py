@@ -1,0 +1,126 @@
+"""What a Governor opens: its stores, shared sessions, the places that no tool may touch, and telemetry's settings."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agenttool_otel.context.context import AgentContext
+from agenttool_otel.context.session_store import SessionStore, open_store
+from agenttool_otel.context.sessions import Session
+from agenttool_otel.context.settings import Settings
+from agenttool_otel.errors import ConfigurationError
+from agenttool_otel.facts.types import FactEnvironment
+from agenttool_otel.names import Env
+from agenttool_otel.policy.bundles.bundle import default_bundle_path
+from agenttool_otel.telemetry import TelemetrySettings
+from agenttool_otel.telemetry.sinks import open_sinks
+
+if TYPE_CHECKING:  # stores are imported when one is opened
+    from agenttool_otel.approvals.store.store import ApprovalStore
+    from agenttool_otel.results.stores.store import ResultStore
+
+
+def open_results(place: str, owner: object) -> tuple[ResultStore, Callable[[], object] | None]:
+    """Open the store of results; without a place, in a private directory, with what removes it."""
+    from agenttool_otel.results.stores.local import LocalBackend
+    from agenttool_otel.results.stores.store import ResultStore
+
+    if place:
+        return ResultStore(LocalBackend(place)), None
+    place = tempfile.mkdtemp(prefix="agenttool-results-")
+    # nobody but its owner can resolve its references, so nothing of it is kept after it, also where nobody closes it;
+    # a forked child must not remove what is its parent's
+    return ResultStore(LocalBackend(place)), weakref.finalize(owner, _remove_private, place, os.getpid())
+
+
+def approvals_opener(approvals: ApprovalStore | str | None, settings: Settings) -> Callable[[], ApprovalStore]:
+    """Return what opens the approval store when it is first needed."""
+    if approvals is not None and not isinstance(approvals, (str, Path)):
+        return lambda: approvals
+    url = approvals or settings.approvals_url or "sqlite://"
+
+    def opened() -> ApprovalStore:
+        from agenttool_otel.approvals.store.store import ApprovalStore  # SQLAlchemy is slow to import
+
+        store = ApprovalStore(
+            url,
+            default_ttl=timedelta(seconds=settings.approvals_ttl),
+            max_pending=settings.approvals_max_pending,
+            max_pending_per_session=settings.approvals_max_pending_per_session,
+        )
+        store.recover()  # what a crash left behind is asked again, never run by itself
+        return store
+
+    return opened
+
+
+def fact_environment(
+    settings: Settings, protected: tuple[tuple[str, str], ...], context: AgentContext, session: Session
+) -> FactEnvironment:
+    """Return what facts of a call depend on beside its arguments."""
+    return FactEnvironment(
+        roots=context.roots,
+        cwd=context.cwd,
+        protected=protected,
+        allowed_hosts=settings.allowed_hosts,
+        resolve_dns=settings.resolve_dns,
+        ledger=session.ledger,
+    )
+
+
+def shared_sessions(settings: Settings) -> SessionStore | None:
+    """Open where sessions are shared, under the key of approvals or, in SQLite, the one beside the database."""
+    url = settings.sessions_url
+    if url == "approvals":
+        url = settings.approvals_url
+        if not url:
+            raise ConfigurationError("sessions_url is approvals, and there is no approvals_url")
+    if not url:
+        return None
+    from agenttool_otel.approvals.store.database import parse_url  # SQLAlchemy is slow to import
+    from agenttool_otel.approvals.store.sealing import load_or_create_key_file, parse_key
+
+    place: Any = url if url.startswith(("redis:", "rediss:", "unix:")) else parse_url(url)
+    if stated := os.environ.get(Env.APPROVALS_KEY):
+        return open_store(place, parse_key(stated))
+    if place is url or place.get_backend_name() != "sqlite" or not place.database:
+        raise ConfigurationError(f"shared sessions need a key: set {Env.APPROVALS_KEY}")
+    return open_store(place, load_or_create_key_file(Path(f"{place.database}.key"), ""))
+
+
+def protected_places(settings: Settings) -> tuple[tuple[str, str], ...]:
+    """Return the places that no tool may touch, with their class: the policy's own, approvals and sessions."""
+    places = [(settings.policy_bundle or str(default_bundle_path()), "policy"), (settings.policy_data, "policy")]
+    places.append((settings.tools_file, "policy"))
+    for url in (settings.approvals_url, settings.sessions_url):
+        if url.startswith("sqlite:///"):
+            places.append((url.removeprefix("sqlite:///"), "approval"))
+    return tuple((str(Path(place).absolute()), kind) for place, kind in places if place and "://" not in place)
+
+
+def _remove_private(place: str, owner: int) -> None:
+    if os.getpid() == owner:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def telemetry_settings(settings: Settings) -> TelemetrySettings:
+    """Make telemetry settings of the general ones, with the global providers.
+
+    Args:
+        settings: the settings.
+    """
+    return TelemetrySettings(
+        capture=settings.capture,
+        events=settings.events,
+        detail=settings.detail,
+        verbose=settings.verbose,
+        span_mode=settings.span_mode,
+        sinks=open_sinks(settings.sink),
+    )
