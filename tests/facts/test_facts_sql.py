@@ -32,6 +32,8 @@ READS = [
     ("mysql", "explain insert into t (a) values (1)"),
     ("postgres", "explain (format json) update t set a = 1 where b in (select c from d)"),
     ("tsql", "select string_agg(a, ', ') from t; -- done"),
+    ("", "select id, name from dbo.Users order by id for json path"),
+    ("", "select a.x, b.y from t as a, unnest(b) as b(y)"),
     ("", "values (1, 2)"),
     ("", "describe t"),
     ("", "show tables"),
@@ -55,6 +57,8 @@ READS = [
 ]
 
 NOT_READS = [
+    ("", "select * from file('/etc/passwd', 'LineAsString')"),
+    ("", "select * from file ('a.csv')"),
     ("", "select order_seq.nextval"),
     ("snowflake", 'select s."NEXTVAL" from t'),
     ("", "select * from `data/*.csv`"),

@@ -206,6 +206,24 @@ def test_the_host_is_shown_in_both_forms() -> None:
     assert (fact["host"], fact["host_unicode"]) == ("xn--exampe-7db.com", "examp\u0142e.com")
 
 
+@pytest.mark.parametrize(
+    ("path", "sent"),
+    [
+        ("log/gh" + "p_" + "a1B2" * 9 + "/done", True),
+        ("log/gh%70_" + "a1B2" * 9, True),
+        ("bot123456789:" + "A1b2_" * 7 + "/getMe", True),
+        ("services/T0A1B2C3D/B0A1B2C3D/" + "aB3d" * 6, True),
+        ("api/webhooks/112233445566778899/" + "aB3-" * 17, True),
+        ("v1/sk-" + "proj-" + "aB3d" * 9, True),
+        ("news/sk-hynix-announces-memory-of-2026-for-everybody-and-more", False),
+        ("services/TRAINING/BUSINESS/introduction-to-this", False),
+        ("blob/da39a3ee5e6b4b0d3255bfef95601890afd80709/src/a.py", False),
+    ],
+)
+def test_a_credential_in_the_path_is_one_by_its_shape(path: str, sent: bool) -> None:
+    assert fact_of(f"https://example.com/{path}")["credentials"] is sent
+
+
 @pytest.mark.parametrize("value", [None, 3, b"http://a/", object(), ["http://a/"], {}])
 def test_what_is_no_text_is_said_to_be_none(value: object) -> None:
     fact = fact_of(value)

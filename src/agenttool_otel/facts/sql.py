@@ -292,6 +292,8 @@ def _harmless(node: Any, exp: Any) -> bool:
     if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Func):
         return False  # a function of some schema: anybody may have defined it
     if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
+        if (given := node.args.get("alias")) is not None and given.this is None:
+            return False  # columns without a name before them are the arguments of a function: file('/etc/passwd')
         # several databases read files and URLs by such names
         return _FILE_TABLE.search(node.this.name) is None and not _last_names(node) & table["credentials"]
     if isinstance(node, exp.Table) and not isinstance(node.this, exp.Func):

@@ -119,7 +119,7 @@ def _describe(browser: BrowserReading, text: str, fact: UrlFact, env: FactEnviro
     sent = _given_parameters(browser.query)
     given = sent | _given_parameters(browser.fragment)
     named = "@" in authority(text) or not sent.isdisjoint(_parameters("credential_query"))
-    fact["credentials"] = named or _credential_value().search(unquote(browser.query)) is not None
+    fact["credentials"] = named or _credential_value().search(unquote(f"{browser.path}?{browser.query}")) is not None
     fact["sensitive_query"] = not given.isdisjoint(_parameters("sensitive_query")) or any(
         name.endswith(("token", "secret", "password", "signature", "apikey", "credential")) for name in given
     )
@@ -165,7 +165,7 @@ def _unicode_host(host: str) -> str:
 
 @cache
 def _credential_value() -> re.Pattern[str]:
-    """What is a credential by its shape, whatever its parameter is called."""
+    """What is a credential by its shape, in a path or whatever its parameter is called."""
     return re.compile("|".join(hosts_data()["credential_value"]))
 
 
