@@ -313,7 +313,7 @@ def test_readers_for_each_found_file_are_proven(line: str, root: Path) -> None:
         "find . -exec rm {} +",
         "find . -exec sed {} a.txt ';'",
         "find . -exec sh -c 'cat {}' ';'",
-        "find . -exec awk 1 {} ';'",
+        "find x=1 -exec awk 1 {} ';'",
         "find . -execdir cat {} +",
         "find . -exec cat {}",
         "find . | xargs sed -n 1p",

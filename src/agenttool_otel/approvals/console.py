@@ -82,8 +82,7 @@ class ConsoleApprover:
                 if word[:1] == "r" and word[1:].isdecimal() and int(word[1:]) in grants:
                     return self._answer(approved=True, remember=int(word[1:]) - 1)
                 if word in {"e", "edit"} and can_edit:
-                    edited = self._edit(request, console)
-                    if edited is not None:
+                    if (edited := self._edit(request, console)) is not None:
                         return self._answer(approved=True, edited_input=edited)
                     continue
                 console.print("Please answer with one of:", style="yellow")
@@ -99,8 +98,7 @@ class ConsoleApprover:
 
     def _edit(self, request: ApprovalRequest, console: Console) -> dict[str, Any] | None:
         try:
-            text = edit_in_editor(editable_arguments(request))
-            if text is None:
+            if (text := edit_in_editor(editable_arguments(request))) is None:
                 console.print("Type the new arguments as JSON on one line (empty: keep asking).", style="dim")
                 text = console.input("JSON: ")
                 if not text.strip():

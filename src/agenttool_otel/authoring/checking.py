@@ -177,8 +177,7 @@ def _tests(project: Project) -> Check:
         parse_tests(project)
     except PolicyError as error:
         return Check("tests", "failed", "they can't be read", [problem_of(error)])
-    found = len(project.own.tests)
-    if not found:
+    if not (found := len(project.own.tests)):
         return Check("tests", "warned", "there are none", [Problem("", 0, "no _test.rego file")])
     return Check("tests", "passed", f"{found} file{'s' if found > 1 else ''}, run by agenttool policy test")
 
@@ -245,8 +244,7 @@ def _read(project: Project) -> Check:
 
 def _typed(project: Project) -> Check:
     name = "input types"
-    program = find_opa()
-    if program is None:
+    if (program := find_opa()) is None:
         return Check(name, "skipped", "no OPA program found: set AGENTTOOL_OPA, or put opa into PATH")
     try:
         with unpacked(project.whole, {**project.support, **project.own.tests}) as folder:

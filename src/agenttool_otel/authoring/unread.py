@@ -27,8 +27,7 @@ def missing_data(project: Project) -> Iterator[tuple[Rule, int, str]]:
                 continue
             if path[:2] == _OPTIONAL[0] or program.matching(path) or any(path == p[: len(path)] for p in packages):
                 continue
-            known = _lacking(document, path)
-            if known is None:
+            if (known := _lacking(document, path)) is None:
                 continue
             told.add((rule.file, path))
             name = ".".join(("data", *path))

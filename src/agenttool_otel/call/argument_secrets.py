@@ -45,8 +45,7 @@ def mask_of(call: Invocation, redactor: Redactor) -> ArgumentMask | None:
 
 def cleaner_of(call: Invocation, redactor: Redactor, clean: Callable[[str], str]) -> Callable[[str], str]:
     """Return what cleans a text of this call: its own secrets first, then those that detectors know."""
-    mask = mask_of(call, redactor)
-    if mask is None:
+    if (mask := mask_of(call, redactor)) is None:
         return clean
     return lambda text: clean(mask.text(text))
 

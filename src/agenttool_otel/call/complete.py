@@ -92,8 +92,7 @@ def _taken(
 
 def _check_tool(runtime: Runtime, waiting: RequiredCall) -> None:
     """Refuse to settle a call that another process permitted unless its tool is here, as it was there."""
-    tool = runtime.find(waiting.tool_id)
-    if tool is None:
+    if (tool := runtime.find(waiting.tool_id)) is None:
         raise UnknownTool(
             f"no tool {waiting.tool_id} in this process",
             error_class=ErrorClass.UNKNOWN_TOOL,

@@ -67,8 +67,7 @@ class Delivery:
         if self._must_redact(call):
             self._redact(call, recorder)
         demand = _demand(call)
-        choice = self.keeper.choose(call.delivered, demand, size=call.size)
-        if choice is None:
+        if (choice := self.keeper.choose(call.delivered, demand, size=call.size)) is None:
             return None
 
         def store() -> None:
@@ -99,8 +98,7 @@ class Delivery:
             return "none"
 
     def _redact(self, call: Invocation, recorder: Recorder) -> None:
-        cleaned = self._redacted(call, call.delivered, self._pointers(call))
-        if cleaned is None:
+        if (cleaned := self._redacted(call, call.delivered, self._pointers(call))) is None:
             recorder.redacted(call, "result", (), RedactionState.FAILED)
             self.withhold(call)
             return
@@ -116,8 +114,7 @@ class Delivery:
 
         ``None`` stands for a value that can't be read; unless all of it has to go anyway, nothing is known to be gone.
         """
-        reading = read(value)
-        if reading is None:
+        if (reading := read(value)) is None:
             return self._redactor.redact("unread", pointers=pointers) if names_everything(pointers) else None
         mask = mask_of(call, self._redactor)
         masked = reading.data if mask is None else mask.value(reading.data)

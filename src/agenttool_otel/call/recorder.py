@@ -367,8 +367,7 @@ class Recorder:
         """Emit what every call has at its end: its result, unless that was told already, and one terminal event."""
         if not call.told:
             self.result(call)
-        name = _TERMINAL_EVENTS.get(call.status)
-        if name is None:
+        if (name := _TERMINAL_EVENTS.get(call.status)) is None:
             return
         if call.error is None:
             self.emit(call, name, {Attr.INVOCATION_STATUS: call.status.value})

@@ -80,8 +80,7 @@ def _plan(runtime: Runtime, invocation_id: str, stored: StoredCall, *, asynchron
     continue_stored(call, stored)
     # what can't be run here is left as it is
     target = _through_this_door(tool.json_target() if waiting is None else waiting.target, spec.name, asynchronous)
-    paused = runtime.pipeline.paused.take(invocation_id)
-    if paused is not None:
+    if (paused := runtime.pipeline.paused.take(invocation_id)) is not None:
         _, _, call.call_args, call.call_kwargs = paused
     elif tool is None:  # another thread has taken it
         raise unknown

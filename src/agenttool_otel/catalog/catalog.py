@@ -83,8 +83,7 @@ class Catalog:
             self._take(declared_entry(tool, origin), _aliases(tool))
             return tool
         governed = self._governed(tool, facts)
-        handle = _handle(governed)
-        if handle is None:
+        if (handle := _handle(governed)) is None:
             raise ConfigurationError(f"a catalog takes tools and declarations, not {type(tool).__name__}")
         spec = handle.spec
         self._take(governed_entry(handle, origin), spec.declaration.aliases)
@@ -200,8 +199,7 @@ class Catalog:
             name: what it is called.
         """
         self._sync()
-        entry = self._get(name)
-        if entry is not None:
+        if (entry := self._get(name)) is not None:
             return entry
         found = {holder.names[name] for holder in (self._own, self._live) if name in holder.names}
         return self._get(found.pop() or "") if len(found) == 1 else None
@@ -238,8 +236,7 @@ class Catalog:
             ConfigurationError: there is no such tool, or its loader made another one.
         """
         with self._lock:
-            entry = self.resolve(tool_id)
-            if entry is None:
+            if (entry := self.resolve(tool_id)) is None:
                 raise ConfigurationError(f"the catalog has no tool {tool_id!r}")
             if entry.governed is None and entry.origin.loader is not None:
                 options = entry.options()
@@ -285,8 +282,7 @@ class Catalog:
         with self._lock:
             before, self._live = self._live, Names()
             for tool in (tool for registry in registries for tool in registry):
-                own = self._own.entries.get(tool.spec.tool_id)
-                if own is None:
+                if (own := self._own.entries.get(tool.spec.tool_id)) is None:
                     self._live.put(governed_entry(tool, Origin(), weakly=True), tool.spec.declaration.aliases)
                 elif own.governed is None:
                     own.alive = weakref.ref(tool)

@@ -204,8 +204,7 @@ class Parameters:
 
     def accepts(self, name: str, value: Any) -> bool:
         """Tell whether a Python value fits the annotation as it is, without conversion."""
-        argument = self.arguments.get(name)
-        if argument is None:
+        if (argument := self.arguments.get(name)) is None:
             return False
         if argument.adapter is None:
             return False

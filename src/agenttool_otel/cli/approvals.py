@@ -212,8 +212,7 @@ def reject(
 
 def _edited(store: ApprovalStore, request: ApprovalRequest, source: str) -> dict[str, Any]:
     if source == "editor":
-        text = edit_in_editor(editable_arguments(request))
-        if text is None:
+        if (text := edit_in_editor(editable_arguments(request))) is None:
             raise _fail("No editor: set VISUAL or EDITOR, or give a file.", "usage")
     elif source == "-":
         text = sys.stdin.read()

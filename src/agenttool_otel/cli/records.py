@@ -93,8 +93,7 @@ def read_records(lines: Iterable[str]) -> RecordsView:
     for line in lines:
         if not line.strip():
             continue
-        read = _read(line)
-        if read is None:
+        if (read := _read(line)) is None:
             view.unreadable += 1
             continue
         producer, sequence, kind, record = read

@@ -52,8 +52,7 @@ def size_text(size: int) -> str:
 
 def waited(span: SpanView) -> float | None:
     """Seconds between the question and its answer, ``None`` when there was no answer within this span."""
-    stated = _seconds(span, Attr.APPROVAL_WAIT)
-    if stated is not None:
+    if (stated := _seconds(span, Attr.APPROVAL_WAIT)) is not None:
         return stated
     asked, answered = span.first_event(Event.APPROVAL_REQUESTED), span.first_event(Event.APPROVAL_ANSWERED)
     return None if asked is None or answered is None else max(0, answered.time_ns - asked.time_ns) / 1e9
@@ -83,8 +82,7 @@ def _call(span: SpanView) -> Iterator[str]:
 
 
 def _decision(span: SpanView) -> Iterator[str]:
-    behavior = span.get(Attr.PERMISSION_BEHAVIOR)
-    if behavior is None:
+    if (behavior := span.get(Attr.PERMISSION_BEHAVIOR)) is None:
         error = span.get(GenAI.ERROR_TYPE)
         yield f"It ended before anything was decided: {clean(error)}." if error else "No decision is recorded."
         return

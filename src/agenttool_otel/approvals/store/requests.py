@@ -79,8 +79,7 @@ class Requests:
 
         if by_id(tx.connection, request.request_id) is not None:
             raise refuse(Reason.DUPLICATE, "a request with this id exists already")
-        last = newest(tx.connection, request.invocation_id)
-        if last is not None:
+        if (last := newest(tx.connection, request.invocation_id)) is not None:
             last = self.expire_if_due(tx, last)
             status = Status(last.status)
             if status in OPEN_STATES:

@@ -72,8 +72,7 @@ class RequiredCalls:
                 "ended_us": None,
                 "sealed_call": sealed,
             }
-            row = _row(tx.connection, invocation_id)
-            if row is None:
+            if (row := _row(tx.connection, invocation_id)) is None:
                 new = {"invocation_id": invocation_id, **values}
                 tx.insert(required, new, Kind.RESULT_REQUIRED, invocation_id, **facts)
             else:
@@ -102,8 +101,7 @@ class RequiredCalls:
                 row = _waiting(tx.connection, invocation_id)
                 tx.check(required, row)
                 call = required_call_of(self._db.sealer, row)
-                claim = self._end(tx, row, end)
-                if claim is not None:
+                if (claim := self._end(tx, row, end)) is not None:
                     HELD.add(claim.claim_id)  # before the commit: then recover never sees it held by nobody
         except BaseException:
             if claim is not None:
@@ -148,8 +146,7 @@ def _row(connection: Connection, invocation_id: str) -> Any | None:
 
 
 def _waiting(connection: Connection, invocation_id: str) -> Any:
-    row = _row(connection, invocation_id)
-    if row is None:
+    if (row := _row(connection, invocation_id)) is None:
         raise InvocationNotFound("no call of that id waits for a result")
     if row.status != Status.WAITING.value:
         raise InvocationConflict(f"the call was {row.status} already")

@@ -65,8 +65,7 @@ def open_call(sealer: Sealer, row: Any) -> StoredCall:
         original, context = body["arguments"], body["context"]
     except (KeyError, TypeError):
         raise ApprovalStoreError("the stored call is not in a known format") from None
-    opened = open_answer(sealer, row)
-    if opened is None:
+    if (opened := open_answer(sealer, row)) is None:
         return StoredCall(request, original, original, context, None, request.args_digest)
     answer, digest = opened
     arguments = original if answer.edited_input is None else answer.edited_input

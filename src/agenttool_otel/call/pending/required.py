@@ -96,8 +96,7 @@ class RequiredActions:
     def _store_call(self, call: Invocation) -> bool:
         """Put a call into the store; whatever fails there costs no more than what the store would have given."""
         try:
-            store = self._lasting()
-            if store is None:
+            if (store := self._lasting()) is None:
                 return False
             store.keep_required(
                 call.id,
@@ -122,8 +121,7 @@ class RequiredActions:
             call = self._waiting.get(invocation_id)
         if call is not None:
             return call
-        store = self._lasting()
-        if store is not None:
+        if (store := self._lasting()) is not None:
             with contextlib.suppress(InvocationNotFound):
                 return store.required(invocation_id)
         raise self._missing(invocation_id)
@@ -201,8 +199,7 @@ class RequiredActions:
         if not stored:
             return
         try:
-            store = self._lasting()
-            if store is not None:
+            if (store := self._lasting()) is not None:
                 self._forget(stored - store.required_ids())
         except Exception as error:
             self._note(error)

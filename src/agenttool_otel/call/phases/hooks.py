@@ -92,8 +92,7 @@ class HookRunner:
 
         A change by one hook is shown to the others again, so that none has judged an input that does not run. Called
         before each decision: what an approver or the policy changed is shown as well."""
-        hooks = self._of(HookEvent.PRE_TOOL_USE, call)
-        if not hooks:
+        if not (hooks := self._of(HookEvent.PRE_TOOL_USE, call)):
             return
         seen = _state(call).seen
         for _ in range(_MAX_ROUNDS):
@@ -111,8 +110,7 @@ class HookRunner:
         seen = _state(call).seen
         seen[hook.hook_id] = call.permission_input
         call.resources.pop(hook.hook_id, None)  # looked up for another input
-        refusal = self._refusal(call, hook, run)
-        if refusal is not None:
+        if (refusal := self._refusal(call, hook, run)) is not None:
             self._block(call, session, hook, refusal, failed=run.failed)
         if run.failed:
             return  # what it said of an earlier input stands
@@ -136,8 +134,7 @@ class HookRunner:
             run, record = yield from self._run(
                 call, hook, decision=verdict.behavior, rule=verdict.rule_ref, message=verdict.message
             )
-            refusal = self._refusal(call, hook, run)
-            if refusal is not None:
+            if (refusal := self._refusal(call, hook, run)) is not None:
                 verdict = _stricter(verdict, hook.hook_id, Behavior.DENY, refusal)
                 verdict.extra = {**verdict.extra, HOOK_FAILED: run.failed}
             for output, entry in zip(run.outputs, record.outputs, strict=True):
@@ -191,8 +188,7 @@ class HookRunner:
                 message=request.message,
                 request=request.model_dump(mode="json"),
             )
-            refusal = self._refusal(call, hook, run)
-            if refusal is not None:
+            if (refusal := self._refusal(call, hook, run)) is not None:
                 call.request = None  # it was never stored
                 self._block(call, session, hook, refusal, failed=run.failed)
 
@@ -249,8 +245,7 @@ class HookRunner:
             event = HookEvent.POST_TOOL_USE
         else:
             return
-        hooks = self._of(event, call)
-        if not hooks:
+        if not (hooks := self._of(event, call)):
             return
         status, at = call.transitions.pop()
         call.enter(InvocationStatus.POST_HOOKS_RUNNING)

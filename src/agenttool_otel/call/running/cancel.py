@@ -10,8 +10,7 @@ from agenttool_otel.records import ToolResult
 
 def cancel_call(runtime: Runtime, invocation_id: str, reason: str, abort_reason: AbortReason) -> CancelState | None:
     """Ask a call of this process to stop; ``None`` where none of that id goes on."""
-    handle = runtime.pipeline.running.get(invocation_id)
-    if handle is None:
+    if (handle := runtime.pipeline.running.get(invocation_id)) is None:
         return None
     return handle.request(CancelState(invocation_id, runtime.clean(reason), abort_reason.value))
 

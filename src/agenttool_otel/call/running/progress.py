@@ -48,8 +48,7 @@ def report_progress(
         status: the standard's word.
     """
     facts = locals()
-    handle = running_body.get()
-    if handle is None:
+    if (handle := running_body.get()) is None:
         return
     try:
         handle.report({name: value for name, value in facts.items() if value is not None}, _PAUSE)

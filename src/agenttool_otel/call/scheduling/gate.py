@@ -114,8 +114,7 @@ class Gate:
 
     def enter(self, handle: CallHandle, place: Place | None, exclusive: bool, locks: frozenset[str]) -> bool:
         """Wait until a call may go on, and tell whether it had to; a canceled one goes on without its locks."""
-        waiter = self._ask(handle, place, exclusive, locks)
-        if waiter is None:
+        if (waiter := self._ask(handle, place, exclusive, locks)) is None:
             return False
         try:
             while True:
@@ -132,8 +131,7 @@ class Gate:
 
     async def aenter(self, handle: CallHandle, place: Place | None, exclusive: bool, locks: frozenset[str]) -> bool:
         """The same without blocking the event loop."""
-        waiter = self._ask(handle, place, exclusive, locks)
-        if waiter is None:
+        if (waiter := self._ask(handle, place, exclusive, locks)) is None:
             return False
         try:
             told = asyncio.wrap_future(waiter.future)

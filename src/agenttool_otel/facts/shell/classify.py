@@ -36,6 +36,9 @@ _FOUND = "{}"
 _HIDDEN = re.compile(r"(?:^|[/:=,])\.(?!\.{1,2}[A-Za-z@])")  # but not ..HEAD
 _GONE = str.maketrans("", "", NUMBER + HASH)
 _LISTS_FILES = re.compile(r"-[A-Za-z]*[lL]|--files-with(?:out)?-match")
+_RG_LISTS = re.compile(r"-[SiwFnsvu0]*l[lSiwFnsvu0]*|--files(?:-with(?:out)?-match(?:es)?)?")
+_RG_CHOOSES = re.compile(r"-[SiwFnsvu0]+|-[gt]\S*|--(?:hidden|no-ignore|null|i?glob(?:=.*)?|type(?:=.*)?|sort=\w+)")
+_BELOW = re.compile(r"\w[\w-]*/")
 _KIND = re.compile(r"(?:(\w[\w-]*(?:/\w[\w-]*)*)/)?(\*\.\w+)")
 _FILTERS = re.compile(r"(?:head|tail)(?: -n?[0-9]*)*|(?:sort|uniq)(?: -[ufrnz]+)*|[ef]?grep(?: -[viEFwxez]+)*")
 """What leaves out names, or sorts them, and the options with which it does no more than that."""
@@ -173,7 +176,8 @@ def _special(name: str, spec: Spec, arguments: list[Word], command: Simple, verd
         reason, files = programs.test_words(name, arguments)
         refuse_if(reason)
         for word in files:
-            check_file(word, verdict, contents=False)
+            if not (word.unknown and _BELOW.match(word.text)):  # whether something is there tells next to nothing
+                check_file(word, verdict, contents=False)
     elif spec.program == "find":
         _find(arguments, verdict)
     elif spec.program == "xargs":
@@ -205,7 +209,9 @@ def _find(arguments: list[Word], verdict: Verdict) -> None:
     unlimited = not any(word.text.strip("*?") for word in found.names)
     verdict.sensitive |= bool(unlimited or found.commands) and any(map(wide_root, places))
     for words in found.commands:
-        for touch, word in product(_of_files(words, verdict), starts):
+        # a name that begins with a directory's is no assignment for awk
+        named = not any(word.glob or "=" in word.text for word in starts)
+        for touch, word in product(_of_files(words, verdict, awk=named), starts):
             reads = touch.operation == "read"
             below = Touch(word.text, touch.operation, recursive=reads, names=found.file_names, follow=True)
             verdict.touches.append(below)
@@ -275,8 +281,13 @@ def _listed_by(pipeline: list[Simple], directories: tuple[str, ...], *, bare: bo
             return reads if listed and words.count("-exec") == 1 else []
         if name == "ls" and bare:
             return verdict.touches
+        if name == "rg":
+            rest = [option for option in options if not _RG_LISTS.fullmatch(option)]
+            return verdict.touches if len(rest) < len(options) and all(map(_RG_CHOOSES.fullmatch, rest)) else []
         if name in ("grep", "egrep", "fgrep"):
             return reads if listed else []
+        if name == "git" and words[1:2] == ["grep"] and listed:
+            return [Touch(".", "read")]
         if name == "git" and (words[1:2] == ["ls-files"] or "--name-only" in words):
             kinds = [_KIND.fullmatch(word) for word in words[2:] if not word.startswith("-")]
             if words[1:2] != ["ls-files"] or not kinds or None in kinds:
@@ -286,12 +297,12 @@ def _listed_by(pipeline: list[Simple], directories: tuple[str, ...], *, bare: bo
     return []
 
 
-def _of_files(words: list[Word], verdict: Verdict) -> list[Touch]:
+def _of_files(words: list[Word], verdict: Verdict, *, awk: bool = False) -> list[Touch]:
     """Proves a command that gets ``{}`` for the names of files; returns what it does to those."""
     spec = read_only().get(base_name(words[0].text))
     only_text = spec is not None and spec.operands == "text" and spec.glob_first
     known = spec is not None and (only_text or spec.operands in ("paths", "pattern"))
-    if spec is None or spec.builtin or not known or spec.program in ("awk", "cd"):
+    if spec is None or spec.builtin or not known or spec.program == "cd" or (spec.program == "awk" and not awk):
         raise Refused("command for each file that is not known to only read")
     inner = Verdict(directories=verdict.directories, depth=verdict.depth + 1)
     _prove(Simple(words=words), inner)

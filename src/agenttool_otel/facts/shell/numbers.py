@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from agenttool_otel.facts.shell.compounds import Simple
     from agenttool_otel.facts.shell.words import Word
 
-_PLAIN = re.compile(r"[\w./:^~%+=@-]+", re.ASCII)
+_PLAIN = re.compile(r"[\w./:^~%+=@*-]+", re.ASCII)
 
 
 def prints(pipeline: Sequence[Simple] | None, *kinds: str) -> bool:
@@ -29,6 +29,6 @@ def _shown(command: Simple) -> str:
 
 
 def _word(word: Word) -> str:
-    plain = _PLAIN.fullmatch(word.text)
+    plain = not word.glob and _PLAIN.fullmatch(word.text)
     odd = word.unknown or word.substitution or (word.glob and (word.glob_first or not word.one))
     return word.text if plain else "\n" if odd or word.text[:1] == "-" else "'"

@@ -60,11 +60,15 @@ def free_words(name: str, spec: Spec, words: list[Word]) -> list[Word]:
     sought = operands if spec.operands == "text" and spec.operand_pattern is None else []
     if spec.operands == "pattern" and not given & {*deep, *spec.pattern_options} and name != "git grep":
         sought = [] if "always" in deep else operands[:1]
+    behind = [word.text for word in words[-2:-1]] == ["--"]
+    if behind and name in ("git log", "git diff", "git show", "git rev-list"):
+        sought = operands[-1:]  # it only leaves out files
     found = []
     for index, word in enumerate(words):
         option, equals, _ = word.text[2:].partition("=")
         valued = index < lead and word.text[:2] == "--" and equals and option in spec.long_value.keys() - bound
-        begins = (word.text[:1] not in (TEXT, HASH, NUMBER)) or (index == lead + 1 and words[lead].text == "--")
+        ended = words[index - 1].text == "--" and index in (lead + 1, len(words) - 1)
+        begins = word.text[:1] not in (TEXT, HASH, NUMBER) or ended
         free = word.quoted and not word.split and (valued or (begins and any(word is one for one in sought)))
         found.append(replace(word, text=word.text.translate(_LETTERS)) if free else word)
     return found
@@ -75,6 +79,7 @@ def _check_revisions(operands: list[Word], verdict: Verdict) -> None:
     for word in operands:
         text = word.text
         verdict.sensitive |= names_secret(text.rpartition(":")[2])
+        refuse_if(HASH in text.partition(":")[2], "file named as a commit is")
         outside = text.startswith(("/", "~", "..")) or "/.." in text
         if outside or word.glob or ("/" in text and not any(char in text for char in "~^:@")):
             check_file(word, verdict)
@@ -99,7 +104,7 @@ def _check_files(spec: Spec, files: list[Word], options: set[str], names: list[s
         files = [Word(".", 0, 0)]
     for word in files:
         check_file(
-            word,
+            replace(word, split=True) if spec.splits else word,
             verdict,
             recursive=recursive,
             contents=not spec.describes and not enters,

@@ -55,7 +55,7 @@ def read_words(spec: Spec, arguments: list[Word]) -> tuple[list[tuple[str, Word 
         index += used
         refuse_if(index > len(arguments), f"option --{option} without its values")
         options += [*((letter, None) for letter in letters), (option, value)]
-        if operands and used and value is not None and spec.operands != "revisions":
+        if operands and used and value is not None and spec.operands != "revisions" and spec.permute != "always":
             options.append(("", value))  # some programs take what follows an operand for a file
     return options, operands
 

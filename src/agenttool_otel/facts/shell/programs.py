@@ -100,31 +100,42 @@ _AWK_PRINTS = re.compile(r"(?<![A-Za-z0-9_])printf?(?![A-Za-z0-9_])")
 _AWK_TOKEN = re.compile(r"printf?(?![A-Za-z0-9_])|[A-Za-z0-9_]+|>=|[>(){}]|.", re.DOTALL)
 
 
-# Up to a regular expression, and that: no string, comment or backslash before it, no doubt where a bracket ends.
-_AWK_PATTERN = re.compile(r'([^"/#\\]*)/(?!=)((?:\\.|\[\^?(?:\[:\w+:\]|[^\]\[/\\\n^])[^\]\[/\\\n]*\]|[^/\\\[\n])*)/')
+_AWK_STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
+_AWK_SLASH = re.compile(rf'((?:[^"/#\\]|{_AWK_STRING.pattern})*)/(?!=)')
+_AWK_PATTERN = re.compile(r"(?:\\.|\[\^?(?:\[:\w+:\]|[^\]\[/\\\n^])[^\]\[/\\\n]*\]|[^/\\\[\n])*/")
+_AWK_OPERAND = re.compile(
+    r"(?:\]|(?<![\w.])(?!(?:printf?|return|in|getline|else|do|length|delete|func\w*)\Z)[\w.]+)\Z", re.ASCII
+)
 
 
 def _without_patterns(program: str) -> str:
-    """Empties regular expressions, as far as they are sure to be some: where an operand has to begin."""
+    """Puts numbers for regular expressions and ``*`` for divisions, up to the first slash that may be either."""
     done = ""
-    while match := _AWK_PATTERN.match(program):
-        if (done + match[1]).rstrip()[-1:] not in {*"{};(,!~&|", ""}:
+    while slash := _AWK_SLASH.match(program):
+        before = (done + slash[1]).rstrip()
+        if before[-1:] in {*"{};(,!~&|", ""}:  # where an operand has to begin
+            if (pattern := _AWK_PATTERN.match(program, slash.end())) is None:
+                break
+            done, program = f"{done}{slash[1]} 0 ", program[pattern.end() :]
+        elif _AWK_OPERAND.search(before):
+            done, program = f"{done}{slash[1]}*", program[slash.end() :]
+        else:
             break
-        done, program = f"{done}{match[1]}/ /", program[match.end() :]
     return done + program
 
 
 def _awk_redirects(program: str) -> bool:
     """Whether ``>`` or ``|`` may redirect: only ``print`` writes, never in a pattern, and compares in parentheses."""
-    program = program.replace("||", " ")
-    if "|" in program:
+    plain = _AWK_STRING.sub("0", program)
+    sure = not any(char in plain for char in '/\\#"')  # or regular expressions and comments may hide where strings end
+    if "|" in (plain if sure else program).replace("||", " "):
         return True
     if ">" not in program.partition("{")[2] or not _AWK_PRINTS.search(program):
         return False
-    if any(char in program for char in "/\\#") or program.count('"') % 2:
-        return True  # with regular expressions and comments it is not sure where strings end
+    if not sure:
+        return True
     braces = brackets = 0
-    for item in _AWK_TOKEN.findall(re.sub(r'"[^"]*"', "0", program)):
+    for item in _AWK_TOKEN.findall(plain):
         braces += (item == "{") - (item == "}")
         brackets += (item == "(") - (item == ")")
         prints = item in ("print", "printf") and brackets  # the start of a for may print
@@ -194,8 +205,9 @@ def find_words(words: list[Word]) -> FindWords:
     found = FindWords()
     found.reason = _read_find(words, found)
     texts = [word.text for word in words]
-    if not {"-o", "-or", "!", "-not", ","} & set(texts):
-        found.file_names = tuple(texts[i + 1] for i, text in enumerate(texts[:-1]) if text == "-name")
+    negated = [i + 1 for i, text in enumerate(texts) if text in ("!", "-not")]
+    if not ({"-o", "-or", ","} & set(texts) or (negated and "(" in texts)):
+        found.file_names = tuple(texts[i + 1] for i, text in enumerate(texts) if text == "-name" and i not in negated)
     return found
 
 

@@ -28,9 +28,10 @@ class Spec:
     max_operands: int | None = None
     number: bool = False
     glob_first: bool = False
-    permute: bool = True
+    permute: bool | str = True
     cluster: bool = True
     value_apart: bool = False
+    splits: bool = False
     recursive: frozenset[str] = frozenset()
     name_options: frozenset[str] = frozenset()
     suffix_options: frozenset[str] = frozenset()
