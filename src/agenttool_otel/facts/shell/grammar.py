@@ -125,7 +125,7 @@ def disagreement(text: str, commands: list[Simple]) -> str:
         targets = [r.target for r in command.redirects if r.operator != "<<" and not r.target.substitution]
         expected_words.extend((target.start, target.end) for target in targets)
     # The commands of a loop stand once for each of its words.
-    expected = {span for span in expected_words if span in words or span not in overlooked}
+    expected = {span for span in expected_words if span not in overlooked or span in words}
     same = sorted(words) == sorted(expected) and sorted(starts) == sorted(set(expected_starts))
     return "" if same else "parsers_disagree"
 
