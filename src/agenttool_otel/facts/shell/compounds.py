@@ -33,7 +33,7 @@ _PATTERNS = re.compile(rf"[ \t\n]*\(?[ \t]*(?!esac\b){_PATTERN}(?:[ \t]*\|[ \t]*
 _FUNCTION = re.compile("[a-z][a-z0-9_]*")
 _DEFINES = re.compile(r"\(\)[ \t\n]*(?=\{[ \t\n])")
 _TAKES = re.compile(rf"read(?: -r)?((?: (?:{VARIABLE}|_))+)|(?:mapfile|readarray) -t ({VARIABLE})", re.ASCII)
-_READ = re.compile(rf"[ \t]+(IFS=\S{{0,5}}[ \t]+)?read([ \t]+(-r|{VARIABLE}|_))*[ \t]*[;\n]", re.ASCII)
+_READ = re.compile(rf"[ \t]+(IFS=\S{{0,5}}[ \t]+)?read([ \t]+(-r|-d[ \t]+''|{VARIABLE}|_))*[ \t]*[;\n]", re.ASCII)
 
 
 class Redirect(NamedTuple):
@@ -310,10 +310,11 @@ class CompoundReader(WordReader):
         self.barred |= {"read"}
         head = self.commands[first]
         unproven_if(len(self.commands) > first + 1 or head.redirects, "keyword")
-        taken = [word.text for word in head.words[1:] if word.text != "-r"]
+        texts = [word.text for word in head.words[1:]]
+        taken = [text for text in texts if text not in ("-r", "-d", "")]
         names = [name for name in taken if name != "_"]
         head.assignments, head.values = [], []
-        if len(taken) == 1 and prints(lines, "number", "numbers"):
+        if len(taken) == 1 and "-d" not in texts and prints(lines, "number", "numbers"):
             self._loop(names, Word(NUMBER, 0, 0))
         else:
             self._loop(names, Word(TEXT, 0, 0, one=True, source=lines if len(taken) == 1 else None))

@@ -124,15 +124,13 @@ def _without_patterns(program: str) -> str:
     return done + program
 
 
-def _awk_redirects(program: str) -> bool:
+def _awk_redirects(program: str, plain: str) -> bool:
     """Whether ``>`` or ``|`` may redirect: only ``print`` writes, never in a pattern, and compares in parentheses."""
-    plain = _AWK_STRING.sub("0", program)
-    sure = not any(char in plain for char in '/\\#"')  # or regular expressions and comments may hide where strings end
-    if "|" in (plain if sure else program).replace("||", " "):
+    if "|" in (plain or program).replace("||", " "):
         return True
     if ">" not in program.partition("{")[2] or not _AWK_PRINTS.search(program):
         return False
-    if not sure:
+    if not plain:
         return True
     braces = brackets = 0
     for item in _AWK_TOKEN.findall(plain):
@@ -147,14 +145,18 @@ def _awk_redirects(program: str) -> bool:
 def awk_program(program: str) -> str:
     """Why an awk program may do more than print, or ``""``.
 
-    Output redirection needs ``>`` or ``|``, indirect calls and extensions ``@``, everything else a name; none of these
-    may occur anywhere, not even in a string, so that no tokenising can be got wrong. Comparisons are told apart from
-    redirections only where that is sure.
+    Output redirection needs ``>`` or ``|``, indirect calls and extensions ``@``, everything else a name, which may not
+    occur anywhere, not even in a string. The others may, in strings and as comparisons, where it is sure that they are.
     """
-    if any(char in program for char in "@`") or "\\\n" in program:
-        return "awk program with @ or a broken line"
+    if "\\\n" in program:
+        return "awk program with a broken line"
     program = _without_patterns(program)
-    if _awk_redirects(program):
+    plain = _AWK_STRING.sub("0", program)
+    if any(char in plain for char in '/\\#"'):
+        plain = ""  # with regular expressions and comments it is not sure where strings end
+    if any(char in (plain or program) for char in "@`"):
+        return "awk program with @"
+    if _awk_redirects(program, plain):
         return "awk program with > or |"
     words = programs()["awk"]
     for name in _NAME.findall(program):

@@ -35,6 +35,7 @@ _VARIABLE = re.compile(
     re.ASCII,
 )
 _ARRAY = re.compile(rf'(")?\$(?:\{{({VARIABLE})\[@\]\}}|(?<="\$)@)(?(1)")(?=[ \t\n;&|()<>]|\Z)', re.ASCII)
+_OR_NUMBER = re.compile(r":-[0-9]+\}\Z")
 _UNSPLIT = {False: re.compile(r"[A-Za-z0-9_./,:@%+={}-]+"), True: re.compile(r"[A-Za-z0-9_./,:@%+={}*?\[\]-]+")}
 _BRACES = re.compile(r"\{(?:[\w./+-]*(?:,[\w./+-]*)+|[0-9]{1,4}\.\.[0-9]{1,4})\}", re.ASCII)
 _MARKED = re.compile("\2([^\3]*)\3")
@@ -43,7 +44,7 @@ _MAX_COUNTED = 10
 # In arithmetic a name's value is an expression in turn: only numbers, and names that stand for them.
 _TERM = re.compile(
     rf"[ \t]+|[0-9]+(?![\w#.])|\$\((?P<inner>)|\$\?|\$\{{#{VARIABLE}(?:\[@\])?\}}"
-    rf"|\$?(?P<open>(?<=\$)\{{)?(?P<name>{VARIABLE})(?(open)\}})(?![ \t]*[(\[])"
+    rf"|\$?(?P<open>(?<=\$)\{{)?(?P<name>{VARIABLE})(?(open)(?::-[0-9]+)?\}})(?![ \t]*[(\[])"
     r"|\+(?!\+)|-(?!-)|\*\*?|[<>=!]=|[/%<>!&|?:^~()]",
     re.ASCII,
 )
@@ -289,7 +290,8 @@ class WordReader:
             elif match["cut"] and match[0].endswith("%/}") and known.one and known.text.endswith("/") and not split:
                 value = replace(known, text=known.text[:-1])
             elif match["cut"]:
-                value = Word(TEXT, 0, 0, split=split)
+                counts = known.text == NUMBER and _OR_NUMBER.search(match[0])
+                value = Word(NUMBER, 0, 0) if counts else Word(TEXT, 0, 0, split=split)
             elif not split or known.unknown or _UNSPLIT[known.glob].fullmatch(known.text):
                 value = replace(known, source=known.source if split or known.one else None)
                 value.split = split and (known.glob or TEXT in known.text)
