@@ -28,7 +28,7 @@ _DO = re.compile(r"[ \t]*[;\n][ \t\n]*do(?=[ \t\n])")
 _IN = re.compile(r"[ \t\n]+in(?=[ \t\n])")
 _ESAC = re.compile(r"[ \t\n]*esac(?=[ \t\n;|&)<>]|\Z)")
 _NO_COMMANDS = re.compile(r"[ \t\n]*;;")
-_PATTERN = r"(?:[\w.*?/:+,-]|\[!?[\w.-]+\]|\"[\w .*?/:+,@{}<>=#%-]*\"|'[\w .*?/:+,@{}<>=#%-]*')+"
+_PATTERN = r"(?:[\w.*?/:+,-]|\\[#*?.+]|\[!?[\w.-]+\]|\"[\w .*?/:+,@{}<>=#%-]*\"|'[\w .*?/:+,@{}<>=#%-]*')+"
 _PATTERNS = re.compile(rf"[ \t\n]*\(?[ \t]*(?!esac\b){_PATTERN}(?:[ \t]*\|[ \t]*{_PATTERN})*[ \t]*\)", re.ASCII)
 _FUNCTION = re.compile("[a-z][a-z0-9_]*")
 _DEFINES = re.compile(r"\(\)[ \t\n]*(?=\{[ \t\n])")
