@@ -247,6 +247,39 @@ def test_nasty_siblings_of_what_is_read_are_not_proven(line: str, root: Path) ->
     assert not proven(line, root)
 
 
+PREPARED = [
+    ("rg --files -g '*.py' | xargs -n1 grep -e x", "-re.py"),
+    ("rg -l x | xargs tail -n 3", "-f"),
+    ("tail -n 3 *", "-f"),
+    ("for f in *; do md5sum $f; done", "-c"),
+    ("git ls-files | xargs wc -l", "--files0-from=list"),
+    ("git grep -l x | xargs wc -l", "--files0-from=list"),
+    ("rg -l x -g 'src/**' | xargs cat", "src/.env"),
+    ("rg -g 'src/**' x", "src/.env"),
+    ("rg x src", "src/.env !src/.env"),
+    ("rg -tjson x", ".mcp.json"),
+    ("rg -g '*.json' x", ".mcp.json"),
+    ("rg -g '*.{json,py}' x", "credentials.json"),
+    ("rg --iglob '*.JSON' x", "credentials.json"),
+    (r"find . -name '*\.json' -exec cat {} +", "credentials.json"),
+    ("find . -print -name '*.py' | xargs cat", ".env"),
+    (r"find . -exec cat {} \; -name '*.py'", ".env"),
+    ("find . -type f -not -path './.git/*' -print -name '*.py' | xargs cat", ".env"),
+    ("find . -maxdepth 1 -name src -exec grep -r x {} +", "src/.env"),
+    ("find . -maxdepth 1 -name src | xargs grep -r x", "src/.env"),
+    ("git diff src docs", "docs/.env"),
+    ('read -r x < list; git diff a.py -- "$x"', "docs/.env"),
+]
+
+
+@pytest.mark.parametrize(("line", "names"), PREPARED)
+def test_names_in_the_checkout_make_a_line_another_one(line: str, names: str, root: Path) -> None:
+    name, _, ignored = names.partition(" ")
+    (root / name).write_text("x\n")
+    (root / ".ignore").write_text(f"{ignored}\n")
+    assert not proven(line, root)
+
+
 @pytest.mark.parametrize("line", ELSEWHERE)
 def test_places_of_variables_are_those_of_their_words(line: str, root: Path) -> None:
     (root / "link").symlink_to(root.parent / "outside")

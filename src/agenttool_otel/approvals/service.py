@@ -53,11 +53,9 @@ class Approvals:
     @property
     def store(self) -> ApprovalStore:
         """The approval store, opened at first use."""
-        store = self._store
-        if store is None:
+        if (store := self._store) is None:
             with self._lock:  # of two stores in memory, one would lose its requests
-                store = self._store
-                if store is None:
+                if (store := self._store) is None:
                     store = self._store = self._open_store()
         return store
 

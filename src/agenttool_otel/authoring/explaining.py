@@ -253,8 +253,7 @@ def title_above(text: str, line: int) -> str:
 
 def _deciding(program: Program, verdict: Verdict, fired: Iterable[ExplainedRule]) -> Iterable[tuple[str, int]]:
     """The places of the rule that the decision names: bodies that gave such a finding, else where its name stands."""
-    name = verdict.rule_ref
-    if not name:
+    if not (name := verdict.rule_ref):
         return []
     places = [
         (item.file, item.line)

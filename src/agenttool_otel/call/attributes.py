@@ -45,8 +45,7 @@ def final_attributes(call: Invocation) -> dict[str, Any]:
     """Return what a call's span says at its end."""
     attributes = CALL.of(call)
     attributes[Attr.REDACTION_COUNT] = sum(entry.times for entry in call.redactions) if call.redactions else 0
-    verdict = call.verdict
-    if verdict is not None:
+    if (verdict := call.verdict) is not None:
         attributes.update(VERDICT.of(verdict))
         attributes[Attr.PERMISSION_DECISION_ID] = call.decisions[-1].decision_id
         if verdict.shadow is not None:
@@ -59,8 +58,7 @@ def final_attributes(call: Invocation) -> dict[str, Any]:
         attributes[Attr.INVOCATION_ATTEMPTS] = call.attempts
     if call.resumed:
         attributes[Attr.INVOCATION_RESUMED] = True
-    error = call.reported_error
-    if error is not None:
+    if (error := call.reported_error) is not None:
         attributes.update(ERROR.of(error))
     return attributes
 

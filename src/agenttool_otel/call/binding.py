@@ -20,8 +20,7 @@ _IMMUTABLE = frozenset({str, int, float, bool, bytes, type(None), complex})
 
 def bind_python(call: Invocation) -> None:
     """Bind a Python call's arguments: ``bound`` is a copy of what was given, ``model_input`` its JSON form."""
-    parameters = call.spec.parameters
-    if parameters is None:
+    if (parameters := call.spec.parameters) is None:
         raise TypeError("this tool takes no positional call")
     bound = parameters.bind(call.call_args, call.call_kwargs)
     added = parameters.fill(bound)
@@ -102,8 +101,7 @@ def bind_permitted(call: Invocation) -> None:
 
 def rebind_python(call: Invocation, before: dict[str, Any], after: dict[str, Any]) -> None:
     """Put a changed JSON input into the Python arguments: what did not change stays the object it was."""
-    parameters = call.spec.parameters
-    if parameters is None:
+    if (parameters := call.spec.parameters) is None:
         call.bound = call.call_kwargs = snapshot(after)
         return
     rest, present = parameters.rest, call.bound

@@ -226,8 +226,7 @@ def _limit(call: Invocation, timeout: float | None) -> None:
 
 def deliver(call: Invocation) -> Any:
     """Give the caller of the plain function what is due: the value, the tool's own exception, or a typed outcome."""
-    error = call.exception
-    if error is not None:
+    if (error := call.exception) is not None:
         try:
             raise error
         finally:

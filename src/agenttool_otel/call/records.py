@@ -138,8 +138,7 @@ def mappings_of(call: Invocation) -> list[ExternalMapping]:
 
 def cancellation_record(call: Invocation) -> dict[str, Any] | None:
     """Return the facts of a request to stop the call, each apart."""
-    state = call.cancellation
-    if state is None:
+    if (state := call.cancellation) is None:
         return None
     times = {"requested_at": state.requested_at, "acknowledged_at": state.acknowledged_at}
     told = {name: datetime.fromtimestamp(at, UTC).isoformat() for name, at in times.items() if at is not None}

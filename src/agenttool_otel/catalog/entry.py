@@ -64,8 +64,7 @@ class Entry:
 
     def declaration(self) -> ToolDeclaration:
         """Return the declaration as a record; of a reference, as much of it as is known."""
-        tool = self.governed
-        if tool is not None:
+        if (tool := self.governed) is not None:
             return tool.spec.declaration
         document = self.document()
         known = {"namespace": self.namespace, "description": document.get("search_hint") or self.name}
@@ -73,8 +72,7 @@ class Entry:
 
     def interface(self) -> JsonObject:
         """Return what is said of when the tool is shown."""
-        tool = self.governed
-        if tool is not None:
+        if (tool := self.governed) is not None:
             stated: dict[str, Any] = tool.spec.interface.model_dump(include=set(_RESTRICTING))
             found = tool.spec.declaration
             return {**stated, "lifecycle": str(found.lifecycle), "capability_refs": found.capability_refs}
@@ -87,8 +85,7 @@ class Entry:
 
     def policy_parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return ``input.tool`` and ``input.permission_profile``; only what the host states makes a tool harmless."""
-        tool = self.governed
-        if tool is not None:
+        if (tool := self.governed) is not None:
             return tool.spec.policy_tool, tool.spec.policy_profile
         return policy_parts(self.options())
 

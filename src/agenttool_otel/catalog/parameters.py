@@ -115,8 +115,7 @@ class Parameters:
 
     def _replaced(self) -> bool:
         """Tell whether somebody gave the callable other defaults after they were read."""
-        function = self.function
-        if function is None:
+        if (function := self.function) is None:
             return False
         if function.__defaults__ is not self._defaults:
             return True

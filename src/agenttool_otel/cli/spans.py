@@ -58,8 +58,7 @@ class SpanView:
     @classmethod
     def from_sdk(cls, span: ReadableSpan) -> SpanView:
         """Make a view of a span of the OpenTelemetry SDK."""
-        context = span.context
-        if context is None:
+        if (context := span.context) is None:
             raise TraceFormatError("the span has no context")
         return cls(
             name=span.name,

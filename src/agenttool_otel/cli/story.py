@@ -126,8 +126,7 @@ def _decider(span: SpanView) -> str:
 
 
 def _approval(span: SpanView) -> Iterator[str]:
-    status = span.get(Attr.APPROVAL_STATUS)
-    if not status:
+    if not (status := span.get(Attr.APPROVAL_STATUS)):
         return
     request = f" {clean(span.get(Attr.APPROVAL_ID))}" if span.get(Attr.APPROVAL_ID) else ""
     wait = waited(span)

@@ -86,8 +86,7 @@ class _World:
 
         def body(*args: Any, **kwargs: Any) -> Any:
             arguments = signature.replace(parameters=visible).bind(*args, **kwargs).arguments
-            call = current_call()
-            if call is not None:
+            if (call := current_call()) is not None:
                 self.started.append(call.invocation_id)
             return run(call=Call(), **arguments) if len(visible) < len(signature.parameters) else run(**arguments)
 
@@ -158,8 +157,7 @@ def invoke(request: Data) -> Sequence[JsonObject]:
 
 
 def _answered(governor: Governor, result: Any, answer: Data) -> Any:
-    request = governor.approvals.store.by_invocation(result.invocation_id)
-    if request is None:
+    if (request := governor.approvals.store.by_invocation(result.invocation_id)) is None:
         return result
     said = ApprovalAnswer(
         approved=answer["approved"],

@@ -198,8 +198,7 @@ class Session:
 
     def approved(self, tool_id: str, arguments: Mapping[str, Any]) -> list[str]:
         """Return the JSON pointers of the values that a person approved as targets earlier."""
-        known = self._approved
-        if not known:
+        if not (known := self._approved):
             return []
         return sorted(pointer for pointer, digest in target_digests(tool_id, arguments, self.key) if digest in known)
 
@@ -251,8 +250,7 @@ class SessionBook:
         """Return the session of a context; calls without a session id share one by tenant and actor."""
         key = context.session_key
         with self._lock:
-            session = self._sessions.get(key)
-            if session is None:
+            if (session := self._sessions.get(key)) is None:
                 session = self._sessions[key] = self._new(key)
                 if len(self._sessions) > self._limit:
                     gone, _ = self._sessions.popitem(last=False)

@@ -27,8 +27,7 @@ def _words(*allowed: str) -> Callable[[str], str]:
     known = {_plain(word): word for word in allowed}
 
     def read(text: str) -> str:
-        word = known.get(_plain(text))
-        if word is None:
+        if (word := known.get(_plain(text))) is None:
             raise ValueError(f"one of {', '.join(allowed)}")
         return word
 

@@ -60,8 +60,7 @@ def _one_line(text: str) -> bool:
 
 
 def _is_path(text: str, env: FactEnvironment) -> bool:
-    lines = text.strip().splitlines()
-    if not lines:
+    if not (lines := text.strip().splitlines()):
         return False
     # A list of paths, one on each line, is one thing; a program or a letter that begins with a slash is another.
     if all(_PATH_START.match(line) for line in lines):

@@ -242,8 +242,7 @@ def _types(schema: Mapping[str, Any]) -> set[str]:
 
 def _may_be_text(schema: Mapping[str, Any]) -> bool:
     """Return whether a value of this very schema can be text or a list of texts; its variants are looked at apart."""
-    types = _types(schema)
-    if not types:
+    if not (types := _types(schema)):
         return not any(key in schema for key in ("$ref", "anyOf", "oneOf", "allOf", "properties", "const"))
     if "string" in types:
         return True

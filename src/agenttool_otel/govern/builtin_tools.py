@@ -80,8 +80,7 @@ def read_result_of(governor: Governor, max_page: int) -> OwnTool:
     """
 
     def store() -> PayloadStore:
-        found = governor.results.store
-        if found is None:
+        if (found := governor.results.store) is None:
             raise PersistenceError("no store is configured")
         return found
 

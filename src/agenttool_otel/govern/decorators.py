@@ -177,8 +177,7 @@ def govern_with(governor: Governor | None, target: Any, options: GovernOptions) 
         if options:
             raise ConfigurationError("this tool is governed already; state its facts in one place")
         return target
-    door = _object_door(target)
-    if door is not None:
+    if (door := _object_door(target)) is not None:
         return door(target, governor, options)
     if inspect.isclass(target) or not (callable(target) or isinstance(target, (classmethod, staticmethod))):
         raise ConfigurationError(f"govern takes a callable or a framework's tool, not {type(target).__name__}")

@@ -179,8 +179,7 @@ class Hooks:
             facts: the tool.
         """
         known = self._matching  # one mapping for look-up and entry, so that a stale answer never enters a fresh one
-        found = known.get((event, facts))
-        if found is None:
+        if (found := known.get((event, facts))) is None:
             found = tuple(h for h in self._hooks if h.event is event and h.matcher.matches(facts))
             if len(known) < 10_000:
                 known[event, facts] = found

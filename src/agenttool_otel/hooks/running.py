@@ -132,8 +132,7 @@ async def _await_hook(hook: Hook, context: HookContext) -> HookRun:
         return HookRun(timed_out=True)
     if task.cancelled():
         return HookRun(exception=asyncio.CancelledError())
-    error = task.exception()
-    if error is not None:
+    if (error := task.exception()) is not None:
         return HookRun(exception=error)
     try:
         return HookRun(outputs_of(task.result()))

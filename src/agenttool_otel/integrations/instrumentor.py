@@ -108,8 +108,7 @@ class AgentToolInstrumentor(BaseInstrumentor):  # type: ignore[misc, unused-igno
         BaseTool.__init_subclass__ = self._init_subclass  # type: ignore[method-assign]
         with self._lock:
             for ref, original in self._swapped:
-                tool = ref()
-                if tool is not None:
+                if (tool := ref()) is not None:
                     object.__setattr__(tool, "__class__", original)
             self._swapped.clear()
             for owner, name, method, patched in self._patched:

@@ -105,8 +105,7 @@ class DecisionCache:
     def get(self, key: CacheKey) -> Verdict | None:
         """Return a copy of the verdict of an earlier, equal decision, marked as cached."""
         with self._lock:
-            verdict = self._entries.get(key)
-            if verdict is None:
+            if (verdict := self._entries.get(key)) is None:
                 self._misses += 1
                 return None
             self._entries.move_to_end(key)

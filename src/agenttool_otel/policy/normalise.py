@@ -107,8 +107,7 @@ def _set_obligations(verdict: Verdict, value: Any) -> None:
 
 def normalise(answer: EngineAnswer, *, engine: str) -> Verdict:
     """Turn a decision document into a verdict, or refuse it."""
-    document = answer.value
-    if document is None:
+    if (document := answer.value) is None:
         raise PolicyEvaluationError("the policy gave no decision (null)", cause=FailClosedCause.UNDEFINED)
     if type(document) is not dict:
         raise _malformed("the decision", "is not an object")

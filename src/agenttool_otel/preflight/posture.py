@@ -157,8 +157,7 @@ def check_tool(runtime: Runtime, name: str, arguments: Mapping[str, Any] | None)
         name: id, name or alias of the tool.
         arguments: the planned JSON arguments; plain ones are tried where none are given.
     """
-    tool = runtime.find(name)
-    if tool is None:
+    if (tool := runtime.find(name)) is None:
         return {
             "tool": name[:200],
             "behavior": Behavior.DENY.value,
@@ -190,8 +189,7 @@ def planned_input(runtime: Runtime, name: str, arguments: Mapping[str, Any] | No
         name: id, name or alias of the tool.
         arguments: the planned JSON arguments; plain ones are taken where none are given.
     """
-    tool = runtime.find(name)
-    if tool is None:
+    if (tool := runtime.find(name)) is None:
         return None
     context = runtime.effective(current_context())
     call = _checked(runtime, tool, arguments if arguments is not None else _plain(runtime, tool, context), context)

@@ -21,8 +21,7 @@ def managed_tools(runtime: Runtime, posture: Posture) -> list[dict[str, Any]]:
     standing = {tool.tool_id: tool for tool in posture.tools}
     found = []
     for tool in described_tools(runtime):
-        stands = standing.get(tool.spec.tool_id)
-        if stands is None:
+        if (stands := standing.get(tool.spec.tool_id)) is None:
             continue  # declared since
         interface = tool.spec.interface
         found.append(

@@ -195,8 +195,7 @@ class Surface:
         entry = self.shelf.catalog.resolve(tool_id)
         if entry is None or entry.tool_id != tool_id or not now._is_among(entry):
             return ErrorClass.UNKNOWN_TOOL, "no tool of that name is on the surface"
-        hidden = now.visibility.hidden(entry)
-        if hidden is not None:
+        if (hidden := now.visibility.hidden(entry)) is not None:
             return ErrorClass.BLOCKED_TOOL, f"the tool is not on the surface: {hidden.reason.value}, {hidden.detail}"
         if not now.holds(tool_id):
             message = f"the tool's schema is not loaded: find it with a tool search for select:{entry.name} first"
@@ -389,8 +388,7 @@ class Surfaces:
         for name in names:
             handle = getattr(name, "tool", None) or getattr(type(name), "agenttool", name)
             told = name if isinstance(name, str) else getattr(getattr(handle, "spec", None), "tool_id", "")
-            entry = self.catalog.resolve(told)
-            if entry is None:
+            if (entry := self.catalog.resolve(told)) is None:
                 raise ConfigurationError(f"the catalog has no tool {told or type(name).__name__!r}")
             found.add(entry.tool_id)
         return frozenset(found)
@@ -414,8 +412,7 @@ class Surfaces:
 
 
 def _kept(held: OrderedDict[Any, Any], key: Any, make: Callable[[], Any]) -> Any:
-    found = held.get(key)
-    if found is None:
+    if (found := held.get(key)) is None:
         found = make()
         if found is not None:
             held[key] = found

@@ -285,8 +285,7 @@ class Walk:
         for column in columns(items):
             try:
                 for _ in range(_ROUNDS):  # two tokens may share the character between them
-                    found = self._text.split_secrets(self._affordable(column.pieces))
-                    if not found:
+                    if not (found := self._text.split_secrets(self._affordable(column.pieces))):
                         break
                     if changed is items:
                         changed = list(items)

@@ -204,8 +204,7 @@ class Telemetry:
         try:
             if attributes:
                 span.set_attributes(attributes)
-                error_type = attributes.get(GenAI.ERROR_TYPE)
-                if error_type is not None:
+                if (error_type := attributes.get(GenAI.ERROR_TYPE)) is not None:
                     span.set_status(Status(StatusCode.ERROR, error_type))
         except BaseException as error:
             self.losses.note("set_attributes", error)

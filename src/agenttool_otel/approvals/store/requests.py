@@ -88,8 +88,7 @@ class Requests:
                 raise refuse(Reason.CONSUMED, "the invocation has been approved and run")
             if status is Status.REJECTED:
                 raise refuse(Reason.REJECTED, "the invocation was rejected")
-        limit = self._limits.asks
-        if limit is not None:
+        if (limit := self._limits.asks) is not None:
             since = tx.now_us - int(limit.seconds * 1_000_000)
             if _count(tx, _ASKED, actor=request.actor_id, since=since) >= limit.asks:
                 raise refuse(Reason.RATE_LIMITED, "this actor asks too often")

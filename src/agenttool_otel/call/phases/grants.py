@@ -114,8 +114,7 @@ class GrantUse:
 
     def use(self, call: Invocation, verdict: Verdict) -> Generator[Any, Any, Verdict | None]:
         """Use the grant where the decision with it lets the call run."""
-        found = self._found
-        if found is None:
+        if (found := self._found) is None:
             return verdict
         terms = {"invocation_id": call.id, "policy_revision": verdict.revision}
         used: bool = self.allows(verdict) and (

@@ -95,8 +95,7 @@ class Inputs:
 
     def validate(self, call: Invocation) -> None:
         """Run the developer's own value check."""
-        check = call.spec.validate
-        if check is None:
+        if (check := call.spec.validate) is None:
             return
         try:
             check(snapshot(call.permission_input))  # what it does to its argument is not what runs

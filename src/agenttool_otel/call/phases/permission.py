@@ -79,8 +79,7 @@ class Permission:
 
     def establish(self, call: Invocation, session: Session) -> None:
         """Work out the facts of the permission input."""
-        plan = call.spec.facts
-        if plan is None:
+        if (plan := call.spec.facts) is None:
             call.facts = EMPTY_FACTS
         else:
             call.facts = plan.establish(call.permission_input, self._environment(call.context, session))
@@ -294,8 +293,7 @@ class Permission:
 
     def resume(self, call: Invocation, target: Target, session: Session) -> None:
         """Take the stored answer of a paused call; without a usable one, the call ends or waits on."""
-        ticket = call.ticket
-        if ticket is None:
+        if (ticket := call.ticket) is None:
             return
         request = ticket.request
         call.enter(InvocationStatus.AWAITING_APPROVAL)

@@ -167,8 +167,7 @@ def _read_windows(text: str, found: PathText) -> None:
         forms.append(WindowsForm.DEVICE if device else WindowsForm.UNC)
     elif folded.startswith("/??/"):
         forms.append(WindowsForm.DEVICE)
-    drive = bool(_DRIVE.match(text))
-    if drive:
+    if drive := bool(_DRIVE.match(text)):
         forms.append(WindowsForm.DRIVE)
     if backslash:
         forms.append(WindowsForm.BACKSLASH)

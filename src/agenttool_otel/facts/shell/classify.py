@@ -22,11 +22,10 @@ from agenttool_otel.facts.shell.effects import (
     refuse_if,
     script_of,
 )
-from agenttool_otel.facts.shell.numbers import prints
 from agenttool_otel.facts.shell.operands import free_words, list_globs, prove_words
 from agenttool_otel.facts.shell.options import AMOUNT, check_file
 from agenttool_otel.facts.shell.secrets import aims_at_secret, names_secret, surface_words, wide_root
-from agenttool_otel.facts.shell.tables import Spec, effects, read_only, with_commands
+from agenttool_otel.facts.shell.tables import Spec, effects, prints, read_only, with_commands
 from agenttool_otel.facts.shell.words import HASH, NUMBER, TEXT, Word
 
 _TRUSTED_DIRECTORIES = ("/bin", "/usr/bin")
@@ -35,9 +34,13 @@ _DURATION = re.compile(r"[0-9]+(?:\.[0-9]+)?[smhd]?\Z")
 _FOUND = "{}"
 _HIDDEN = re.compile(r"(?:^|[/:=,])\.(?!\.{1,2}[A-Za-z@])")  # but not ..HEAD
 _GONE = str.maketrans("", "", NUMBER + HASH)
-_LISTS_FILES = re.compile(r"-[A-Za-z]*[lL]|--files-with(?:out)?-match")
+_LISTS_FILES = re.compile(r"-[EFGPiyvwxcqsbHhnoTUzRraIZ]*[lL]|--files-with(?:out)?-match")
 _RG_LISTS = re.compile(r"-[SiwFnsvu0]*l[lSiwFnsvu0]*|--files(?:-with(?:out)?-match(?:es)?)?")
 _RG_CHOOSES = re.compile(r"-[SiwFnsvu0]+|-[gt]\S*|--(?:hidden|no-ignore|null|i?glob(?:=.*)?|type(?:=.*)?|sort=\w+)")
+_GIT_GREP = re.compile(
+    r"(?:-[iwEFPn]+ )*(?:-[iwEFPn]*l[iwEFPn]*|--files-with-matches|--name-only)(?: -[iwEFPn]+)* [^- ][^ ]*"
+    r"(?: --(?: [\w*][\w*/-]*(?:\.[\w*/-]+)*)+)?"
+)
 _BELOW = re.compile(r"\w[\w-]*/")
 _KIND = re.compile(r"(?:(\w[\w-]*(?:/\w[\w-]*)*)/)?(\*\.\w+)")
 _FILTERS = re.compile(r"(?:head|tail)(?: -n?[0-9]*)*|(?:sort|uniq)(?: -[ufrnz]+)*|[ef]?grep(?: -[viEFwxez]+)*")
@@ -213,7 +216,8 @@ def _find(arguments: list[Word], verdict: Verdict) -> None:
         named = not any(word.glob or "=" in word.text for word in starts)
         for touch, word in product(_of_files(words, verdict, awk=named), starts):
             reads = touch.operation == "read"
-            below = Touch(word.text, touch.operation, recursive=reads, names=found.file_names, follow=True)
+            names = () if touch.recursive else found.file_names
+            below = Touch(word.text, touch.operation, recursive=reads, names=names, follow=True)
             verdict.touches.append(below)
 
 
@@ -255,8 +259,11 @@ def _add_listed(touch: Touch, pipeline: list[Simple], verdict: Verdict, *, bare:
     """Adds the trees that a pipeline lists in the place of the names that it prints."""
     sources = _listed_by(pipeline, verdict.directories, bare=bare)
     verdict.complete = verdict.complete and bool(sources)
+    deep = touch.recursive
     touch = touch._replace(recursive=True, follow=True)  # who is given the name of a link opens what it leads to
-    listed = [touch._replace(word=source.word, glob=source.glob, names=source.names) for source in sources]
+    listed = [
+        touch._replace(word=one.word, glob=one.glob, names=() if deep else one.names, bare=one.bare) for one in sources
+    ]
     verdict.touches = list(dict.fromkeys([*verdict.touches, *listed]))
 
 
@@ -274,7 +281,7 @@ def _listed_by(pipeline: list[Simple], directories: tuple[str, ...], *, bare: bo
             continue
         listed = any(map(_LISTS_FILES.match, options)) and not any(option.startswith("--la") for option in options)
         reads = [touch for touch in verdict.touches if touch.operation == "read"]
-        if name == "find" and "-printf" not in words:
+        if name == "find" and not {"-printf", "-ls"} & set(words):
             if "-exec" not in words:
                 names = programs.find_words(command.words[1:]).file_names
                 return [touch._replace(names=names) for touch in verdict.touches if touch.operation == "list"]
@@ -283,16 +290,19 @@ def _listed_by(pipeline: list[Simple], directories: tuple[str, ...], *, bare: bo
             return verdict.touches
         if name == "rg":
             rest = [option for option in options if not _RG_LISTS.fullmatch(option)]
-            return verdict.touches if len(rest) < len(options) and all(map(_RG_CHOOSES.fullmatch, rest)) else []
+            plain = len(rest) < len(options) and all(map(_RG_CHOOSES.fullmatch, rest))
+            return [touch._replace(bare=True) for touch in verdict.touches] if plain else []
         if name in ("grep", "egrep", "fgrep"):
-            return reads if listed else []
-        if name == "git" and words[1:2] == ["grep"] and listed:
-            return [Touch(".", "read")]
-        if name == "git" and (words[1:2] == ["ls-files"] or "--name-only" in words):
+            return [touch._replace(bare=True) for touch in reads] if listed else []
+        if words[:2] == ["git", "grep"] and _GIT_GREP.fullmatch(" ".join(w.replace(" ", "_") for w in words[2:])):
+            return [Touch(".", "read", bare=True)]
+        # what a commit names need not be there, and may then be taken apart at its blanks
+        changed = words[:2] == ["git", "diff"] and "--name-only" in words and (bare or words[2:] == ["--name-only"])
+        if name == "git" and (words[1:2] == ["ls-files"] or changed) and not any(w[:1] == ":" for w in words):
             kinds = [_KIND.fullmatch(word) for word in words[2:] if not word.startswith("-")]
             if words[1:2] != ["ls-files"] or not kinds or None in kinds:
-                return [Touch(".", "read")]
-            return [Touch(kind[1] or ".", "read", names=(kind[2],)) for kind in kinds if kind]
+                return [Touch(".", "read", bare=True)]
+            return [Touch(kind[1] or ".", "read", names=(kind[2],), bare=True) for kind in kinds if kind]
         break
     return []
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
-from agenttool_otel.facts.shell.numbers import prints
-from agenttool_otel.facts.shell.tables import effects, programs
+from agenttool_otel.facts.shell.tables import effects, prints, programs
 from agenttool_otel.facts.shell.words import NUMBER, TEXT, VARIABLE, Word, WordReader, may_be_set, unproven_if
 
 MAX_COMMANDS = 50

@@ -22,7 +22,7 @@ from agenttool_otel.facts.shell.effects import (
     redirect_writes,
     script_of,
 )
-from agenttool_otel.facts.shell.git import unsafe_repository
+from agenttool_otel.facts.shell.git import compares_files, unsafe_repository
 from agenttool_otel.facts.shell.grammar import Found, disagreement, survey
 from agenttool_otel.facts.shell.guard import MAX_LENGTH, read
 from agenttool_otel.facts.shell.places import Places
@@ -87,6 +87,8 @@ class _Reading:
             verdict = classify(command, directories)
             if verdict.read_only and verdict.repository and (reason := self._unsafe_repository(here)):
                 verdict.read_only, verdict.category, verdict.reason = False, "vcs_local", f"git in a {reason}"
+            if verdict.repository and "diff" in (w.text for w in command.words) and compares_files(here, command.words):
+                verdict.read_only, verdict.complete, verdict.reason = False, False, "git diff of two files"
             row = self._row(command, verdict, here)
             _merge(fact, verdict)
             foreign = foreign or verdict.foreign

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from agenttool_otel.facts.shell.directories import Where
 from agenttool_otel.facts.shell.tables import programs
+from agenttool_otel.facts.shell.words import TEXT, Word
 
 _MAX_CONFIG_BYTES = 65536
 _SECTION = re.compile(r'\[\s*([A-Za-z0-9.-]+)(?:\s+"(?:[^"\\]|\\.)*")?\s*\]')
@@ -27,6 +28,16 @@ def unsafe_repository(where: Where) -> str:
         return "repository that the environment names"
     found = filter(None, (_repository(Path(directory)) for directory in where.paths))
     return next(filter(None, map(_judge, found)), "")
+
+
+def compares_files(where: Where, words: list[Word]) -> bool:
+    """Whether ``git diff`` takes its two operands for files or directories, as it does where there is no repository."""
+    operands = [word for word in words[2:] if word.text[:1] != "-"]
+    return len(operands) == 2 and any(
+        _repository(Path(place)) is None
+        and all(TEXT in word.text or os.path.lexists(os.path.join(place, word.text)) for word in operands)
+        for place in where.paths
+    )
 
 
 def _repository(directory: Path) -> Path | None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import Final
 
-from agenttool_otel.facts.shell import programs
+from agenttool_otel.facts.shell import programs, tables
 from agenttool_otel.facts.shell.effects import Refused, Touch, Verdict, refuse_if
 from agenttool_otel.facts.shell.options import SIGNED, check_file, read_words
 from agenttool_otel.facts.shell.secrets import aims_at_secret, asks_for_secret, names_secret, searches_secret
@@ -29,14 +29,18 @@ def prove_words(spec: Spec, arguments: list[Word], verdict: Verdict) -> None:
             continue
         options.update(row for row in spec.recursive if f"{option}={value.text}".startswith(row) and "=" in row)
         if option in spec.name_options:
-            names.append(value.text)
+            names.append(value.text if option != "iglob" else "**")
+        if spec.skips_hidden and (option in spec.name_options or option in ("t", "type")):
+            # what is asked for by its name is looked at where it is hidden, too
+            plain = value.text in tables.programs()["rg"]["code"] or value.text[:1] == "!"
+            options.update(["hidden"] * (not plain))
         verdict.sensitive |= _asks_for_secret(spec, option, value.text)
         if option in spec.path_options or not option:
             files.append(value)
         elif option in spec.pattern_options:
             patterns.append(value)
         elif spec.program == "awk":
-            refuse_if(programs.awk_program(value.text.replace("|", "")))
+            refuse_if(programs.CHECKS["awk"](value.text.replace("|", "")))
     if spec.operands == "revisions":
         # what git takes lines of stands behind the last colon: /def main/,+9:src/a.py
         _check_revisions([*operands, *(replace(w, text=w.text.rpartition(":")[2]) for w in files)], verdict)
@@ -104,11 +108,11 @@ def _check_files(spec: Spec, files: list[Word], options: set[str], names: list[s
         files = [Word(".", 0, 0)]
     for word in files:
         check_file(
-            replace(word, split=True) if spec.splits else word,
+            word,
             verdict,
             recursive=recursive,
             contents=not spec.describes and not enters,
-            names=() if any(name.startswith("!") for name in names) else tuple(names),
+            names=programs.narrowing(names),
             hidden=not spec.skips_hidden or bool(options & spec.skips_hidden),
             follow=bool(options & spec.follows),
         )

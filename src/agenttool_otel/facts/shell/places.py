@@ -10,6 +10,7 @@ import os
 import posixpath
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
@@ -23,6 +24,7 @@ from agenttool_otel.names import PathAccess, PathClass
 
 _MAX_PLACES = 100
 _MAX_ENTRIES = 20_000
+_MAX_IGNORE_BYTES = 65536
 _WRITES = frozenset({"create", "append", "overwrite", "delete", "delete_tree"})
 _DELETES = frozenset({"delete", "delete_tree"})
 _SECRETS = (PathClass.KEY, PathClass.CREDENTIAL, PathClass.APPROVAL)
@@ -38,6 +40,7 @@ class Places:
         self._env = replace(env, real_roots=real_roots(env)) if env.touch_file_system else env
         self._facts: dict[tuple[str, str, str], PathFact] = {}
         self._surroundings: dict[str, FactEnvironment] = {}
+        self._let_in: dict[str, list[str]] = {}
         self._entries = 0
         self._count = 0
         self._found: list[ShellPlace] = []
@@ -75,6 +78,7 @@ class Places:
             matches = []
             for match, noteworthy in self._expanded(touch, directory):
                 matches.append(match)
+                self._complete &= match[:1] != "-"  # an option of whatever is given it
                 if noteworthy or touch.operation in _WRITES:
                     self._add(match, touch.operation, directory)
         if touch.recursive:
@@ -167,7 +171,8 @@ class Places:
             directory = waiting.pop()
             for entry in self._listed(directory):
                 self._complete &= not (touch.split and _SPLITS.search(entry.name))
-                if entry.name.startswith(".") and (not touch.hidden or entry.name in _VCS):
+                self._complete &= not (touch.bare and entry.name[0] == "-" and directory == top)
+                if entry.name.startswith(".") and (entry.name in _VCS or not (touch.hidden or self._lets_in(entry))):
                     continue
                 if entry.is_symlink():
                     named = not touch.names or any(fnmatchcase(entry.name, pattern) for pattern in touch.names)
@@ -183,6 +188,24 @@ class Places:
             if len(waiting) > _MAX_ENTRIES:
                 self._complete = False
                 return
+
+    def _lets_in(self, entry: os.DirEntry[str]) -> bool:
+        """Whether an ignore file beside or above a hidden name says that it is looked at, as ripgrep reads them."""
+        above, patterns = os.path.dirname(entry.path), list[str]()
+        while any(within(above, clean(root)) for root in self._env.roots):
+            patterns += self._let_in_by(above)
+            above = os.path.dirname(above)
+        return any(fnmatchcase(entry.name, pattern) for pattern in patterns)
+
+    def _let_in_by(self, directory: str) -> list[str]:
+        if directory not in self._let_in:
+            lines = list[str]()
+            for name in (".ignore", ".rgignore", ".gitignore"):
+                with suppress(OSError), open(os.path.join(directory, name), "rb") as file:
+                    lines += file.read(_MAX_IGNORE_BYTES).decode("utf-8", "replace").splitlines()
+            found = (line.strip()[1:].strip("/").rpartition("/")[2] for line in lines if line.startswith("!"))
+            self._let_in[directory] = ["*" if set(name) & set("{\\") else name for name in found]
+        return self._let_in[directory]
 
     def _is_read(self, entry: os.DirEntry[str], touch: Touch) -> bool:
         if touch.names and not any(fnmatchcase(entry.name, pattern) for pattern in touch.names):

@@ -6,10 +6,12 @@ Each check answers why the program is not proven to only read, or an empty strin
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import cycle, groupby
+from itertools import cycle, groupby, takewhile
 
+from agenttool_otel.facts.shell.awk import awk_program
 from agenttool_otel.facts.shell.tables import programs
 from agenttool_otel.facts.shell.words import NUMBER, Word
 
@@ -83,94 +85,6 @@ def sed_edit(script: str) -> str:
     return "sed script" if line else ""
 
 
-# --- awk: no way to write, run or open anything by name ---------------------------------------------------------------
-
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_AWK_CALL = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\s*\(")
-
-
-_AWK_LOOP = re.compile(r"(?<![A-Za-z0-9_])(while|do|for)(?![A-Za-z0-9_])")
-# for (name in array), and counting up to a number, a field or a length.
-_AWK_BOUNDED_LOOP = re.compile(
-    r"for\s*\(\s*(?:\w+\s+in\s+\w+\s*\)"
-    r"|(\w+)\s*=\s*\w+\s*;\s*\1\s*<=?\s*(?:[0-9]{1,7}|NF|NR|length\(\w*\)|n)\s*;\s*(?:\1\+\+|\+\+\1)\s*\)"
-    r"|(\w+)\s*=\s*(?:NF|NR|[0-9]{1,7})\s*;\s*\2\s*>=?\s*[0-9]+\s*;\s*(?:\2--|--\2)\s*\))"
-)
-_AWK_PRINTS = re.compile(r"(?<![A-Za-z0-9_])printf?(?![A-Za-z0-9_])")
-_AWK_TOKEN = re.compile(r"printf?(?![A-Za-z0-9_])|[A-Za-z0-9_]+|>=|[>(){}]|.", re.DOTALL)
-
-
-_AWK_STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
-_AWK_SLASH = re.compile(rf'((?:[^"/#\\]|{_AWK_STRING.pattern})*)/(?!=)')
-_AWK_PATTERN = re.compile(r"(?:\\.|\[\^?(?:\[:\w+:\]|[^\]\[/\\\n^])[^\]\[/\\\n]*\]|[^/\\\[\n])*/")
-_AWK_OPERAND = re.compile(
-    r"(?:\]|(?<![\w.])(?!(?:printf?|return|in|getline|else|do|length|delete|func\w*)\Z)[\w.]+)\Z", re.ASCII
-)
-
-
-def _without_patterns(program: str) -> str:
-    """Puts numbers for regular expressions and ``*`` for divisions, up to the first slash that may be either."""
-    done = ""
-    while slash := _AWK_SLASH.match(program):
-        before = (done + slash[1]).rstrip()
-        if before[-1:] in {*"{};(,!~&|", ""}:  # where an operand has to begin
-            if (pattern := _AWK_PATTERN.match(program, slash.end())) is None:
-                break
-            done, program = f"{done}{slash[1]} 0 ", program[pattern.end() :]
-        elif _AWK_OPERAND.search(before):
-            done, program = f"{done}{slash[1]}*", program[slash.end() :]
-        else:
-            break
-    return done + program
-
-
-def _awk_redirects(program: str, plain: str) -> bool:
-    """Whether ``>`` or ``|`` may redirect: only ``print`` writes, never in a pattern, and compares in parentheses."""
-    if "|" in (plain or program).replace("||", " "):
-        return True
-    if ">" not in program.partition("{")[2] or not _AWK_PRINTS.search(program):
-        return False
-    if not plain:
-        return True
-    braces = brackets = 0
-    for item in _AWK_TOKEN.findall(plain):
-        braces += (item == "{") - (item == "}")
-        brackets += (item == "(") - (item == ")")
-        prints = item in ("print", "printf") and brackets  # the start of a for may print
-        if braces < 0 or brackets < 0 or prints or (item == ">" and braces and not brackets):
-            return True
-    return False
-
-
-def awk_program(program: str) -> str:
-    """Why an awk program may do more than print, or ``""``.
-
-    Output redirection needs ``>`` or ``|``, indirect calls and extensions ``@``, everything else a name, which may not
-    occur anywhere, not even in a string. The others may, in strings and as comparisons, where it is sure that they are.
-    """
-    if "\\\n" in program:
-        return "awk program with a broken line"
-    program = _without_patterns(program)
-    plain = _AWK_STRING.sub("0", program)
-    if any(char in plain for char in '/\\#"'):
-        plain = ""  # with regular expressions and comments it is not sure where strings end
-    if any(char in (plain or program) for char in "@`"):
-        return "awk program with @"
-    if _awk_redirects(program, plain):
-        return "awk program with > or |"
-    words = programs()["awk"]
-    for name in _NAME.findall(program):
-        if name in words["forbidden"]:
-            return f"awk {name}"
-    for name in _AWK_CALL.findall(program):
-        if name not in words["calls"]:
-            return f"awk call of {name}"
-    loops = _AWK_LOOP.findall(program)
-    if loops and (any(name != "for" for name in loops) or len(_AWK_BOUNDED_LOOP.findall(program)) < len(loops)):
-        return "awk loop without a bound"
-    return ""
-
-
 # A name right behind one dot is a field.
 _JQ_NAME = re.compile(r"(?<![A-Za-z0-9_])(?<!(?<![.0-9])\.)[A-Za-z_][A-Za-z0-9_]*")
 
@@ -187,6 +101,8 @@ CHECKS = {"sed": sed_program, "awk": awk_program, "jq": jq_program}
 # --- find -------------------------------------------------------------------------------------------------------------
 
 _FIND_VALUE = re.compile(r"-[0-9]|-[ugoa]*[=+][rwxXst]+\Z")
+_FIND_ACTIONS = frozenset(("-exec", "-print", "-print0", "-printf", "-ls"))
+_PLAIN_NAME = re.compile(r"(?:[\w.*?-]|\[\w+\])+", re.ASCII)
 _FIND_NEWER = re.compile(r"-newer[aBcm][aBcmt]\Z")
 
 
@@ -202,14 +118,23 @@ class FindWords:
     file_names: tuple[str, ...] = ()  # patterns that the name of every file matches
 
 
+def narrowing(names: Iterable[str]) -> tuple[str, ...]:
+    """Patterns of names, where each is one that every program and ``fnmatch`` read alike; else none: that is all."""
+    found = tuple(names)
+    return found if all(_PLAIN_NAME.fullmatch(name) and "**" not in name for name in found) else ()
+
+
 def find_words(words: list[Word]) -> FindWords:
     """Reads the words behind ``find``."""
     found = FindWords()
     found.reason = _read_find(words, found)
     texts = [word.text for word in words]
-    negated = [i + 1 for i, text in enumerate(texts) if text in ("!", "-not")]
+    tests = list(takewhile(lambda text: text not in _FIND_ACTIONS, texts))  # what stands behind narrows nothing
+    negated = [i + 1 for i, text in enumerate(tests) if text in ("!", "-not")]
     if not ({"-o", "-or", ","} & set(texts) or (negated and "(" in texts)):
-        found.file_names = tuple(texts[i + 1] for i, text in enumerate(texts) if text == "-name" and i not in negated)
+        found.file_names = narrowing(
+            tests[i + 1] for i, text in enumerate(tests) if text == "-name" and i not in negated
+        )
     return found
 
 

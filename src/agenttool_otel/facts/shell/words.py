@@ -6,8 +6,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from agenttool_otel.facts.shell.numbers import prints
-from agenttool_otel.facts.shell.tables import programs
+from agenttool_otel.facts.shell.tables import prints, programs
 
 if TYPE_CHECKING:
     from agenttool_otel.facts.shell.compounds import Simple

@@ -224,8 +224,7 @@ class AgentToolMiddleware(AgentMiddleware[Any, Any, Any]):
             request: what the model would get.
             handler: asks it.
         """
-        surface = self._guard.surface
-        if surface is None:
+        if (surface := self._guard.surface) is None:
             return handler(request)
         return handler(request.override(tools=surface.shown(request.state, request.tools)))
 
@@ -238,8 +237,7 @@ class AgentToolMiddleware(AgentMiddleware[Any, Any, Any]):
             request: what the model would get.
             handler: asks it.
         """
-        surface = self._guard.surface
-        if surface is None:
+        if (surface := self._guard.surface) is None:
             return await handler(request)
         return await handler(request.override(tools=await to_thread(surface.shown, request.state, request.tools)))
 

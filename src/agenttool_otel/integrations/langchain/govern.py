@@ -183,8 +183,7 @@ def _governed_function(handle: GovernedTool, name: str) -> property:
     """Return the property that hands out a tool's function under governance: people call ``tool.func`` in tests."""
 
     def read(self: Any) -> Any:
-        function = self.__dict__.get(name)
-        if function is None:
+        if (function := self.__dict__.get(name)) is None:
             return None
 
         @wrapt.decorator

@@ -30,8 +30,7 @@ _mutex = threading.Lock()
 def in_turn(request: ToolCallRequest, tool: GovernedTool) -> Iterator[None]:
     """Give the call that is made inside the block its place among its siblings."""
     gate = tool.governor.pipeline.gate
-    place = _place(request, gate)
-    if place is None:
+    if (place := _place(request, gate)) is None:
         yield
         return
     token = next_place.set((place, current_call()))

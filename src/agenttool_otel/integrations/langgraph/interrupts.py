@@ -73,8 +73,7 @@ _logger = logging.getLogger("agenttool_otel.langgraph")
 
 def run_call(call: Invocation, target: Target, runtime: Runtime) -> str | None:
     """Run a framework's call; inside a graph that can wait, an ask pauses the graph."""
-    waiting = _GraphCall.open(call, target, runtime)
-    if waiting is None:
+    if (waiting := _GraphCall.open(call, target, runtime)) is None:
         run(call, runtime.pipeline.run(call, target))
         return None
     with waiting.task.in_progress():
@@ -95,8 +94,7 @@ def run_call(call: Invocation, target: Target, runtime: Runtime) -> str | None:
 
 async def arun_call(call: Invocation, target: Target, runtime: Runtime) -> str | None:
     """The same without blocking the event loop."""
-    waiting = _GraphCall.open(call, target, runtime)
-    if waiting is None:
+    if (waiting := _GraphCall.open(call, target, runtime)) is None:
         await arun(call, runtime.pipeline.run(call, target))
         return None
     with waiting.task.in_progress():
@@ -160,8 +158,7 @@ class _GraphCall:
     @classmethod
     def open(cls, call: Invocation, target: Target, runtime: Runtime) -> _GraphCall | None:
         """Give a call whose ask could be waited for its invocation id; ``None`` where none could."""
-        task = GraphTask.current()
-        if task is None:
+        if (task := GraphTask.current()) is None:
             return None
         try:
             target.bind(call)
@@ -192,8 +189,7 @@ class _GraphCall:
             if state.answer_taken:
                 return
             state.answer_taken = True
-            taken = self.task.take_resume_value()
-            if taken is None:
+            if (taken := self.task.take_resume_value()) is None:
                 return
             shown, value = taken
             request_id = str(shown["request_id"])
@@ -216,8 +212,7 @@ class _GraphCall:
         """Look whether this invocation was met before, and prepare the call to go on with it."""
         call, store = self.call, self.runtime.approvals.store
         try:
-            request = store.by_invocation(call.id)
-            if request is None:
+            if (request := store.by_invocation(call.id)) is None:
                 return False
             if request.status is ApprovalStatus.CONSUMED:
                 if self._repeat():
@@ -231,8 +226,7 @@ class _GraphCall:
         return False
 
     def _repeat(self) -> bool:
-        done = self.finished.get(self.call.id)
-        if done is None:
+        if (done := self.finished.get(self.call.id)) is None:
             return False
         call = self.call
         call.value, call.delivered, call.preview, call.verdict = done

@@ -72,8 +72,7 @@ def load_bundle(
         PolicyLoadError: missing, empty, broken, wrongly signed or too large; the message names file and line.
     """
     if is_url(source):
-        fetched = HttpFetch(str(source), token=token, **fetch).fetch()
-        if fetched is None:
+        if (fetched := HttpFetch(str(source), token=token, **fetch).fetch()) is None:
             raise PolicyLoadError(f"{source}: the server gave no bundle")
         return bundle_of_archive(fetched[0], origin=str(source), verification=verification)
     if not isinstance(source, (str, Path)):

@@ -51,8 +51,7 @@ def _missing_input(program: Program) -> Iterator[str]:
             if reference.base != "input" or (rule.file, reference.path) in told:
                 continue
             told.add((rule.file, reference.path))
-            lacks = _lacking(schema, reference.path)
-            if lacks is not None:
+            if (lacks := _lacking(schema, reference.path)) is not None:
                 name = ".".join(("input", *reference.path))
                 yield f"{rule.file}:{reference.line}: {name} is not in a policy's input{lacks}"
 

@@ -66,8 +66,7 @@ class BundleSource:
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self.last_error = ""  # why the newest bundle is not in use
-        first = self._load()
-        if first is None:
+        if (first := self._load()) is None:
             raise PolicyLoadError(f"{source}: the server gave no bundle")
         self._bundle, self._pending = first
         self._accept()
@@ -96,8 +95,7 @@ class BundleSource:
         previous = self._bundle.revision
         swapped: list[Swappable] = []
         try:
-            loaded = self._load()
-            if loaded is None:
+            if (loaded := self._load()) is None:
                 return ReloadResult("failed" if self.last_error else "unchanged", previous, previous, self.last_error)
             bundle, self._pending = loaded
             if bundle.digest == self._bundle.digest:
@@ -120,8 +118,7 @@ class BundleSource:
     def _load(self) -> tuple[Bundle, object] | None:
         """Load the bundle if it may have changed, with what marks it as seen."""
         if self._fetch is not None:
-            fetched = self._fetch.fetch()
-            if fetched is None:
+            if (fetched := self._fetch.fetch()) is None:
                 return None
             bundle = bundle_of_archive(fetched[0], origin=str(self._source), verification=self._verification)
             return bundle, fetched[1]

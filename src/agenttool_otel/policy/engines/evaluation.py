@@ -121,8 +121,7 @@ class CompiledBundle:
         for document in sample_documents(self.program, _SELF_CHECKS):
             text = encode_document(document).decode("utf-8")
             for entry_point in self.entry_points:
-                fast = machine.evaluate(entry_point, text)
-                if fast is None:
+                if (fast := machine.evaluate(entry_point, text)) is None:
                     continue
                 try:
                     same = interpreter.interpret(entry_point, text) == fast[0]
@@ -238,8 +237,7 @@ def _own_instances() -> _Instances:
 
 def _own_instance(compiled: CompiledBundle) -> Instance:
     table = _own_instances()
-    entry = table.get(id(compiled))
-    if entry is None:
+    if (entry := table.get(id(compiled))) is None:
         entry = table[id(compiled)] = weakref.ref(compiled), Instance(compiled)
     return entry[1]
 

@@ -157,8 +157,7 @@ class HttpConnection:
         """Exchange one request and its whole answer."""
         done = False
         try:
-            sock = self._sock
-            if sock is None:
+            if (sock := self._sock) is None:
                 sock = self._sock = self._open(deadline)
                 self._http.sock = sock
             sock.deadline = deadline

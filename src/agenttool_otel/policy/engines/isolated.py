@@ -91,8 +91,7 @@ class _Child:
         parts: list[bytes] = []
         while size > 0:
             self._wait(pipe, selectors.EVENT_READ, deadline)
-            part = os.read(pipe, min(size, 65536))
-            if not part:
+            if not (part := os.read(pipe, min(size, 65536))):
                 raise BrokenPipeError
             parts.append(part)
             size -= len(part)

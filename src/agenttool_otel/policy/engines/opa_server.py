@@ -128,8 +128,7 @@ class OpaServerEngine:
         # here and not on the thread: the trace context is this task's
         request = self._prepare(entry_point, document)
         loop = asyncio.get_running_loop()
-        threads = self._threads.get(loop)
-        if threads is None:
+        if (threads := self._threads.get(loop)) is None:
             threads = self._threads[loop] = ThreadPoolExecutor(self._max_idle, "agenttool-opa")
         return await loop.run_in_executor(threads, self._ask, *request, deadline)
 
@@ -173,8 +172,7 @@ class OpaServerEngine:
     def _prepare(self, entry_point: str, document: PolicyInput) -> tuple[str, bytes, dict[str, str]]:
         if self._closed:
             raise PolicyUnavailable("the policy engine is closed")
-        target = self._targets.get(entry_point)
-        if target is None:
+        if (target := self._targets.get(entry_point)) is None:
             path = "/".join(entry_path(entry_point))
             target = self._targets[entry_point] = f"{self._address.prefix}/v1/data/{path}{_QUERY}"
         headers = {"Content-Type": "application/json", "Accept": "application/json"}

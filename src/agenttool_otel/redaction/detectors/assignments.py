@@ -326,8 +326,7 @@ def _bare_value(it: _Assignment) -> tuple[int, int] | None:
     data, (first, last) = it.data, it.bare
     if it.before == 123 and data.endswith(b"${", 0, it.name_start):
         # ${PASSWORD:-hunter2} holds a password, ${PASSWORD:?not set} doesn't
-        default = _VARIABLE_DEFAULT.match(data, it.mark_end, it.mark_end + _MOST_VALUE_BYTES)
-        if default is None:
+        if (default := _VARIABLE_DEFAULT.match(data, it.mark_end, it.mark_end + _MOST_VALUE_BYTES)) is None:
             return None
         first, last = default.span(1)
     if any(rule(it, first, last) for rule in _NO_BARE_VALUE):

@@ -68,8 +68,7 @@ class KeywordIndex:
         found = [word for word in self._short if word in head]
         left, at = [word for word in self._short if word not in found], 0
         while left and len(lowered) > len(head):
-            match = next(compile_pattern.__wrapped__(_any_of(left)).finditer(lowered, at), None)
-            if match is None:
+            if (match := next(compile_pattern.__wrapped__(_any_of(left)).finditer(lowered, at), None)) is None:
                 break
             word, at = match.group(), match.start()
             found.append(word)

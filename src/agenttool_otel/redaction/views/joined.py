@@ -36,8 +36,7 @@ def joined_view(data: bytes, start: int = 0, end: int | None = None) -> View | N
     if b"\n" not in part and b"\\n" not in part and b"\\r" not in part and b"\r" not in part:
         return None
     spend(2 + (len(part) >> 8))
-    joined = without_breaks(part)
-    if not joined:
+    if not (joined := without_breaks(part)):
         return None
     pieces = Around(part, _BREAK, 0)
 

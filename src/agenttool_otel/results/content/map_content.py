@@ -131,8 +131,7 @@ def _file_block(path: Any) -> JsonObject:
         "path": to_json_value(text),
         "name": to_json_value(os.path.basename(text)),
     }
-    guessed = mimetypes.guess_type(text)[0]
-    if guessed:
+    if guessed := mimetypes.guess_type(text)[0]:
         block["media_type"] = guessed
     try:
         status = os.stat(text)

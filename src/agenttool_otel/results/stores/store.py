@@ -173,8 +173,7 @@ class ResultStore:
         hasher = hashlib.sha256()
         position = 0
         while position < ref.size_bytes:
-            piece = self.read(uri, position, _READ_BYTES)
-            if not piece:
+            if not (piece := self.read(uri, position, _READ_BYTES)):
                 break
             hasher.update(piece)
             position += len(piece)
