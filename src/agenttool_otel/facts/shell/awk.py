@@ -24,11 +24,9 @@ _STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 _SLASH = re.compile(rf'((?:[^"/#\\]|{_STRING.pattern})*)/(?!=)')
 _PATTERN = re.compile(r"(?:\\.|\[\^?(?:\[:\w+:\]|[^\]\[/\\\n^])[^\]\[/\\\n]*\]|[^/\\\[\n])*/")
 _OPERAND = re.compile(r"(?:\]|(?<![\w.$])\$?(?:[0-9]+(?:\.[0-9]+)?|N[RF]|FNR)) *\Z", re.ASCII)
-
-
-# Behind any other name or bracket a slash is nearly always a division: enough to tell where a loop ends.
+# Behind any other name a slash is a division, too, unless it is a keyword: enough to tell where a loop ends.
 _MAY_BE_OPERAND = re.compile(
-    r"(?:[\])]|(?<![\w.$])(?!(?:printf?|return|in|getline|else|do|length|exit|case)\b)\$?\w+) *\Z", re.ASCII
+    r"(?:\]|(?<![\w.$])(?!(?:printf?|return|in|getline|else|do|length|exit|case|next|nextfile)\b)\$?\w+) *\Z", re.ASCII
 )
 
 
@@ -124,9 +122,8 @@ def awk_program(program: str) -> str:
     """
     if "\\\n" in program:
         return "awk program with a broken line"
-    endless = _WIDENS.search(program) or _endless(
-        _without_strings(_without_patterns(program, _MAY_BE_OPERAND)[0]) or program
-    )
+    loops = _without_strings(_without_patterns(program, _MAY_BE_OPERAND)[0]) or program
+    endless = _WIDENS.search(program) or _endless(loops) or len(_LOOP.findall(loops)) < len(_LOOP.findall(program))
     program, named = _without_patterns(program)
     plain = _without_strings(program)
     if any(char in (plain or program) for char in "@`"):
