@@ -268,6 +268,8 @@ PREPARED = [
     ("find . -maxdepth 1 -name src -exec grep -r x {} +", "src/.env"),
     ("find . -maxdepth 1 -name src | xargs grep -r x", "src/.env"),
     ("git diff src docs", "docs/.env"),
+    ("zgrep -c x docs/*", "docs/a\n;b"),
+    ("ls src/* | xargs cat", "src/a b"),
     ('read -r x < list; git diff a.py -- "$x"', "docs/.env"),
 ]
 

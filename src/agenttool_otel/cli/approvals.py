@@ -94,8 +94,7 @@ def _find(store: ApprovalStore, ref: str) -> ApprovalRequest:
     try:
         return store.get(ref)
     except ApprovalNotFound:
-        found = store.by_invocation(ref) or _by_prefix(store, ref)
-        if found is None:
+        if (found := store.by_invocation(ref) or _by_prefix(store, ref)) is None:
             raise
         return found
 

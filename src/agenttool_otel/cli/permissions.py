@@ -36,19 +36,12 @@ _UNKNOWN: Final = (
 
 _fail = partial(failure, EXIT_CODES)
 app = group("permissions", "Ask the policy what it would say, without running anything.")
-Module = Annotated[
-    str,
-    typer.Option(
-        "--module", "-m", help="Module with the governed tools, or module:name of a Governor in it.", show_default=False
-    ),
-]
+Module = Annotated[str, typer.Option("--module", "-m", help="Module of tools, or module:governor.", show_default=False)]
 Actor = Annotated[str | None, typer.Option("--actor", help="Who would call.", show_default=False)]
 Tenant = Annotated[str | None, typer.Option("--tenant", help="For which tenant.", show_default=False)]
 Roles = Annotated[list[str] | None, typer.Option("--role", help="A role of the actor; may be repeated.")]
 SessionId = Annotated[str | None, typer.Option("--session", help="In which session.", show_default=False)]
-Roots = Annotated[
-    list[str] | None, typer.Option("--root", help="A directory that file tools stay in; may be repeated.")
-]
+Roots = Annotated[list[str] | None, typer.Option("--root", help="A directory of file tools; may be repeated.")]
 Evaluation = Annotated[str, typer.Option("--evaluation", help="Verdict of an evaluator as JSON.", show_default=False)]
 
 

@@ -394,8 +394,7 @@ class Surfaces:
         return frozenset(found)
 
     def _tell(self, made: Surface, replaces: Surface | None) -> None:
-        same = replaces is not None and replaces.surface_id == made.surface_id
-        if same:
+        if replaces is not None and replaces.surface_id == made.surface_id:
             return
         name = Event.SURFACE_CREATED if replaces is None else Event.SURFACE_UPDATED
         attributes: dict[str, Any] = {

@@ -293,8 +293,7 @@ def newest(connection: Connection, invocation_id: str) -> Any | None:
 
 def find(connection: Connection, ref: str) -> Any:
     """Return the row of a request, by its id or its invocation's."""
-    row = by_id(connection, ref) or newest(connection, ref)
-    if row is None:
+    if (row := by_id(connection, ref) or newest(connection, ref)) is None:
         raise ApprovalNotFound("no such approval request")
     return row
 

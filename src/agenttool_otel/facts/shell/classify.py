@@ -262,7 +262,8 @@ def _add_listed(touch: Touch, pipeline: list[Simple], verdict: Verdict, *, bare:
     deep = touch.recursive
     touch = touch._replace(recursive=True, follow=True)  # who is given the name of a link opens what it leads to
     listed = [
-        touch._replace(word=one.word, glob=one.glob, names=() if deep else one.names, bare=one.bare) for one in sources
+        touch._replace(word=one.word, glob=one.glob, names=() if deep else one.names, flat=one.flat, bare=one.bare)
+        for one in sources
     ]
     verdict.touches = list(dict.fromkeys([*verdict.touches, *listed]))
 
@@ -288,6 +289,9 @@ def _listed_by(pipeline: list[Simple], directories: tuple[str, ...], *, bare: bo
             return reads if listed and words.count("-exec") == 1 else []
         if name == "ls" and bare:
             return verdict.touches
+        if name == "ls" and all(option in ("-1", "-t", "-r", "-d", "-S") for option in options):
+            flat = all(touch.glob for touch in verdict.touches)
+            return [touch._replace(operation="read", flat=True) for touch in verdict.touches] if flat else []
         if name == "rg":
             rest = [option for option in options if not _RG_LISTS.fullmatch(option)]
             plain = len(rest) < len(options) and all(map(_RG_CHOOSES.fullmatch, rest))
@@ -312,7 +316,14 @@ def _of_files(words: list[Word], verdict: Verdict, *, awk: bool = False) -> list
     spec = read_only().get(base_name(words[0].text))
     only_text = spec is not None and spec.operands == "text" and spec.glob_first
     known = spec is not None and (only_text or spec.operands in ("paths", "pattern"))
-    if spec is None or spec.builtin or not known or spec.program == "cd" or (spec.program == "awk" and not awk):
+    if (
+        spec is None
+        or spec.builtin
+        or not known
+        or spec.splits
+        or spec.program == "cd"
+        or (spec.program == "awk" and not awk)
+    ):
         raise Refused("command for each file that is not known to only read")
     inner = Verdict(directories=verdict.directories, depth=verdict.depth + 1)
     _prove(Simple(words=words), inner)

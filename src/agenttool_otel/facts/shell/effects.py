@@ -36,6 +36,7 @@ class Touch(NamedTuple):
     hidden: bool = True  # names that begin with a dot are read below it, too
     follow: bool = False  # links below it are followed
     split: bool = False  # its names are split at blanks, so that a name with a blank is another one
+    flat: bool = False  # none of the names that it matches is a directory, whose names would be named in its place
     bare: bool = False  # what lies below it is named without "./" in front, so that a name may be an option
     below: bool = False  # only where the directory part of the word is a directory
 

@@ -32,8 +32,7 @@ def prove_words(spec: Spec, arguments: list[Word], verdict: Verdict) -> None:
             names.append(value.text if option != "iglob" else "**")
         if spec.skips_hidden and (option in spec.name_options or option in ("t", "type")):
             # what is asked for by its name is looked at where it is hidden, too
-            plain = value.text in tables.programs()["rg"]["code"] or value.text[:1] == "!"
-            options.update(["hidden"] * (not plain))
+            options.update(["hidden"] * (value.text not in tables.programs()["rg"]["code"] and value.text[:1] != "!"))
         verdict.sensitive |= _asks_for_secret(spec, option, value.text)
         if option in spec.path_options or not option:
             files.append(value)
@@ -108,7 +107,7 @@ def _check_files(spec: Spec, files: list[Word], options: set[str], names: list[s
         files = [Word(".", 0, 0)]
     for word in files:
         check_file(
-            word,
+            replace(word, split=True) if spec.splits else word,
             verdict,
             recursive=recursive,
             contents=not spec.describes and not enters,

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from functools import cache
 
 from agenttool_otel.facts.paths.fact import clean, path_fact, real_root, real_roots, within
 from agenttool_otel.facts.paths.sensitive import names_a_secret, sensitive_class
@@ -40,7 +41,7 @@ class Places:
         self._env = replace(env, real_roots=real_roots(env)) if env.touch_file_system else env
         self._facts: dict[tuple[str, str, str], PathFact] = {}
         self._surroundings: dict[str, FactEnvironment] = {}
-        self._let_in: dict[str, list[str]] = {}
+        self._let_in = cache(_let_in)
         self._entries = 0
         self._count = 0
         self._found: list[ShellPlace] = []
@@ -79,6 +80,7 @@ class Places:
             for match, noteworthy in self._expanded(touch, directory):
                 matches.append(match)
                 self._complete &= match[:1] != "-"  # an option of whatever is given it
+                self._complete &= not (touch.flat and os.path.isdir(posixpath.join(directory, match)))
                 if noteworthy or touch.operation in _WRITES:
                     self._add(match, touch.operation, directory)
         if touch.recursive:
@@ -193,22 +195,22 @@ class Places:
         """Whether an ignore file beside or above a hidden name says that it is looked at, as ripgrep reads them."""
         above, patterns = os.path.dirname(entry.path), list[str]()
         while any(within(above, clean(root)) for root in self._env.roots):
-            patterns += self._let_in_by(above)
+            patterns += self._let_in(above)
             above = os.path.dirname(above)
         return any(fnmatchcase(entry.name, pattern) for pattern in patterns)
-
-    def _let_in_by(self, directory: str) -> list[str]:
-        if directory not in self._let_in:
-            lines = list[str]()
-            for name in (".ignore", ".rgignore", ".gitignore"):
-                with suppress(OSError), open(os.path.join(directory, name), "rb") as file:
-                    lines += file.read(_MAX_IGNORE_BYTES).decode("utf-8", "replace").splitlines()
-            found = (line.strip()[1:].strip("/").rpartition("/")[2] for line in lines if line.startswith("!"))
-            self._let_in[directory] = ["*" if set(name) & set("{\\") else name for name in found]
-        return self._let_in[directory]
 
     def _is_read(self, entry: os.DirEntry[str], touch: Touch) -> bool:
         if touch.names and not any(fnmatchcase(entry.name, pattern) for pattern in touch.names):
             return False
         root = next((root for root in self._env.roots if within(entry.path, clean(root))), None)
         return sensitive_class(entry.path, root) in _SECRETS
+
+
+def _let_in(directory: str) -> list[str]:
+    """The patterns of names that a directory's ignore files except."""
+    lines = list[str]()
+    for name in (".ignore", ".rgignore", ".gitignore"):
+        with suppress(OSError), open(os.path.join(directory, name), "rb") as file:
+            lines += file.read(_MAX_IGNORE_BYTES).decode("utf-8", "replace").splitlines()
+    found = (line.strip()[1:].strip("/").rpartition("/")[2] for line in lines if line.startswith("!"))
+    return ["*" if set(name) & set("{\\") else name for name in found]

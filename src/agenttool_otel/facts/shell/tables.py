@@ -38,6 +38,7 @@ class Spec:
     permute: bool | str = True
     cluster: bool = True
     value_apart: bool = False
+    splits: bool = False
     recursive: frozenset[str] = frozenset()
     name_options: frozenset[str] = frozenset()
     suffix_options: frozenset[str] = frozenset()

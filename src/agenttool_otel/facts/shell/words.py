@@ -22,8 +22,8 @@ TEXT, NUMBER, HASH = "\0", "\1", "\4"
 # Lower case, so that no program looks for it, or capitals that ``may_be_set`` knows; zsh's own parameters, which do
 # more than hold a value, are left out. What follows must be no subscript and no modifier for zsh.
 VARIABLE = (
-    r"(?!(?:path|[cfm]\w*path|fignore|psvar|argv|status|prompt\d?|hist\w*|signals|watch\w*|options|zsh_\w*|dis_\w*|ps_\w*|nameddirs|userdirs"
-    r"|\w*(?:aliases|functions|commands|stack|parameters|modules|builtins|reswords|chars|terms|status)|mapfile|match|mbegin|mend|MATCH|MBEGIN|MEND)\b)"
+    r"(?!(?:path|[cfm]\w*path|fignore|psvar|argv|prompt\d?|hist\w*|signals|watch\w*|options|zsh_\w*|dis_\w*|ps_\w*|nameddirs|userdirs"
+    r"|\w*(?:aliases|functions|commands|stack|parameters|modules|builtins|reswords|chars|terms|pipestatus)|mapfile|match|mbegin|mend|MATCH|MBEGIN|MEND)\b)"
     r"(?:[a-z]\w*|[A-Z][A-Z0-9_]*)(?![\w\x80-\U0010ffff])"
 )
 _VARIABLE = re.compile(

@@ -36,8 +36,7 @@ _TYPES: Final[Mapping[str, Any]] = {
 
 def check_settings(bundle: Bundle) -> Bundle:
     """Return a bundle whose settings are those that its rules read."""
-    problems = settings_problems(bundle) or rule_problems(bundle)
-    if problems:
+    if problems := settings_problems(bundle) or rule_problems(bundle):
         raise PolicyLoadError("; ".join(problems[:5]))
     return bundle
 

@@ -287,8 +287,7 @@ class ResultStore:
     def _sweep_if_due(self) -> None:
         every = self._limits.sweep_every_s
         with self._lock:
-            due = every is not None and time.monotonic() - self._swept_at >= every
-            if due:
+            if due := every is not None and time.monotonic() - self._swept_at >= every:
                 self._swept_at = time.monotonic()
         if due:
             try:
