@@ -15,6 +15,7 @@ SIGNED: Final = ("format", "pretty", "sort")
 """Options of git by whose value it may check signatures, which runs a program."""
 _DIGITS = re.compile(r"[0-9]+")
 _LEGACY_NUMBER = re.compile(r"-[0-9]+\Z")
+_NO_OPTION = re.compile(r"-(?:[^A-Za-z0-9-]|\Z)")  # of any program, as in -e '->x'
 AMOUNT = re.compile(r"[+-]?[0-9]+[A-Za-z]{0,3}\Z")
 
 
@@ -92,7 +93,7 @@ def _separate_value(following: Word | None, option: str) -> Word:
     if following is None:
         raise Refused(f"option {option} without its value")
     refuse_if(following.glob, "glob as an option's value")
-    if following.text.startswith("-") and following.text != "-" and not AMOUNT.match(following.text):
+    if following.text.startswith("-") and not (_NO_OPTION.match(following.text) or AMOUNT.match(following.text)):
         raise Refused("option's value that looks like an option")
     return following
 
