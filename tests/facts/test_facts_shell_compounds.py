@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 
@@ -280,6 +281,23 @@ def test_names_in_the_checkout_make_a_line_another_one(line: str, names: str, ro
     (root / name).write_text("x\n")
     (root / ".ignore").write_text(f"{ignored}\n")
     assert not proven(line, root)
+
+
+@pytest.mark.parametrize("content", ["!.[^x]nv", "#" * 70_000 + "\n!.env", "\ufeff!.env", None])
+def test_ignore_files_that_may_let_a_secret_in_are_a_doubt(content: str | None, root: Path) -> None:
+    (root / ".env").write_text("x\n")
+    assert proven("rg x", root)
+    if content is None:
+        os.mkfifo(root / ".ignore")
+    else:
+        (root / ".ignore").write_text(content + "\n", encoding="utf-8")
+    assert not proven("rg x", root)
+
+
+def test_hidden_names_below_the_root_of_all_end_the_search(root: Path) -> None:
+    (root / ".env").write_text("x\n")
+    fact = shell_fact("rg x", argument="/command", env=FactEnvironment(roots=("/",), cwd=str(root)))
+    assert fact["read_only"]
 
 
 @pytest.mark.parametrize("line", ELSEWHERE)

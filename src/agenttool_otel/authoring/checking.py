@@ -80,14 +80,9 @@ def check_project(project: Project, *, engine: str = EngineName.EMBEDDED, strict
     checks = [
         _builtins(project, EngineName.EMBEDDED, EMBEDDED_BUILTINS, engine == EngineName.EMBEDDED),
         _builtins(project, "OPA", OPA_BUILTINS, engine != EngineName.EMBEDDED),
+        check_load(project, engine),
+        *(check(project) for check in (_settings, _tests, _documented, _placed, _read, _typed)),
     ]
-    checks.append(check_load(project, engine))
-    checks.append(_settings(project))
-    checks.append(_tests(project))
-    checks.append(_documented(project))
-    checks.append(_placed(project))
-    checks.append(_read(project))
-    checks.append(_typed(project))
     if engine == EngineName.EMBEDDED:
         checks.append(_fast(project, checks))
     if strict:

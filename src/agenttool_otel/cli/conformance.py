@@ -23,9 +23,7 @@ def conformance(
     module: Annotated[
         str, typer.Argument(help="Module with declare, surface, invoke and records; this package if not given.")
     ] = "",
-    report: Annotated[
-        Path | None, typer.Option("--report", dir_okay=False, help="Write the report to this file, as JSON.")
-    ] = None,
+    report: Annotated[Path | None, typer.Option("--report", dir_okay=False, help="Write a JSON report here.")] = None,
     only: Annotated[list[int] | None, typer.Option("--scenario", help="Run this scenario alone; repeatable.")] = None,
 ) -> None:
     """Run the 17 acceptance scenarios of the standard and validate every record by its JSON Schema."""

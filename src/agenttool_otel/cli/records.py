@@ -49,9 +49,7 @@ class RecordsView:
 @app.command("records")
 def records(
     source: Annotated[str, typer.Argument(help="File of a JsonlSink or CloudEventsSink, or - for standard input.")],
-    invocation: Annotated[
-        str, typer.Option("--invocation", help="Print all records of this call, one JSON a line.")
-    ] = "",
+    invocation: Annotated[str, typer.Option("--invocation", help="Print all records of this call, one a line.")] = "",
     tool: Annotated[str, typer.Option(help="Only calls of this tool.")] = "",
     status: Annotated[str, typer.Option(help="Only calls whose result has this status.")] = "",
 ) -> None:

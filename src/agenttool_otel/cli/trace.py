@@ -23,9 +23,7 @@ app = typer.Typer(add_completion=False, no_args_is_help=True)
 def trace(
     source: Annotated[str, typer.Argument(help="OTLP JSON file, - for standard input, or URL of Jaeger or Tempo.")],
     trace_id: Annotated[str, typer.Option("--trace", help="Show one trace.")] = "",
-    story: Annotated[
-        str, typer.Option("--why", metavar="SPAN", help="Tell the story of one call: span id or invocation id.")
-    ] = "",
+    story: Annotated[str, typer.Option("--why", metavar="SPAN", help="One call's story: span or invocation id.")] = "",
     service: Annotated[str, typer.Option(help="Service to search in.")] = "",
     session: Annotated[str, typer.Option(help="Only calls of this session.")] = "",
     tool: Annotated[str, typer.Option(help="Only calls of this tool.")] = "",
@@ -39,7 +37,7 @@ def trace(
     events: Annotated[bool, typer.Option("--events", help="List each span's events.")] = False,
     whole: Annotated[bool, typer.Option("--whole", help="Show the other calls of the traces found, too.")] = False,
     would_have: Annotated[
-        bool, typer.Option("--would-have", help="Sum up what shadow mode would have asked about and denied.")
+        bool, typer.Option("--would-have", help="What shadow mode would have asked or denied.")
     ] = False,
     summary: Annotated[bool, typer.Option("--summary", help="Count calls per tool instead of drawing trees.")] = False,
 ) -> None:

@@ -408,8 +408,7 @@ class TextRedactor:
         for literal in json_text.literals(text, lambda path: escapes or path in hits):
             raw = text[literal.start : literal.end]
             if (new := self._literal(raw, hits.get(literal.path), finds, depth)) is not None:
-                parts.append(text[at : literal.start])
-                parts.append(new)
+                parts += (text[at : literal.start], new)
                 at = literal.end
         return "".join(parts) + text[at:] if parts else text
 

@@ -41,8 +41,7 @@ def changed_pointers(a: Any, b: Any, *, limit: int = _MAX_POINTERS) -> list[str]
         if isinstance(left, dict) and isinstance(right, dict):
             keys = list(left) + [key for key in right if key not in left]
             for key in reversed(keys):
-                child = f"{pointer}/{escape_token(key)}"
-                stack.append((child, left.get(key, _ABSENT), right.get(key, _ABSENT)))
+                stack.append((f"{pointer}/{escape_token(key)}", left.get(key, _ABSENT), right.get(key, _ABSENT)))
         elif isinstance(left, list) and isinstance(right, list):
             for index in reversed(range(max(len(left), len(right)))):
                 stack.append(

@@ -106,9 +106,8 @@ def _class_of(parts: tuple[str, ...], inner: int, directory: bool) -> str | None
         _offer_names(folded, worst)
     if any(map(is_wild, folded[inner:])):
         _offer_matches(folded[inner:], worst)
-    for prefix in _lists().system:
-        if len(prefix) > inner and tuple(folded[: len(prefix)]) == prefix:
-            worst.append(PathClass.SYSTEM)
+    if any(len(prefix) > inner and tuple(folded[: len(prefix)]) == prefix for prefix in _lists().system):
+        worst.append(PathClass.SYSTEM)
     return _worst_of(filter(None, worst))
 
 
@@ -138,9 +137,7 @@ def _offer_names(folded: list[str], worst: list[str | None]) -> None:
     for name in _originals(folded[-1]):
         kinds = [lists.names.get(name), *(kind for pattern, kind in lists.patterns if pattern.match(name))]
         spared = harmless or lists.harmless_names.fullmatch(name) is not None
-        for kind in kinds:
-            if not (spared and kind in _ALWAYS):
-                worst.append(kind)
+        worst.extend(kind for kind in kinds if not (spared and kind in _ALWAYS))
 
 
 def _offer_matches(folded: list[str], worst: list[str | None]) -> None:

@@ -9,15 +9,20 @@ from agenttool_otel.facts.shell.tables import programs
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _CALL = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\s*\(")
 _LOOP = re.compile(r"(?<![A-Za-z0-9_])(?:while|do|for)(?![A-Za-z0-9_])")
-# for (name in array), and counting up to a number, a field or a length.
+# for (name in array), and counting from a small number to one, to that of fields or lines, or to n.
 _BOUNDED_LOOP = re.compile(
     r"for\s*\(\s*(?:\w+\s+in\s+\w+\s*\)"
-    r"|(?P<up>\w+)\s*=\s*\w+\s*;\s*(?P=up)\s*<=?\s*(?P<limit>[0-9]{1,7}|NF|NR|length\((?P<measured>\w*)\)|n)\s*;\s*(?:(?P=up)\+\+|\+\+(?P=up))\s*\)"
-    r"|(?P<down>\w+)\s*=\s*(?:NF|NR|[0-9]{1,7})\s*;\s*(?P=down)\s*>=?\s*[0-9]+\s*;\s*(?:(?P=down)--|--(?P=down))\s*\))\s*"
+    r"|(?P<up>[a-z]\w*)\s*=\s*[0-9]{1,4}\s*;\s*(?P=up)\s*<=?\s*(?P<limit>[0-9]{1,4}|NF|NR|n)\s*;\s*(?:(?P=up)\+\+|\+\+(?P=up))\s*\)"
+    r"|(?P<down>[a-z]\w*)\s*=\s*(?:NF|NR|[0-9]{1,4})\s*;\s*(?P=down)\s*>=?\s*[0-9]+\s*;\s*(?:(?P=down)--|--(?P=down))\s*\))\s*"
 )
 _ASSIGNS = r"\s*(?:=(?!=)|[-+*/%^]=|\*\*=|\+\+|--)"
-_REPLACES = re.compile(r"sub\s*\((?!\s*\S+\s*,\s*0\s*,\s*\$?[A-Za-z_]\w*(?:\[\w+\])?\s*\))")
-_WIDENS = re.compile(r"(?<![\w.$])NF\s*(?:[*/%^+]=|=(?!=)(?!\s*(?:NF\s*-|[0-9]{1,4}(?![\w.]))))")
+_GLUED = re.compile(r"(?<!\w)(?:[0-9]+\.?|\.)[0-9]*[A-Za-z_]")  # a name right behind a number
+# Many fields or lines, wide texts, and an n that is no count of what was read.
+_WIDENS = re.compile(
+    rf"(?<![\w.$])(?:NF\s*(?:[*/%^+]=|=(?!=)(?!\s*(?:NF\s*-\s*)?[0-9]{{1,4}}\s*(?:[;}}\n]|\Z)))|F?NR{_ASSIGNS}"
+    r"|n\s*(?:[*/%^]=|=(?!=)(?!\s*(?:split\(|NF\b|NR\b|length\(|[0-9]{1,4}\s*(?:[;}\n]|\Z)))))"
+    r"|%[-+ #.0-9]*(?:\*|[0-9]{5})|\$\s*[0-9]{5}"
+)
 _PRINTS = re.compile(r"(?<![A-Za-z0-9_])printf?(?![A-Za-z0-9_])")
 _TOKEN = re.compile(r"printf?(?![A-Za-z0-9_])|[A-Za-z0-9_]+|>=|[>(){}]|.", re.DOTALL)
 _STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
@@ -74,39 +79,35 @@ def _redirects(program: str, plain: str) -> bool:
 
 
 def _endless(program: str) -> bool:
-    """Whether a loop may have no end: it is of another form, or its body changes what it counts by or up to."""
+    """Whether a loop may have no end: it is of another form, or its body may change what it counts by or up to."""
     for loop in _LOOP.finditer(program):
         if (counts := _BOUNDED_LOOP.match(program, loop.start())) is None:
             return True
-        if (name := counts["up"] or counts["down"]) is None:
-            continue
-        limit, body = counts["measured"] or counts["limit"] or "", _body(program[counts.end() :])
-        if _changes(name, limit * limit.isidentifier() or name, body):
-            return True
-        if limit in ("NF", "length()") and _grows(name, body):
+        body, limit = _body(program[counts.end() :]), counts["limit"] or ""
+        if (name := counts["up"] or counts["down"]) and (_GLUED.search(body) or _changes(name, limit, body)):
             return True
     return False
 
 
 def _changes(name: str, limit: str, body: str) -> bool:
-    kept = rf"(?<![\w.$])(?:{name}|{limit})(?!\w)"
-    assigned = rf"{kept}(?:\s*\[[^\]]*\])?{_ASSIGNS}|(?:\+\+|--)\s*{kept}|for\s*\(\s*{kept}\s+in\b"
-    return re.search(rf"{assigned}|(?:sub|split)\s*\([^;]*{kept}\s*[,)]", body) is not None
-
-
-def _grows(name: str, body: str) -> bool:
-    """Whether a body may give a line more fields."""
-    fields = rf"\$\s*(?!{name}\b)[A-Za-z_$0]\w*(?:\s*\[[^\]]*\])?{_ASSIGNS}|\$\s*\((?s:.*)\){_ASSIGNS}|(?:\+\+|--)\s*\$"
-    return re.search(fields, body) is not None or _REPLACES.search(body) is not None
+    kept, other = rf"(?:{name}|{limit or name})(?!\w)", rf"(?!(?:{name}|{limit or name})\b)[a-z]\w*"
+    if re.search(rf"(?<![\w$]){kept}{_ASSIGNS}|(?:\+\+|--)\s*{kept}|for\s*\(\s*{kept}\s+in\b", body):
+        return True
+    # what is replaced or split may be the field that is counted, or another variable
+    target = rf"(?:,\s*(?:\${name}|{other})\s*){'' if limit == 'NF' else '?'}"
+    plain = rf"\bg?sub\s*\([^(),]*,[^(),]*{target}\)|\bsplit\s*\([^(),]*,\s*{other}\s*(?:,[^(),]*)?\)"
+    if len(re.findall(r"(?:sub|split)\s*\(", body)) > len(re.findall(plain, body)):
+        return True
+    fields = re.search(rf"\$(?!\s*(?:{name}|[1-9][0-9]*|NF)(?![\w.(\[]))", body)
+    return limit == "NF" and fields is not None and re.search(r"(?<![=!<>])=(?![=~])|\+\+|--", body) is not None
 
 
 def _body(text: str) -> str:
     """What a loop repeats, or more: one statement, a block, else all up to the end of the block around it."""
-    if any(char in text for char in '"/#\\'):
-        return text
-    if not re.match(r"\{|(?:if|for|while|do)\b", text):
-        return re.split(r"[;\n}]", text, maxsplit=1)[0]
-    depth, last = 0, 0 if text[0] == "{" else -1
+    simple = re.split(r"[;}]", text, maxsplit=1)[0]
+    if not ("\n" in simple or re.match(r"\{|(?:if|for|while|do)\b", text)):
+        return simple
+    depth, last = 0, 0 if text[:1] == "{" else -1
     for at, char in enumerate(text):
         depth += (char == "{") - (char == "}")
         if char == "}" and depth <= last:
@@ -122,10 +123,12 @@ def awk_program(program: str) -> str:
     """
     if "\\\n" in program:
         return "awk program with a broken line"
-    loops = _without_strings(_without_patterns(program, _MAY_BE_OPERAND)[0]) or program
-    endless = _WIDENS.search(program) or _endless(loops) or len(_LOOP.findall(loops)) < len(_LOOP.findall(program))
+    loops = _without_strings(_without_patterns(program, _MAY_BE_OPERAND)[0])
     program, named = _without_patterns(program)
     plain = _without_strings(program)
+    endless = (
+        _WIDENS.search(program) or _endless(loops) or len(_LOOP.findall(loops)) < len(_LOOP.findall(plain or program))
+    )
     if any(char in (plain or program) for char in "@`"):
         return "awk program with @"
     if _redirects(program, plain):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from itertools import product
+from itertools import product, takewhile
 from typing import cast
 
 from agenttool_otel.facts.shell import programs, tables
@@ -25,7 +25,7 @@ from agenttool_otel.facts.shell.effects import (
 from agenttool_otel.facts.shell.operands import free_words, list_globs, prove_words
 from agenttool_otel.facts.shell.options import AMOUNT, check_file
 from agenttool_otel.facts.shell.secrets import aims_at_secret, names_secret, surface_words, wide_root
-from agenttool_otel.facts.shell.tables import Spec, effects, prints, read_only, with_commands
+from agenttool_otel.facts.shell.tables import Spec, effects, ends_names_with_nul, prints, read_only, with_commands
 from agenttool_otel.facts.shell.words import HASH, NUMBER, TEXT, Word
 
 _TRUSTED_DIRECTORIES = ("/bin", "/usr/bin")
@@ -41,6 +41,7 @@ _GIT_GREP = re.compile(
     r"(?:-[iwEFPn]+ )*(?:-[iwEFPn]*l[iwEFPn]*|--files-with-matches|--name-only)(?: -[iwEFPn]+)* [^- ][^ ]*"
     r"(?: --(?: [\w*][\w*/-]*(?:\.[\w*/-]+)*)+)?"
 )
+_LS_FILES = {"-c", "-m", "-o", "-z", "--cached", "--modified", "--others", "--exclude-standard", "--"}
 _BELOW = re.compile(r"\w[\w-]*/")
 _KIND = re.compile(r"(?:(\w[\w-]*(?:/\w[\w-]*)*)/)?(\*\.\w+)")
 _FILTERS = re.compile(r"(?:head|tail)(?: -n?[0-9]*)*|(?:sort|uniq)(?: -[ufrnz]+)*|[ef]?grep(?: -[viEFwxez]+)*")
@@ -152,7 +153,7 @@ def _command_of(name: str, words: list[Word], depth: int) -> tuple[str, list[Wor
         start += 2 if " ".join(texts[start : start + 2]) in tables.programs()["git"]["settings"] else 0
         start += texts[start : start + 1] in (["--no-pager"], ["-P"])
     both = " ".join([*texts, *(text.translate(_GONE) for text in texts)])
-    refuse_if(re.search(r"%G|(?:%|--sort[= ])\S*signature", both) is not None, "git that checks signatures")
+    refuse_if(re.search(r"%[-+ ]?G|(?:%|--sort[= ])\S*signature", both) is not None, "git that checks signatures")
     two = " ".join([name, *texts[start : start + 2]])
     if two in read_only():
         return two, words[start + 1 :]
@@ -240,6 +241,7 @@ def _xargs(arguments: list[Word], command: Simple, verdict: Verdict) -> None:
         return
     refuse_if(spec is None or not spec.glob_first, "xargs of a command that takes options")
     pipeline = [] if any("<" in redirect.operator for redirect in command.redirects) else command.input
+    refuse_if(not split and not ends_names_with_nul(pipeline), "xargs -0 of lines")
     for touch in _of_files([*words, *files], verdict):
         _add_listed(touch._replace(split=split), pipeline, verdict)
 
@@ -260,6 +262,7 @@ def _add_listed(touch: Touch, pipeline: list[Simple], verdict: Verdict, *, bare:
     sources = _listed_by(pipeline, verdict.directories, bare=bare)
     verdict.complete = verdict.complete and bool(sources)
     deep = touch.recursive
+    verdict.touches += [touch._replace(word=".", glob=False)] * deep  # without any name it reads the directory
     touch = touch._replace(recursive=True, follow=True)  # who is given the name of a link opens what it leads to
     listed = [
         touch._replace(word=one.word, glob=one.glob, names=() if deep else one.names, flat=one.flat, bare=one.bare)
@@ -280,13 +283,13 @@ def _listed_by(pipeline: list[Simple], directories: tuple[str, ...], *, bare: bo
             if any(touch.operation == "read" for touch in verdict.touches):
                 break
             continue
-        listed = any(map(_LISTS_FILES.match, options)) and not any(option.startswith("--la") for option in options)
+        listed = _lists_files(words)
         reads = [touch for touch in verdict.touches if touch.operation == "read"]
         if name == "find" and not {"-printf", "-ls"} & set(words):
             if "-exec" not in words:
                 names = programs.find_words(command.words[1:]).file_names
                 return [touch._replace(names=names) for touch in verdict.touches if touch.operation == "list"]
-            return reads if listed and words.count("-exec") == 1 else []
+            return reads if words.count("-exec") == 1 and _lists_files(words[words.index("-exec") + 1 :]) else []
         if name == "ls" and bare:
             return verdict.touches
         if name == "ls" and all(option in ("-1", "-t", "-r", "-d", "-S") for option in options):
@@ -296,19 +299,27 @@ def _listed_by(pipeline: list[Simple], directories: tuple[str, ...], *, bare: bo
             rest = [option for option in options if not _RG_LISTS.fullmatch(option)]
             plain = len(rest) < len(options) and all(map(_RG_CHOOSES.fullmatch, rest))
             return [touch._replace(bare=True) for touch in verdict.touches] if plain else []
-        if name in ("grep", "egrep", "fgrep"):
-            return [touch._replace(bare=True) for touch in reads] if listed else []
+        if listed:
+            return [touch._replace(bare=True) for touch in reads]
         if words[:2] == ["git", "grep"] and _GIT_GREP.fullmatch(" ".join(w.replace(" ", "_") for w in words[2:])):
             return [Touch(".", "read", bare=True)]
         # what a commit names need not be there, and may then be taken apart at its blanks
         changed = words[:2] == ["git", "diff"] and "--name-only" in words and (bare or words[2:] == ["--name-only"])
-        if name == "git" and (words[1:2] == ["ls-files"] or changed) and not any(w[:1] == ":" for w in words):
+        tracked = words[:2] == ["git", "ls-files"] and set(options) <= _LS_FILES
+        if (tracked or changed) and not any(word[:1] in (":", "/") or ".." in word for word in words):
             kinds = [_KIND.fullmatch(word) for word in words[2:] if not word.startswith("-")]
             if words[1:2] != ["ls-files"] or not kinds or None in kinds:
                 return [Touch(".", "read", bare=True)]
             return [Touch(kind[1] or ".", "read", names=(kind[2],), bare=True) for kind in kinds if kind]
         break
     return []
+
+
+def _lists_files(words: list[str]) -> bool:
+    """Whether a call of grep prints nothing but the names of files."""
+    options = list(takewhile(lambda word: word not in ("--", ";", "+"), words))[1:]
+    named = words[:1] in (["grep"], ["egrep"], ["fgrep"]) and "-" not in words
+    return named and any(map(_LISTS_FILES.match, options)) and not any(word.startswith("--la") for word in options)
 
 
 def _of_files(words: list[Word], verdict: Verdict, *, awk: bool = False) -> list[Touch]:

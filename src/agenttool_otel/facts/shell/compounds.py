@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
-from agenttool_otel.facts.shell.tables import effects, prints, programs
+from agenttool_otel.facts.shell.tables import effects, ends_names_with_nul, prints, programs
 from agenttool_otel.facts.shell.words import NUMBER, TEXT, VARIABLE, Word, WordReader, may_be_set, unproven_if
 
 MAX_COMMANDS = 50
@@ -316,7 +316,8 @@ class CompoundReader(WordReader):
         if len(taken) == 1 and "-d" not in texts and prints(lines, "number", "numbers"):
             self._loop(names, Word(NUMBER, 0, 0))
         else:
-            self._loop(names, Word(TEXT, 0, 0, one=True, source=lines if len(taken) == 1 else None))
+            known = len(taken) == 1 and ("-d" not in texts or ends_names_with_nul(lines))
+            self._loop(names, Word(TEXT, 0, 0, one=True, source=lines if known else None))
 
     def _loop(self, names: list[str], value: Word) -> None:
         self._forget()

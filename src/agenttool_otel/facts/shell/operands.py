@@ -111,7 +111,8 @@ def _check_files(spec: Spec, files: list[Word], options: set[str], names: list[s
             verdict,
             recursive=recursive,
             contents=not spec.describes and not enters,
-            names=programs.narrowing(names),
+            # GNU grep reads what matches neither where --exclude comes first
+            names=() if "exclude" in options else programs.narrowing(names),
             hidden=not spec.skips_hidden or bool(options & spec.skips_hidden),
             follow=bool(options & spec.follows),
         )

@@ -30,6 +30,7 @@ _WRITES = frozenset({"create", "append", "overwrite", "delete", "delete_tree"})
 _DELETES = frozenset({"delete", "delete_tree"})
 _SECRETS = (PathClass.KEY, PathClass.CREDENTIAL, PathClass.APPROVAL)
 _SPLITS = re.compile(r"[\s'\"\\*?\[]")
+_GLOB = str.maketrans("", "", "*?[]{}")  # {} is what stands for a name
 _VCS = frozenset({".git", ".hg", ".svn"})
 
 
@@ -68,7 +69,7 @@ class Places:
         if touch.below and not os.path.isdir(posixpath.join(directory, posixpath.dirname(touch.word) or ".")):
             return
         self._add(touch.word, touch.operation, directory)
-        self._complete &= not (touch.split and _SPLITS.search(directory))
+        self._complete &= not (touch.split and _SPLITS.search(directory + touch.word.translate(_GLOB)))
         if not self._env.touch_file_system:
             self._complete = self._complete and not (touch.glob or touch.recursive)
             return
@@ -196,7 +197,8 @@ class Places:
         above, patterns = os.path.dirname(entry.path), list[str]()
         while any(within(above, clean(root)) for root in self._env.roots):
             patterns += self._let_in(above)
-            above = os.path.dirname(above)
+            if (above := os.path.dirname(above)) == "/":
+                break
         return any(fnmatchcase(entry.name, pattern) for pattern in patterns)
 
     def _is_read(self, entry: os.DirEntry[str], touch: Touch) -> bool:
@@ -207,10 +209,13 @@ class Places:
 
 
 def _let_in(directory: str) -> list[str]:
-    """The patterns of names that a directory's ignore files except."""
+    """The patterns of names that a directory's ignore files except; all, where a file is too long or no plain one."""
     lines = list[str]()
-    for name in (".ignore", ".rgignore", ".gitignore"):
-        with suppress(OSError), open(os.path.join(directory, name), "rb") as file:
-            lines += file.read(_MAX_IGNORE_BYTES).decode("utf-8", "replace").splitlines()
+    for name in (".ignore", ".rgignore", ".gitignore", ".git/info/exclude"):
+        path = os.path.join(directory, name)
+        if os.path.lexists(path) and not (os.path.isfile(path) and os.path.getsize(path) <= _MAX_IGNORE_BYTES):
+            return ["*"]
+        with suppress(OSError), open(path, encoding="utf-8-sig", errors="replace") as file:
+            lines += file.read(_MAX_IGNORE_BYTES).splitlines()
     found = (line.strip()[1:].strip("/").rpartition("/")[2] for line in lines if line.startswith("!"))
-    return ["*" if set(name) & set("{\\") else name for name in found]
+    return ["*" if set(name) & set("{\\[") else name for name in found]

@@ -102,7 +102,7 @@ CHECKS = {"sed": sed_program, "awk": awk_program, "jq": jq_program}
 
 _FIND_VALUE = re.compile(r"-[0-9]|-[ugoa]*[=+][rwxXst]+\Z")
 _FIND_ACTIONS = frozenset(("-exec", "-print", "-print0", "-printf", "-ls"))
-_PLAIN_NAME = re.compile(r"(?:[\w.*?-]|\[\w+\])+", re.ASCII)
+_PLAIN_NAME = re.compile(r"(?:[\w.*-]|\[\w+\])+", re.ASCII)
 _FIND_NEWER = re.compile(r"-newer[aBcm][aBcmt]\Z")
 
 

@@ -152,3 +152,10 @@ def _word(word: Word) -> str:
     plain = not word.glob and _PLAIN.fullmatch(word.text)
     odd = word.unknown or word.substitution or (word.glob and (word.glob_first or not word.one))
     return word.text if plain else "\n" if odd or word.text[:1] == "-" else "'"
+
+
+def ends_names_with_nul(pipeline: Sequence[Simple]) -> bool:
+    """Whether a pipeline is one command that ends each name that it prints with a NUL."""
+    return len(pipeline) == 1 and not {"-print0", "-z", "-0", "-Z", "--null"}.isdisjoint(
+        word.text for word in pipeline[0].words
+    )

@@ -105,9 +105,7 @@ def _establish(value: Any, fact: UrlFact, env: FactEnvironment) -> None:
 
 
 def _describe(browser: BrowserReading, text: str, fact: UrlFact, env: FactEnvironment) -> None:
-    host = browser.host.lower()
-    if host.endswith("."):
-        host = host[:-1]
+    host = browser.host.lower().removesuffix(".")
     address = canonical_address(host) if browser.special or host.startswith("[") else _number(host)
     if address is not None:
         host = str(address)
