@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from agenttool_otel.facts.shell.words import Word
 
 _PLAIN = re.compile(r"[\w./:^~%+=@*-]+", re.ASCII)
+TEXT, NUMBER, HASH = "\0", "\1", "\4"
+"""Stand in a word for a text, number or name of a commit that is only known when the line runs; no line holds them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,13 +151,14 @@ def _shown(command: Simple) -> str:
 
 
 def _word(word: Word) -> str:
-    plain = not word.glob and _PLAIN.fullmatch(word.text)
+    text = word.text.replace(HASH, "0")
+    plain = not word.glob and _PLAIN.fullmatch(text)
     odd = word.unknown or word.substitution or (word.glob and (word.glob_first or not word.one))
-    return word.text if plain else "\n" if odd or word.text[:1] == "-" else "'"
+    return text if plain else "\n" if odd or word.text[:1] == "-" else "'"
 
 
 def ends_names_with_nul(pipeline: Sequence[Simple]) -> bool:
     """Whether a pipeline is one command that ends each name that it prints with a NUL."""
-    return len(pipeline) == 1 and not {"-print0", "-z", "-0", "-Z", "--null"}.isdisjoint(
-        word.text for word in pipeline[0].words
-    )
+    words = [word.text for word in pipeline[0].words] if len(pipeline) == 1 else [""]
+    option = {"find": "-print0", "git": "-z", "rg": "-[a-zA-Z]*0|--null"}.get(words[0], "-[a-zA-Z]*Z[a-zA-Z]*|--null")
+    return any(re.fullmatch(option, word) for word in words[1:])

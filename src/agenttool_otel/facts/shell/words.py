@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from agenttool_otel.facts.shell.tables import prints, programs
+from agenttool_otel.facts.shell.tables import HASH, NUMBER, TEXT, prints, programs
 
 if TYPE_CHECKING:
     from agenttool_otel.facts.shell.compounds import Simple
@@ -16,8 +16,6 @@ _REVISION = re.compile(r"(?:(?<=[\w^}])\^(?:\{[a-z]*\})?|(?<=@)\{[\w-]+\})(?=[0-
 _EQUALS = re.compile(r"==?")
 _ESCAPABLE = frozenset("().*;?[]!|+$/- {}^\"'<>&#~,:=@%")
 WORD_ENDS = frozenset((*" \t\n;&|()<>", ""))
-TEXT, NUMBER, HASH = "\0", "\1", "\4"
-"""Stand in a word for a text, number or name of a commit that is only known when the line runs; no line holds them."""
 
 # Lower case, so that no program looks for it, or capitals that ``may_be_set`` knows; zsh's own parameters, which do
 # more than hold a value, are left out. What follows must be no subscript and no modifier for zsh.
