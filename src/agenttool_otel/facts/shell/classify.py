@@ -25,8 +25,18 @@ from agenttool_otel.facts.shell.effects import (
 from agenttool_otel.facts.shell.operands import free_words, list_globs, prove_words
 from agenttool_otel.facts.shell.options import AMOUNT, check_file
 from agenttool_otel.facts.shell.secrets import aims_at_secret, names_secret, surface_words, wide_root
-from agenttool_otel.facts.shell.tables import Spec, effects, ends_names_with_nul, prints, read_only, with_commands
-from agenttool_otel.facts.shell.words import HASH, NUMBER, TEXT, Word
+from agenttool_otel.facts.shell.tables import (
+    HASH,
+    NUMBER,
+    TEXT,
+    Spec,
+    effects,
+    ends_names_with_nul,
+    prints,
+    read_only,
+    with_commands,
+)
+from agenttool_otel.facts.shell.words import Word
 
 _TRUSTED_DIRECTORIES = ("/bin", "/usr/bin")
 _CMD_SWITCH = re.compile(r"/[A-Za-z?](?::.*)?\Z")

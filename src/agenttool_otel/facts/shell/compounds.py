@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
-from agenttool_otel.facts.shell.tables import effects, ends_names_with_nul, prints, programs
-from agenttool_otel.facts.shell.words import NUMBER, TEXT, VARIABLE, Word, WordReader, may_be_set, unproven_if
+from agenttool_otel.facts.shell.tables import NUMBER, TEXT, effects, ends_names_with_nul, prints, programs
+from agenttool_otel.facts.shell.words import VARIABLE, Word, WordReader, may_be_set, unproven_if
 
 MAX_COMMANDS = 50
 """Simple commands in one line; more than a person would check are not read (a public tool skipped its rules there)."""

@@ -27,7 +27,8 @@ from agenttool_otel.facts.shell.grammar import Found, disagreement, survey
 from agenttool_otel.facts.shell.guard import MAX_LENGTH, read
 from agenttool_otel.facts.shell.places import Places
 from agenttool_otel.facts.shell.secrets import names_secret, surface_words
-from agenttool_otel.facts.shell.words import HASH, NUMBER, TEXT, Unproven, Word
+from agenttool_otel.facts.shell.tables import HASH, NUMBER, TEXT
+from agenttool_otel.facts.shell.words import Unproven, Word
 from agenttool_otel.facts.types import FactEnvironment, ShellCommand, ShellFact, unestablished
 
 _MAX_NESTED = 4

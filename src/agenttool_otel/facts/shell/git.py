@@ -12,8 +12,8 @@ import re
 from pathlib import Path
 
 from agenttool_otel.facts.shell.directories import Where
-from agenttool_otel.facts.shell.tables import programs
-from agenttool_otel.facts.shell.words import TEXT, Word
+from agenttool_otel.facts.shell.tables import TEXT, programs
+from agenttool_otel.facts.shell.words import Word
 
 _MAX_CONFIG_BYTES = 65536
 _SECTION = re.compile(r'\[\s*([A-Za-z0-9.-]+)(?:\s+"(?:[^"\\]|\\.)*")?\s*\]')

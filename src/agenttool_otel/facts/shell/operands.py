@@ -10,8 +10,8 @@ from agenttool_otel.facts.shell import programs, tables
 from agenttool_otel.facts.shell.effects import Refused, Touch, Verdict, refuse_if
 from agenttool_otel.facts.shell.options import SIGNED, check_file, read_words
 from agenttool_otel.facts.shell.secrets import aims_at_secret, asks_for_secret, names_secret, searches_secret
-from agenttool_otel.facts.shell.tables import Spec
-from agenttool_otel.facts.shell.words import HASH, NUMBER, TEXT, Word
+from agenttool_otel.facts.shell.tables import HASH, NUMBER, TEXT, Spec
+from agenttool_otel.facts.shell.words import Word
 
 _LETTERS: Final = str.maketrans({TEXT: "x", HASH: "x", NUMBER: "1"})
 _Words = list[Word]

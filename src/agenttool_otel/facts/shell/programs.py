@@ -12,8 +12,8 @@ from functools import cache
 from itertools import cycle, groupby, takewhile
 
 from agenttool_otel.facts.shell.awk import awk_program
-from agenttool_otel.facts.shell.tables import programs
-from agenttool_otel.facts.shell.words import NUMBER, Word
+from agenttool_otel.facts.shell.tables import NUMBER, programs
+from agenttool_otel.facts.shell.words import Word
 
 # --- sed: [address[,address]][!]command, joined by ";" or newlines; only commands that print, delete or substitute ---
 
