@@ -318,7 +318,7 @@ def _listed_by(pipeline: list[Simple], directories: tuple[str, ...], *, bare: bo
         tracked = words[:2] == ["git", "ls-files"] and set(options) <= _LS_FILES
         if (tracked or changed) and not any(word[:1] in (":", "/") or ".." in word for word in words):
             kinds = [_KIND.fullmatch(word) for word in words[2:] if not word.startswith("-")]
-            if words[1:2] != ["ls-files"] or not kinds or None in kinds:
+            if not tracked or not kinds or None in kinds:
                 return [Touch(".", "read", bare=True)]
             return [Touch(kind[1] or ".", "read", names=(kind[2],), bare=True) for kind in kinds if kind]
         break
