@@ -40,22 +40,12 @@ class Outcome(StrEnum):
     PENDING = "pending"
 
 
-class DecisionSource(StrEnum):
-    """Who or what produced the decision, so that a timeout is never read as a person's refusal."""
-
-    POLICY = "policy"
-    USER = "user"
-    DEFAULT = "default"
-    TIMEOUT = "timeout"
-    ERROR = "error"
-    HOOK = "hook"
+DecisionSource = StrEnum("DecisionSource", "POLICY USER DEFAULT TIMEOUT ERROR HOOK")
+"""Who or what produced the decision, so that a timeout is never read as a person's refusal."""
 
 
-class PolicyMode(StrEnum):
-    """Whether a decision binds (``enforce``) or is only recorded (``shadow``)."""
-
-    ENFORCE = "enforce"
-    SHADOW = "shadow"
+PolicyMode = StrEnum("PolicyMode", "ENFORCE SHADOW")
+"""Whether a decision binds (``enforce``) or is only recorded (``shadow``)."""
 
 
 ReasonType = StrEnum(
@@ -131,20 +121,12 @@ ContentType = StrEnum(
 )
 
 
-class RedactionState(StrEnum):
-    NONE = "none"
-    REDACTED = "redacted"
-    DROPPED = "dropped"
-    FAILED = "failed"
+RedactionState = StrEnum("RedactionState", "NONE REDACTED DROPPED FAILED")
 
 
-class PersistenceStrategy(StrEnum):
-    INLINE = "inline"
-    PREVIEW_AND_PERSIST = "preview_and_persist"
-    REF_ONLY = "ref_only"
-    REDACT = "redact"
-    DROP_WITH_REASON = "drop_with_reason"
-    NEVER_PERSIST = "never_persist"
+PersistenceStrategy = StrEnum(
+    "PersistenceStrategy", "INLINE PREVIEW_AND_PERSIST REF_ONLY REDACT DROP_WITH_REASON NEVER_PERSIST"
+)
 
 
 ToolKind = StrEnum(
@@ -155,14 +137,7 @@ ToolKind = StrEnum(
 )
 
 
-class Lifecycle(StrEnum):
-    DRAFT = "draft"
-    AVAILABLE = "available"
-    DISABLED = "disabled"
-    REQUIRES_SETUP = "requires_setup"
-    DEFERRED = "deferred"
-    DEPRECATED = "deprecated"
-    RETIRED = "retired"
+Lifecycle = StrEnum("Lifecycle", "DRAFT AVAILABLE DISABLED REQUIRES_SETUP DEFERRED DEPRECATED RETIRED")
 
 
 ExecutionKind = StrEnum(
@@ -171,11 +146,7 @@ ExecutionKind = StrEnum(
 )
 
 
-class RiskLevel(StrEnum):
-    LOW = "low"
-    MEDIUM = "medium"
-    HIGH = "high"
-    CRITICAL = "critical"
+RiskLevel = StrEnum("RiskLevel", "LOW MEDIUM HIGH CRITICAL")
 
 
 AccessKind = StrEnum(
@@ -183,27 +154,13 @@ AccessKind = StrEnum(
 )
 
 
-class WriteEffect(StrEnum):
-    NONE = "none"
-    LOCAL_DRAFT = "local_draft"
-    LOCAL_PERSISTENT = "local_persistent"
-    REMOTE_MUTATION = "remote_mutation"
-    IRREVERSIBLE = "irreversible"
+WriteEffect = StrEnum("WriteEffect", "NONE LOCAL_DRAFT LOCAL_PERSISTENT REMOTE_MUTATION IRREVERSIBLE")
 
 
-class SchemaVisibility(StrEnum):
-    LOADED = "loaded"
-    DEFERRED = "deferred"
-    INTERNAL = "internal"
-    NATIVE_REF = "native_ref"
+SchemaVisibility = StrEnum("SchemaVisibility", "LOADED DEFERRED INTERNAL NATIVE_REF")
 
 
-class LoadingState(StrEnum):
-    LOADED = "loaded"
-    DEFERRED = "deferred"
-    DISCOVERABLE = "discoverable"
-    PENDING_PROVIDER = "pending_provider"
-    UNAVAILABLE = "unavailable"
+LoadingState = StrEnum("LoadingState", "LOADED DEFERRED DISCOVERABLE PENDING_PROVIDER UNAVAILABLE")
 
 
 BlockReason = StrEnum(
@@ -214,88 +171,47 @@ BlockReason = StrEnum(
 """Why a tool is not on a surface (standard, "Tool surface")."""
 
 
-class QueryType(StrEnum):
-    """How a tool search selects."""
-
-    SELECT = "select"
-    KEYWORD = "keyword"
+QueryType = StrEnum("QueryType", "SELECT KEYWORD")
+"""How a tool search selects."""
 
 
-class NextAction(StrEnum):
-    """What to do after a tool search."""
-
-    LOAD_SCHEMA_THEN_CALL = "load_schema_then_call"
-    CALL = "call"
-    RETRY_LATER = "retry_later"
-    REFINE_QUERY = "refine_query"
+NextAction = StrEnum("NextAction", "LOAD_SCHEMA_THEN_CALL CALL RETRY_LATER REFINE_QUERY")
+"""What to do after a tool search."""
 
 
 SurfaceScope = StrEnum("SurfaceScope", "TURN TASK SESSION TENANT SKILL PEER_AGENT WORKSPACE ROLE MODEL_REQUEST")
 
 
-class HookEvent(StrEnum):
-    PRE_TOOL_USE = "pre_tool_use"
-    POST_TOOL_USE = "post_tool_use"
-    POST_TOOL_USE_FAILURE = "post_tool_use_failure"
-    PERMISSION_REQUEST = "permission_request"
-    PERMISSION_DECISION = "permission_decision"
-    RESULT_PERSISTENCE = "result_persistence"
+HookEvent = StrEnum(
+    "HookEvent",
+    "PRE_TOOL_USE POST_TOOL_USE POST_TOOL_USE_FAILURE PERMISSION_REQUEST PERMISSION_DECISION RESULT_PERSISTENCE",
+)
 
 
-class MutationSource(StrEnum):
-    HOOK = "hook"
-    PERMISSION_PROMPT = "permission_prompt"
-    ADAPTER = "adapter"
-    MIGRATION = "migration"
-    RUNTIME = "runtime"
+MutationSource = StrEnum("MutationSource", "HOOK PERMISSION_PROMPT ADAPTER MIGRATION RUNTIME")
 
 
-class ArgumentMode(StrEnum):
-    JSON = "json"
-    TEXT = "text"
-    FILE = "file"
-    MULTIPART = "multipart"
-    STREAM = "stream"
-    CUSTOM = "custom"
+ArgumentMode = StrEnum("ArgumentMode", "JSON TEXT FILE MULTIPART STREAM CUSTOM")
 
 
-class InterruptBehavior(StrEnum):
-    """What an interrupt does to a running tool; ``block`` where nothing is said."""
-
-    CANCEL = "cancel"
-    BLOCK = "block"
+InterruptBehavior = StrEnum("InterruptBehavior", "CANCEL BLOCK")
+"""What an interrupt does to a running tool; ``block`` where nothing is said."""
 
 
-class SiblingFailurePolicy(StrEnum):
-    """What one call's failure does to the others of its batch."""
-
-    IGNORE = "ignore"
-    CANCEL_SIBLINGS = "cancel_siblings"
-    CANCEL_DEPENDENT = "cancel_dependent"
+SiblingFailurePolicy = StrEnum("SiblingFailurePolicy", "IGNORE CANCEL_SIBLINGS CANCEL_DEPENDENT")
+"""What one call's failure does to the others of its batch."""
 
 
-class OrderingPolicy(StrEnum):
-    """How terminal results of a batch are ordered."""
-
-    PRESERVE_TERMINAL_ORDER = "preserve_terminal_order"
-    ALLOW_UNORDERED = "allow_unordered"
-    SERIAL = "serial"
+OrderingPolicy = StrEnum("OrderingPolicy", "PRESERVE_TERMINAL_ORDER ALLOW_UNORDERED SERIAL")
+"""How terminal results of a batch are ordered."""
 
 
-class YieldPolicy(StrEnum):
-    """How progress and results of a batch are yielded."""
-
-    PROGRESS_IMMEDIATE_RESULTS_ORDERED = "progress_immediate_results_ordered"
-    ALL_ORDERED = "all_ordered"
-    UNORDERED_STREAMING = "unordered_streaming"
+YieldPolicy = StrEnum("YieldPolicy", "PROGRESS_IMMEDIATE_RESULTS_ORDERED ALL_ORDERED UNORDERED_STREAMING")
+"""How progress and results of a batch are yielded."""
 
 
-class ContextModifierPolicy(StrEnum):
-    """Whether tools may change shared context while others run."""
-
-    ALLOW_SERIAL_ONLY = "allow_serial_only"
-    DEFER_UNTIL_BATCH_COMPLETE = "defer_until_batch_complete"
-    FORBID = "forbid"
+ContextModifierPolicy = StrEnum("ContextModifierPolicy", "ALLOW_SERIAL_ONLY DEFER_UNTIL_BATCH_COMPLETE FORBID")
+"""Whether tools may change shared context while others run."""
 
 
 ProgressStatus = StrEnum(
@@ -305,58 +221,30 @@ ProgressStatus = StrEnum(
 )
 
 
-class TrustLevel(StrEnum):
-    """Whether what a result says may be taken at its word."""
-
-    TRUSTED = "trusted"
-    UNTRUSTED = "untrusted"
+TrustLevel = StrEnum("TrustLevel", "TRUSTED UNTRUSTED")
+"""Whether what a result says may be taken at its word."""
 
 
-class AbortReason(StrEnum):
-    """Why a call was stopped (standard, "Cancellation facts")."""
-
-    USER_INTERRUPTION = "user_interruption"
-    SIBLING_ERROR = "sibling_error"
-    TIMEOUT = "timeout"
-    FALLBACK = "fallback"
-    RUNTIME_SHUTDOWN = "runtime_shutdown"
-    ABANDONED = "abandoned"
-    UNKNOWN = "unknown"
+AbortReason = StrEnum(
+    "AbortReason", "USER_INTERRUPTION SIBLING_ERROR TIMEOUT FALLBACK RUNTIME_SHUTDOWN ABANDONED UNKNOWN"
+)
+"""Why a call was stopped (standard, "Cancellation facts")."""
 
 
-class CancelOutcome(StrEnum):
-    """What became of a request to cancel a running call (standard, "Cancellation facts")."""
-
-    CANCELED = "canceled"
-    CANCEL_FAILED = "cancel_failed"
+CancelOutcome = StrEnum("CancelOutcome", "CANCELED CANCEL_FAILED")
+"""What became of a request to cancel a running call (standard, "Cancellation facts")."""
 
 
-class Ownership(StrEnum):
-    """Who fulfils a tool (openboa, "Ownership")."""
-
-    MANAGED = "managed"
-    MCP = "mcp"
-    CUSTOM = "custom"
+Ownership = StrEnum("Ownership", "MANAGED MCP CUSTOM")
+"""Who fulfils a tool (openboa, "Ownership")."""
 
 
-class ContextOrigin(StrEnum):
-    """Whether the facts of who calls were stated."""
-
-    STATED = "stated"
-    NONE = "none"
-    LOST = "lost"
+ContextOrigin = StrEnum("ContextOrigin", "STATED NONE LOST")
+"""Whether the facts of who calls were stated."""
 
 
-class ApprovalStatus(StrEnum):
-    """States of an approval request; ``consumed`` means that its one run was claimed."""
-
-    PENDING = "pending"
-    APPROVED = "approved"
-    REJECTED = "rejected"
-    EXPIRED = "expired"
-    CANCELED = "canceled"
-    CONSUMED = "consumed"
-    INTERRUPTED = "interrupted"
+ApprovalStatus = StrEnum("ApprovalStatus", "PENDING APPROVED REJECTED EXPIRED CANCELED CONSUMED INTERRUPTED")
+"""States of an approval request; ``consumed`` means that its one run was claimed."""
 
 
 ApprovalConflictReason = StrEnum(
@@ -375,12 +263,8 @@ ApprovalLogKind = StrEnum(
 )
 
 
-class RequiredStatus(StrEnum):
-    """States of a custom tool's call that the approval store keeps until its result arrives."""
-
-    WAITING = "waiting"
-    COMPLETED = "completed"
-    INTERRUPTED = "interrupted"
+RequiredStatus = StrEnum("RequiredStatus", "WAITING COMPLETED INTERRUPTED")
+"""States of a custom tool's call that the approval store keeps until its result arrives."""
 
 
 # --- policy ---------------------------------------------------------------------------------------------------------
@@ -398,10 +282,7 @@ SURFACE_REASON: Final = "data.agenttool.surface.reason"
 """Rule that says why a tool is not shown; a bundle may do without it."""
 
 
-class EngineName(StrEnum):
-    EMBEDDED = "embedded"
-    OPA_SERVER = "opa_server"
-    NONE = "none"
+EngineName = StrEnum("EngineName", "EMBEDDED OPA_SERVER NONE")
 
 
 FailClosedCause = StrEnum(
@@ -415,31 +296,16 @@ FailClosedCause = StrEnum(
 # --- facts ----------------------------------------------------------------------------------------------------------
 
 
-class Trust(StrEnum):
-    """How far the source of a value is trusted, best first; ``input.facts.provenance[_].trust``."""
-
-    USER = "user"  # the user's own words, or what a person approved
-    TRUSTED = "trusted"  # output of a tool that only the application writes
-    RECORD = "record"  # a field that the application keeps about what others wrote, such as a sender
-    INFERRED = "inferred"  # taken for such a field because of its name, in a record whose class has fields
-    FREE_TEXT = "free_text"  # text that anybody may have written
-    UNKNOWN = "unknown"  # seen nowhere
+Trust = StrEnum("Trust", "USER TRUSTED RECORD INFERRED FREE_TEXT UNKNOWN")
+"""How far the source of a value is trusted, best first; ``input.facts.provenance[_].trust``."""
 
 
-class ArgumentRole(StrEnum):
-    """What a value does in a call; ``input.facts.provenance[_].role``."""
-
-    TARGET = "target"  # decides whom or what the call reaches
-    BOUNDED = "bounded"  # how much or how many: as harmless as the target
-    CONTENT = "content"  # is carried there, or shown
+ArgumentRole = StrEnum("ArgumentRole", "TARGET BOUNDED CONTENT")
+"""What a value does in a call; ``input.facts.provenance[_].role``."""
 
 
-class PathAccess(StrEnum):
-    """What a call does with a path argument, as far as its declaration tells; ``input.facts.paths[_].access``."""
-
-    READ = "read"
-    WRITE = "write"
-    UNKNOWN = "unknown"
+PathAccess = StrEnum("PathAccess", "READ WRITE UNKNOWN")
+"""What a call does with a path argument, as far as its declaration tells; ``input.facts.paths[_].access``."""
 
 
 PathClass = StrEnum("PathClass", "KEY CREDENTIAL APPROVAL POLICY VCS AGENT_CONFIG SYSTEM DOTFILE")
