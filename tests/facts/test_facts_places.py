@@ -316,7 +316,7 @@ def test_readers_for_each_found_file_are_proven(line: str, root: Path) -> None:
         "find x=1 -exec awk 1 {} ';'",
         "find . -execdir cat {} +",
         "find . -exec cat {}",
-        "find . | xargs sed -n 1p",
+        "find . | xargs uniq",
         "find . | xargs rm",
         "find . | xargs -I X cat X",
         "cat list | xargs cat",

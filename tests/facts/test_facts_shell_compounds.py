@@ -172,7 +172,6 @@ cat < "$(cat list)"
 sh -c "$(cat list)"
 cat $(< list)
 wc -l $(ls src)
-sort $(find src -type f)
 find . | xargs cat < list
 find . | xargs cat <<< /etc/passwd
 find . | sort <<< /etc/passwd | xargs cat

@@ -160,3 +160,32 @@ def test_proven_git_commands_change_nothing(line: str, repository: Path) -> None
     before = state()
     subprocess.run(["sh", "-c", line], cwd=repository, env=_ENVIRONMENT, capture_output=True, check=False, timeout=30)
     assert state() == before
+
+
+OF_REFERENCES = r"""
+for t in $(git tag -l); do echo "$t $(git log -1 --format=%cs "$t")"; done
+for t in $(git tag -l 'v2.*' --sort=v:refname | tail -6); do git ls-tree -r --name-only "$t" | wc -l; done
+for b in $(git for-each-ref --format='%(refname:short)' refs/heads); do git rev-list --count "$b"; done
+git tag --sort=-v:refname | head -5 | while read -r t; do git log -1 --format=%cs "$t"; done
+git log --oneline "$(git describe --tags --abbrev=0)..HEAD" | wc -l
+git log --format='%h|%an|%s' -20 | while IFS='|' read -r h a s; do echo "$a: $s"; git show --stat --format= "$h"; done
+while read -r h s; do n=$(git show --format= --name-only "$h" | wc -l); echo "$h $n $s"; done < <(git log --format='%h %s' -n 10)
+prev=""; for t in $(git tag -l 'v*'); do [ -n "$prev" ] && echo "$(git rev-list --count "$prev..$t")"; prev=$t; done
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize(
+    "name", ["refs/tags/--output=pwned", "refs/heads/-x", "refs/--output=pwned/x", "refs/tags/{a,-b}"]
+)
+@pytest.mark.parametrize("line", OF_REFERENCES)
+def test_names_of_references_are_given_to_git_where_none_could_be_an_option(
+    line: str, name: str, packed: bool, repository: Path
+) -> None:
+    subprocess.run(["git", "tag", "v2.0"], cwd=repository, env=_ENVIRONMENT, check=True)
+    fact = fact_of(line, repository)
+    assert fact["read_only"] and fact["complete"]
+    subprocess.run(["git", "update-ref", name, "HEAD"], cwd=repository, env=_ENVIRONMENT, check=True)
+    if packed:
+        subprocess.run(["git", "pack-refs", "--all"], cwd=repository, env=_ENVIRONMENT, check=True)
+    assert not fact_of(line, repository)["read_only"]

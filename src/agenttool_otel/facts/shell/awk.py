@@ -17,12 +17,13 @@ _BOUNDED_LOOP = re.compile(
 )
 _ASSIGNS = r"\s*(?:=(?!=)|[-+*/%^]=|\*\*=|\+\+|--)"
 _GLUED = re.compile(r"(?<!\w)(?:[0-9]+\.?|\.)[0-9]*[A-Za-z_]")  # a name right behind a number
-# Many fields or lines, wide texts, and an n that is no count of what was read.
+# Many fields or lines, and wide texts.
 _WIDENS = re.compile(
-    rf"(?<![\w.$])(?:NF\s*(?:[*/%^+]=|=(?!=)(?!\s*(?:NF\s*-\s*)?[0-9]{{1,4}}\s*(?:[;}}\n]|\Z)))|F?NR{_ASSIGNS}"
-    r"|n\s*(?:[*/%^]=|=(?!=)(?!\s*(?:split\(|NF\b|NR\b|length\(|[0-9]{1,4}\s*(?:[;}\n]|\Z)))))"
+    rf"(?<![\w.$])(?:NF\s*(?:[*/%^+]=|=(?!=)(?!\s*(?:NF\s*-\s*)?[0-9]{{1,4}}\s*(?:[;}}\n]|\Z)))|F?NR{_ASSIGNS})"
     r"|%[-+ #.0-9]*(?:\*|[0-9]{5})|\$\s*[0-9]{5}"
 )
+# An n that is no count of what was read.
+_N_GROWS = re.compile(r"(?<![A-Za-z_$])n\s*(?:[*/%^]=|=(?!=)(?!\s*(?:split\(|NF\b|NR\b|length\(|[0-9]{1,4}\s*(?:[;}\n]|\Z))))")
 _PRINTS = re.compile(r"(?<![A-Za-z0-9_])printf?(?![A-Za-z0-9_])")
 _TOKEN = re.compile(r"printf?(?![A-Za-z0-9_])|[A-Za-z0-9_]+|>=|[>(){}]|.", re.DOTALL)
 _STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
@@ -84,6 +85,8 @@ def _endless(program: str) -> bool:
         if (counts := _BOUNDED_LOOP.match(program, loop.start())) is None:
             return True
         body, limit = _body(program[counts.end() :]), counts["limit"] or ""
+        if limit == "n" and _N_GROWS.search(program):
+            return True
         if (name := counts["up"] or counts["down"]) and (_GLUED.search(body) or _changes(name, limit, body)):
             return True
     return False

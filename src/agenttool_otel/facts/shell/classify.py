@@ -133,7 +133,7 @@ def _prove(command: Simple, verdict: Verdict) -> None:
     for gone in vanishing if not harmless else ():  # a number that is not printed leaves no word behind
         kept = [word for word in command.words if word is not gone]
         _prove(Simple(words=kept, input=command.input, redirects=command.redirects), verdict)
-    if unknown and (not harmless or any(word.split for word in unknown)) and name not in ("for", "case"):
+    if unknown and (not harmless or any(word.split and not word.quoted for word in unknown)) and name not in ("for", "case"):
         _of_names(words, unknown, verdict)
     elif spec.operands == "special":
         _special(name, spec, arguments, command, verdict)
@@ -146,7 +146,7 @@ def _prove(command: Simple, verdict: Verdict) -> None:
 def _may_become_other(word: Word) -> bool:
     """Whether a number that may be nothing leaves an option, one that takes the next word, a hidden or secret name."""
     left = word.text.translate(_GONE) if word.empty or HASH in word.text else word.text
-    if left == word.text:
+    if left == word.text or word.text in (f"{HASH}..{HASH}", f"{HASH}...{HASH}"):
         return False
     lacks = left[:1] == "-" and left[1:2] != "-" and len(left) > 1 and word.text[-1:] in (NUMBER, HASH)
     hidden = bool(_HIDDEN.search(left)) > bool(_HIDDEN.search(word.text)) or left.count("..") > word.text.count("..")
@@ -190,7 +190,9 @@ def _special(name: str, spec: Spec, arguments: list[Word], command: Simple, verd
         reason, files = programs.test_words(name, arguments)
         refuse_if(reason)
         for word in files:
-            if not (word.unknown and _BELOW.match(word.text)):  # whether something is there tells next to nothing
+            if word.unknown and word.origin is not None:
+                _add_listed(Touch(_FOUND, "list", split=True), word.origin, verdict)
+            elif not (word.unknown and _BELOW.match(word.text)):  # what is there tells next to nothing
                 check_file(word, verdict, contents=False)
     elif spec.program == "find":
         _find(arguments, verdict)
@@ -249,18 +251,26 @@ def _xargs(arguments: list[Word], command: Simple, verdict: Verdict) -> None:
     spec = read_only().get(base_name(words[0].text)) if words else None
     if spec is not None and spec.program == "echo" and not any(word.glob for word in words):
         return
-    refuse_if(spec is None or not spec.glob_first, "xargs of a command that takes options")
+    if spec is None or not _takes_files(spec):
+        raise Refused("xargs of a command that takes options")
+    verdict.exposed |= not spec.glob_first
     pipeline = [] if any("<" in redirect.operator for redirect in command.redirects) else command.input
     refuse_if(not split and not ends_names_with_nul(pipeline), "xargs -0 of lines")
     for touch in _of_files([*words, *files], verdict):
         _add_listed(touch._replace(split=split), pipeline, verdict)
 
 
+def _takes_files(spec: Spec) -> bool:
+    """Whether a command takes any number of files in the same way; no name of a file is taken for an option then."""
+    return spec.glob_first or (spec.max_operands is None and spec.operands in ("paths", "pattern"))
+
+
 def _of_names(words: list[Word], unknown: list[Word], verdict: Verdict) -> None:
     """Proves a command among whose operands are names that pipelines print."""
     spec = read_only().get(base_name(words[0].text))
-    if spec is None or not spec.glob_first or spec.operands == "text" or any(word.source is None for word in unknown):
+    if spec is None or not _takes_files(spec) or spec.operands == "text" or any(w.source is None for w in unknown):
         raise Refused("word that is only known when the line runs")
+    verdict.exposed |= not spec.glob_first
     named = [Word(_FOUND, 0, 0) if TEXT in word.text else word for word in words]
     for touch in _of_files(named, verdict):
         for source in {id(word.source): word.source for word in unknown}.values():

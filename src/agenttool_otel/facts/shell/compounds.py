@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
-from agenttool_otel.facts.shell.tables import NUMBER, TEXT, effects, ends_names_with_nul, prints, programs
+from agenttool_otel.facts.shell.tables import HASH, NUMBER, TEXT, effects, ends_names_with_nul, prints, programs
 from agenttool_otel.facts.shell.words import VARIABLE, Word, WordReader, may_be_set, unproven_if
 
 MAX_COMMANDS = 50
@@ -31,7 +31,8 @@ _PATTERN = r"(?:[\w.*?/:+,-]|\\[#*?.+]|\[!?[\w.-]+\]|\"[\w .*?/:+,@{}<>=#%-]*\"|
 _PATTERNS = re.compile(rf"[ \t\n]*\(?[ \t]*(?!esac\b){_PATTERN}(?:[ \t]*\|[ \t]*{_PATTERN})*[ \t]*\)", re.ASCII)
 _FUNCTION = re.compile("[a-z][a-z0-9_]*")
 _DEFINES = re.compile(r"\(\)[ \t\n]*(?=\{[ \t\n])")
-_TAKES = re.compile(rf"read(?: -r)?((?: (?:{VARIABLE}|_))+)|(?:mapfile|readarray) -t ({VARIABLE})", re.ASCII)
+_TAKES = re.compile(rf"read(?: -r)?((?: (?:{VARIABLE}|_))+)|(?:mapfile|readarray) -t ({VARIABLE})|read (?:-r -?a|-ra|-a) ({VARIABLE})", re.ASCII)
+_FED_LOOP = re.compile(r"\bdone[ \t]*<[ \t]*(?=<\()")
 _READ = re.compile(rf"[ \t]+(IFS=\S{{0,5}}[ \t]+)?read([ \t]+(-r|-d[ \t]+''|{VARIABLE}|_))*[ \t]*[;\n]", re.ASCII)
 
 
@@ -134,9 +135,9 @@ class CompoundReader(WordReader):
         """Takes in what a command assigns that does nothing else, where it is sure to do so."""
         surely = command.joint in ("", ";")
         again = {n for n in assigned if n in self.variables and not (surely and (n in self.own or not self.group))}
-        numbers = {n for n in again if self.variables[n].is_number and assigned[n].is_number}
+        alike = {n for n in again if any(self.variables[n].kind == assigned[n].kind == kind for kind in (NUMBER, HASH))}
         # What stands before a counter in its loop must not have been read with the number of the first turn.
-        counters = {n for n in numbers if n in self.own or not self._loops or self.variables[n].text == NUMBER}
+        counters = {n for n in alike if n in self.own or not self._loops or self.variables[n].unknown}
         kept = self.group and again - counters - self.own
         plain = not (kept or any((w.glob and not w.one) or w.text[:1] == "~" for w in assigned.values()))
         named = all(re.fullmatch(VARIABLE, name, re.ASCII) and may_be_set(name) for name in assigned)
@@ -166,8 +167,9 @@ class CompoundReader(WordReader):
         self._count(self._counters & self.variables.keys())
 
     def _count(self, names: Iterable[str]) -> None:
-        """Leaves open which number variables hold that hold one."""
-        self.variables.update({name: Word(NUMBER, 0, 0) for name in names if self.variables[name].is_number})
+        """Leaves open which number, or name of a commit, variables hold that hold one, or nothing."""
+        kinds = {name: self.variables[name].kind for name in names}
+        self.variables.update({name: Word(kind, 0, 0) for name, kind in kinds.items() if kind})
 
     def define(self, command: Simple) -> None:
         """Takes in a function, whose commands are read at each of its calls."""
@@ -205,12 +207,13 @@ class CompoundReader(WordReader):
         unproven_if(moves and any("<" in redirect.operator for redirect in command.redirects), "redirection")
         matched = _TAKES.fullmatch(" ".join("'" if w.quoted or w.expanded else w.text for w in command.words))
         given = [(r.fd, r.operator) in (("", "<"), ("", "<<<")) for r in command.redirects]
-        if not matched or given != [True] or command.assignments not in ([], ["IFS"]) or matched[2] in self.variables:
+        if not matched or given != [True] or command.assignments not in ([], ["IFS"]) or self.variables.keys() & matched.groups():
             return
         text = Word(TEXT, 0, 0, one=True)
-        lines = replace(text, one=False, split=True, source=command.redirects[0].target.source)
+        lines = replace(text, one=False, split=True, quoted=True, source=command.redirects[0].target.source)
         names = {name: text for name in (matched[1] or "").split() if name != "_"}
-        self.assign(command, names or {matched[2] or "": replace(text, elements=[lines])})
+        fields = [lines if matched[2] else replace(lines, source=None)]
+        self.assign(command, names or {matched[2] or matched[3]: replace(text, elements=fields)})
 
     def _substitution(self, skip: int = 1) -> list[Simple] | None:
         unproven_if(self.heredocs and skip == 1, "heredoc")
@@ -229,17 +232,19 @@ class CompoundReader(WordReader):
         self.construct = self.construct or ("" if group else "keyword")
         first, fed = len(self.commands), self._fed()
         lines = list(fed)  # the pipeline whose lines a loop reads
+        foreseen: list[str] = []  # of which kinds they are taken to be, before it was read
         self._loops += loops
         unproven_if(self._loops > _MAX_LOOPS, "too_deep")
         unproven_if(self.heredocs, "heredoc")  # its body begins behind the next line break, whatever that stands in
         read: Callable[[], object] = partial(self._group, ")" if kind == "(" else "}")
         if not group:
-            read = {"if": self._if, "for": self._for, "case": self._case}.get(kind, partial(self._while, lines))
+            read = {"if": self._if, "for": self._for, "case": self._case}.get(kind, partial(self._while, lines, foreseen))
         self.nested(read, *_MOVES * (kind != "("), *["sleep"] * loops)
         self._loops -= loops
         while True:
             self._blanks()
             if (match := REDIRECT.match(self.text, self.pos)) is None:
+                unproven_if(foreseen and not prints(lines, *foreseen), "keyword")
                 return
             unproven_if("<" in (match[2] or "") and (fed or match[2] == "<<"), "redirection")
             lines += self.redirect(self.commands[first], match)
@@ -297,10 +302,10 @@ class CompoundReader(WordReader):
             self.pos = begins.end()
             self.join(";")
             counts = prints(word.source, "number", "numbers")
-            self._loop([name], Word(NUMBER, 0, 0) if counts else replace(word, one=True, split=False))
+            self._loop({name: Word(NUMBER, 0, 0) if counts else replace(word, one=True, split=False)})
         unproven_if(not head.words[1:], "keyword")
 
-    def _while(self, lines: list[Simple]) -> None:
+    def _while(self, lines: list[Simple], foreseen: list[str]) -> None:
         self.pos += len("while")
         unproven_if(not _READ.match(self.text, self.pos), "keyword")
         first = len(self.commands)
@@ -311,21 +316,40 @@ class CompoundReader(WordReader):
         unproven_if(len(self.commands) > first + 1 or head.redirects, "keyword")
         texts = [word.text for word in head.words[1:]]
         taken = [text for text in texts if text not in ("-r", "-d", "")]
-        names = [name for name in taken if name != "_"]
+        separator = head.values[0].partition("=")[2] if head.values else " "
         head.assignments, head.values = [], []
-        if len(taken) == 1 and "-d" not in texts and prints(lines, "number", "numbers"):
-            self._loop(names, Word(NUMBER, 0, 0))
-        else:
-            known = len(taken) == 1 and ("-d" not in texts or ends_names_with_nul(lines))
-            self._loop(names, Word(TEXT, 0, 0, one=True, source=lines if known else None))
+        fed = lines or self._foresee()
+        kinds = {NUMBER: ["number", "numbers"], HASH: ["hashes", "revisions"]} if taken == texts[-1:] else {}
+        if len(taken) > 1 and texts[0] in ("-r", taken[0]):
+            kinds = {HASH: [f"commit{separator}"]}
+        known = len(taken) == 1 and ("-d" not in texts or ends_names_with_nul(lines))
+        values = dict.fromkeys(taken, Word(TEXT, 0, 0, one=True, source=lines if known else None))
+        for mark, of in kinds.items():
+            if prints(fed, *of):
+                values[taken[0]] = Word(mark, 0, 0)
+                foreseen += of
+                break
+        values.pop("_", None)
+        self._loop(values)
 
-    def _loop(self, names: list[str], value: Word) -> None:
+    def _foresee(self) -> list[Simple]:
+        """Reads what the end of a loop feeds it."""
+        if (end := _FED_LOOP.search(self.text, self.pos)) is None:
+            return []
+        here, first, self.pos = self.pos, len(self.commands), end.end()
+        source = self._substitution(skip=2)
+        del self.commands[first:]
+        self.pos = here
+        return source or []
+
+    def _loop(self, values: dict[str, Word]) -> None:
         self._forget()
+        names = values.keys()
         # A variable from outside of the loop around this one would be another one in the next turn of that.
         changed = self._loops > 1 and any(name in self.variables for name in names)
         unproven_if(changed or not all(map(may_be_set, names)), "keyword")
         self._count(name for name in self.variables if len(re.findall(rf"\b{name}\+?=", self.text)) > 1)
-        self.variables.update(dict.fromkeys(names, value))
+        self.variables.update(values)
         self.own.update(names)
         self._lost.difference_update(names)
         self.statements("done")

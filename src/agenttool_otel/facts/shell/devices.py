@@ -12,7 +12,8 @@ START = ("",)
 MAX_DIRECTORIES = 64
 """More places than this are not followed; the caller ends the proof."""
 
-_DEVICES = frozenset({"/dev/null", "/dev/zero", "/dev/stdin", "/dev/random", "/dev/urandom", "/dev/full", "/dev/tty"})
+_DEVICES = frozenset({"/dev/null", "/dev/stdin", "/dev/zero", "/dev/random", "/dev/urandom", "/dev/full", "/dev/tty"})
+_ENDLESS = _DEVICES - {"/dev/null", "/dev/stdin"}
 _DESCRIPTOR = re.compile(r"/dev/fd/[0-9]{1,4}\Z")
 _SUFFIX = re.compile(r"\.[A-Za-z0-9]")
 _CLASS = re.compile(r"\[[!^]?[^\]]*?\[([:.=]).*?\1\][^\]]*\]")
@@ -91,7 +92,9 @@ def device_reason(path: str, *, deep: bool) -> str:
             climbs = position > 0 or not path.startswith("/")
             if not (climbs and "[" not in parts[1] and _SUFFIX.search(parts[1])):
                 return "glob that may name a device"
-        elif place not in _DEVICES and not _DESCRIPTOR.match(place):
+        elif place in _ENDLESS:
+            return "device without an end"
+        elif not is_harmless_device(place):
             return "device file"
     return ""
 

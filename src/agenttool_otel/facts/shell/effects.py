@@ -52,6 +52,7 @@ class Verdict:
     category: str = "unknown"  # see ShellCommand
     touches: list[Touch] = field(default_factory=list)  # the places that it touches
     complete: bool = True  # whether these are all
+    exposed: bool = False  # proven only where these are, for names of files could be options
     repository: bool = False  # proven only where the repository's configuration runs nothing
     sensitive: bool = False  # reads credentials or the environment
     network: bool = False  # may send or fetch

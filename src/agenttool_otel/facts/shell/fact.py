@@ -86,7 +86,8 @@ class _Reading:
         for command in commands:
             here = shell.enter(command)
             verdict = classify(command, directories)
-            if verdict.read_only and verdict.repository and (reason := self._unsafe_repository(here)):
+            named = verdict.repository and any(HASH in word.text for word in command.words)
+            if verdict.read_only and verdict.repository and (reason := self._unsafe_repository(here, named)):
                 verdict.read_only, verdict.category, verdict.reason = False, "vcs_local", f"git in a {reason}"
             if verdict.repository and "diff" in (w.text for w in command.words) and compares_files(here, command.words):
                 verdict.read_only, verdict.complete, verdict.reason = False, False, "git diff of two files"
@@ -121,6 +122,8 @@ class _Reading:
             (r.fd + r.operator, r.target.text, redirect_writes(r.operator, r.target.text)) for r in command.redirects
         ]
         places, complete = self._places.of(verdict.touches, here)
+        if verdict.exposed and not (complete and verdict.complete):
+            verdict.read_only, verdict.reason = False, "names of files that may be options"
         return {
             "name": base_name(words[0].text) if words else "",
             "argv": [_KNOWN_LATER.sub("{}", word.text) for word in words],

@@ -17,17 +17,30 @@ from agenttool_otel.facts.shell.words import Word
 
 _MAX_CONFIG_BYTES = 65536
 _SECTION = re.compile(r'\[\s*([A-Za-z0-9.-]+)(?:\s+"(?:[^"\\]|\\.)*")?\s*\]')
+_ODD_REFERENCE = re.compile(rb" refs/(?:\S*/)?-| refs/\S*\{")
 _CREDENTIAL_IN_URL = re.compile(r"://[^/@\s]+@")
 
 
-def unsafe_repository(where: Where) -> str:
-    """Why git may do more than read in the repository of these directories, or ``""``."""
+def unsafe_repository(where: Where, named: bool) -> str:
+    """Why git may do more than read in the repository of these directories, or be given odd names by it, or ``""``."""
     if not where.known:
         return "repository that is not known"
     if any(name in os.environ for name in ("GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE")):
         return "repository that the environment names"
-    found = filter(None, (_repository(Path(directory)) for directory in where.paths))
+    found = list(filter(None, (_repository(Path(directory)) for directory in where.paths)))
+    if named and any(map(_has_odd_references, found)):
+        return "repository with odd references"
     return next(filter(None, map(_judge, found)), "")
+
+
+def _has_odd_references(repository: Path) -> bool:
+    """Whether there may be references whose names a program, or a shell, takes for more than names."""
+    try:
+        packed = (repository / "packed-refs").read_bytes() if (repository / "packed-refs").exists() else b""
+        names = [name for _, folders, files in os.walk(repository / "refs") for name in (*folders, *files)]
+    except OSError:
+        return True
+    return _ODD_REFERENCE.search(packed) is not None or any(name[0] == "-" or "{" in name for name in names)
 
 
 def compares_files(where: Where, words: list[Word]) -> bool:

@@ -27,6 +27,7 @@ def prove_words(spec: Spec, arguments: list[Word], verdict: Verdict) -> None:
     for option, value in found:
         if value is None:
             continue
+        refuse_if(HASH in value.text and option in {*SIGNED, *spec.path_options}, "commit as a format or file")
         options.update(row for row in spec.recursive if f"{option}={value.text}".startswith(row) and "=" in row)
         if option in spec.name_options:
             names.append(value.text if option != "iglob" else "**")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import cycle, groupby, takewhile
 
@@ -226,16 +226,19 @@ def test_words(name: str, words: list[Word]) -> tuple[str, list[Word]]:
     joints = ("&&", "||") if name == "[[" else ("-a", "-o")
     apart = groupby(words, lambda word: word.text in joints and not word.quoted)
     parts = [list(part) for joint, part in apart if not joint]
+    table = programs()["test"]
+    if name == "[[":  # a pattern is none of files there, and names some at the most where there is no [[
+        compares = [len(part) == 3 and part[1].text in table["equal"] for part in parts]
+        parts = [[*p[:2], replace(p[2], glob=False)] if c else p for p, c in zip(parts, compares, strict=True)]
     if len(parts) > 1:
         # A shell without [[ takes what stands behind && and || for commands, whose names must then be none.
-        tests = {*programs()["test"]["file"], *programs()["test"]["text"]}
+        tests = {*table["file"], *table["text"]}
         named = name == "[[" and any(part[0].text not in tests for part in parts[1:])
         read = [test_words("test", part) for part in parts]
         reason = "test of several" if named else next((reason for reason, _ in read if reason), "")
         return reason, [word for _, files in read for word in files]
-    table = programs()["test"]
-    pattern = words[2:] if name == "[[" and len(words) == 3 and words[1].text in table["equal"] else []
-    globs = [word for word in words if word.glob and word not in pattern]
+    words = parts[0] if parts else []
+    globs = [word for word in words if word.glob]
     if any(not (word.one or (word.split and words[0].text in table["file"])) for word in globs):
         return "test with a glob", []
     texts = [word.text for word in words]

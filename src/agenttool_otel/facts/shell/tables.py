@@ -14,7 +14,12 @@ if TYPE_CHECKING:
     from agenttool_otel.facts.shell.compounds import Simple
     from agenttool_otel.facts.shell.words import Word
 
-_PLAIN = re.compile(r"[\w./:^~%+=@*-]+", re.ASCII)
+_PLAIN = re.compile(r"[\w./:^~%+=@*(),;!-]+", re.ASCII)
+_IN_FORMATS = str.maketrans(" |", "_!")
+# What lets only some lines through, as they are.
+_SIFTS = re.compile(
+    r"(?:\|(?:(?:head|tail)(?: -n? ?\+?[0-9]+)?|sort(?: -[nrVu]+)*|uniq|e?grep(?: -[vEFiwx]+)* [^-\s|]\S*))+\Z"
+)
 TEXT, NUMBER, HASH = "\0", "\1", "\4"
 """Stand in a word for a text, number or name of a commit that is only known when the line runs; no line holds them."""
 
@@ -140,7 +145,8 @@ def sensitive() -> Sensitive:
 def prints(pipeline: Sequence[Simple] | None, *kinds: str) -> bool:
     """Whether all that a pipeline prints is of these kinds (``data/programs.toml``); it may print nothing."""
     text = "|".join(map(_shown, pipeline or ()))
-    return any(re.fullmatch(rf"(?s:.*\|)?(?:{form})", text) for kind in kinds for form in programs()["prints"][kind])
+    forms = [rf"(?s:.*\|)?(?:{form})" for kind in kinds for form in programs()["prints"].get(kind, ())]
+    return any(re.fullmatch(form, shown) for shown in {text, _SIFTS.sub("", text)} for form in forms)
 
 
 def _shown(command: Simple) -> str:
@@ -152,8 +158,10 @@ def _shown(command: Simple) -> str:
 
 def _word(word: Word) -> str:
     text = word.text.replace(HASH, "0")
+    text = text.translate(_IN_FORMATS) if text.startswith(("--format=", "--pretty=")) else text
     plain = not word.glob and _PLAIN.fullmatch(text)
-    odd = word.unknown or word.substitution or (word.glob and (word.glob_first or not word.one))
+    listed = word.text == TEXT and word.source is not None and not word.split
+    odd = (word.unknown and not listed) or word.substitution or (word.glob and (word.glob_first or not word.one))
     return text if plain else "\n" if odd or word.text[:1] == "-" else "'"
 
 

@@ -28,10 +28,15 @@ _VARIABLE = re.compile(
     rf"(?:(?P<number>\?|#(?!\w)|\{{#{VARIABLE}(?:\[@\])?\}})"
     rf"|\{{(?P<cut>{VARIABLE})(?:(?:##?|%%?)[\w.*/-]*|(?::[0-9]+){{1,2}}"
     rf"|//?(?:[\w.*-]|\\/)+/[\w.-]*|:-[\w./?+,:@% -]*)\}}"
-    rf"|\{{(?P<element>{VARIABLE})\[[0-9]\]\}}|(?P<open>\{{)?(?P<name>{VARIABLE}|[1-9](?![0-9]))(?(open)\}}))(?:(?<=\}})|(?!\[|:[A-Za-z&]))",
+    rf"|\{{(?P<element>{VARIABLE})\[(?:[0-9]|\$?(?P<index>{VARIABLE}))\]\}}|(?P<open>\{{)?(?P<name>{VARIABLE}|[1-9](?![0-9]))(?(open)\}}))(?:(?<=\}})|(?!\[|:[A-Za-z&]))",
     re.ASCII,
 )
-_ARRAY = re.compile(rf'(")?\$(?:\{{({VARIABLE})\[@\]\}}|(?<="\$)@)(?(1)")(?=[ \t\n;&|()<>]|\Z)', re.ASCII)
+_ARRAY = re.compile(
+    rf'(")?\$(?:\{{(?P<keys>!)?({VARIABLE})\[@\](?P<slice>(?::[0-9]+){{1,2}})?\}}|(?<="\$)@)(?(1)")(?=[ \t\n;&|()<>]|\Z)',
+    re.ASCII,
+)
+_CUT_SUFFIX = re.compile(r"%[\w.-]+\}\Z")
+_FOLDER = re.compile(r"\w[^*?\[]*/")
 _OR_NUMBER = re.compile(r":-[0-9]+\}\Z")
 _UNSPLIT = {False: re.compile(r"[A-Za-z0-9_./,:@%+={}-]+"), True: re.compile(r"[A-Za-z0-9_./,:@%+={}*?\[\]-]+")}
 _BRACES = re.compile(r"\{(?:[\w./+-]*(?:,[\w./+-]*)+|[0-9]{1,4}\.\.[0-9]{1,4})\}", re.ASCII)
@@ -82,6 +87,7 @@ class Word:
     empty: bool = False  # a number that may be nothing at all
     elements: list[Word] | None = None  # it stands for these, as an array
     source: list[Simple] | None = field(default=None, compare=False)  # it stands for names that this pipeline prints
+    origin: list[Simple] | None = field(default=None, compare=False)  # or begins as those do
 
     @property
     def unknown(self) -> bool:
@@ -94,9 +100,10 @@ class Word:
         return self.split or (self.glob and not self.one) or (self.empty and not self.quoted)
 
     @property
-    def is_number(self) -> bool:
-        """Whether it stands for a number and for nothing else."""
-        return _COUNT.fullmatch(self.text) is not None and not self.empty
+    def kind(self) -> str:
+        """What it stands for: ``NUMBER``, ``HASH`` for a commit or nothing, else ``""``."""
+        number = _COUNT.fullmatch(self.text) and not self.empty
+        return NUMBER if number else HASH if self.text in ("", HASH) and self.elements is None else ""
 
 
 def may_be_set(name: str) -> bool:
@@ -150,13 +157,17 @@ class WordReader:
     def _words(self, *, loop: bool = False) -> list[Word]:
         """Reads what may stand for several words: an array, or braces; not every shell expands these."""
         array = _ARRAY.match(self.text, self.pos) if self._peek() in ('"', "$") else None
-        known = self.variables.get(array[2] or "@") if array else None
+        known = self.variables.get(array[3] or "@") if array else None
         if array and known and known.elements is not None:
+            listed = len(known.elements) == 1 and known.elements[0].split  # any part of it is a list in turn
+            unproven_if(array["slice"] and (array["keys"] or not listed), "expansion")
             start, self.pos, self.construct = self.pos, array.end(), self.construct or "expansion"
             whole = array[1] or all(w.unknown or _UNSPLIT[w.glob].fullmatch(w.text) for w in known.elements)
             unproven_if(not (whole and known.elements), "expansion")
+            if array["keys"]:
+                return [Word(NUMBER, start, self.pos, quoted=bool(array[1]), expanded=True, split=True)]
             found = [replace(w, split=w.split or (w.glob and not array[1])) for w in known.elements]
-            return [replace(w, start=start, end=self.pos, expanded=True) for w in found]
+            return [replace(w, start=start, end=self.pos, expanded=True, quoted=w.quoted and bool(array[1])) for w in found]
         word = self._word(braces=True)
         if "\2" not in word.text:
             return [word]
@@ -273,8 +284,9 @@ class WordReader:
             match = self._take(_VARIABLE, "expansion")
             known = self.variables.get(match["name"] or match["cut"] or match["element"] or "")
             if match["element"]:
-                elements = (known.elements if known else None) or []
-                known = replace(elements[0], one=True) if quoted and len(elements) == 1 else None
+                elements, index = (known.elements if known else None) or [], self.variables.get(match["index"] or "")
+                counted = not match["index"] or (index is not None and index.kind == NUMBER)
+                known = replace(elements[0], one=True) if quoted and counted and len(elements) == 1 else None
             if match["number"]:
                 value = Word(NUMBER, 0, 0)
             elif match["name"] == "PWD":
@@ -289,6 +301,9 @@ class WordReader:
             elif match["cut"]:
                 counts = known.text == NUMBER and _OR_NUMBER.search(match[0])
                 value = Word(NUMBER, 0, 0) if counts else Word(TEXT, 0, 0, split=split)
+                if first and _CUT_SUFFIX.search(match[0]):
+                    folder = _FOLDER.match(known.text) if known.glob else None
+                    value = replace(value, text=folder[0] + TEXT if folder else value.text, origin=known.source)
             elif not split or known.unknown or _UNSPLIT[known.glob].fullmatch(known.text):
                 value = replace(known, source=known.source if split or known.one else None)
                 value.split = split and (known.glob or TEXT in known.text)
@@ -301,6 +316,7 @@ class WordReader:
         word.split = word.split or value.split
         word.empty = word.empty or value.empty
         word.expanded, word.here, word.source = True, word.here or value.here, value.source
+        word.origin = word.origin or (value.origin if first else None)
         parts.append(value.text)
 
     def _output(self, *, split: bool, first: bool) -> Word:
@@ -311,7 +327,7 @@ class WordReader:
         source = self._substitution()
         if prints(source, "number"):
             return Word(NUMBER, 0, 0, empty=True)
-        if prints(source, "hashes"):
+        if prints(source, "hashes", "revisions"):
             return Word(HASH, 0, 0)
         plain = source is not None and [w.text for command in source for w in command.words] == ["pwd"]
         if source and plain and first and not (source[0].redirects or self.assigning):
