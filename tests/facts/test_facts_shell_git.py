@@ -179,7 +179,7 @@ prev=""; for t in $(git tag -l 'v*'); do [ -n "$prev" ] && echo "$(git rev-list 
     "name", ["refs/tags/--output=pwned", "refs/heads/-x", "refs/--output=pwned/x", "refs/tags/{a,-b}"]
 )
 @pytest.mark.parametrize("line", OF_REFERENCES)
-def test_names_of_references_are_revisions_where_none_is_an_option(
+def test_names_of_references_are_revisions_but_no_options(
     line: str, name: str, packed: bool, repository: Path
 ) -> None:
     subprocess.run(["git", "tag", "v2.0"], cwd=repository, env=_ENVIRONMENT, check=True)
