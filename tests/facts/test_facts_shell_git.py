@@ -169,7 +169,7 @@ for b in $(git for-each-ref --format='%(refname:short)' refs/heads); do git rev-
 git tag --sort=-v:refname | head -5 | while read -r t; do git log -1 --format=%cs "$t"; done
 git log --oneline "$(git describe --tags --abbrev=0)..HEAD" | wc -l
 git log --format='%h|%an|%s' -20 | while IFS='|' read -r h a s; do echo "$a: $s"; git show --stat --format= "$h"; done
-while read -r h s; do n=$(git show --format= --name-only "$h" | wc -l); echo "$h $n $s"; done < <(git log --format='%h %s' -n 10)
+while read -r h s; do n=$(git show --format= --name-only "$h" | wc -l); echo "$n $s"; done < <(git log --format='%h %s')
 prev=""; for t in $(git tag -l 'v*'); do [ -n "$prev" ] && echo "$(git rev-list --count "$prev..$t")"; prev=$t; done
 """.strip().splitlines()
 
@@ -179,12 +179,10 @@ prev=""; for t in $(git tag -l 'v*'); do [ -n "$prev" ] && echo "$(git rev-list 
     "name", ["refs/tags/--output=pwned", "refs/heads/-x", "refs/--output=pwned/x", "refs/tags/{a,-b}"]
 )
 @pytest.mark.parametrize("line", OF_REFERENCES)
-def test_names_of_references_are_revisions_but_no_options(
-    line: str, name: str, packed: bool, repository: Path
-) -> None:
+def test_names_of_references_are_revisions_but_no_options(line: str, name: str, packed: bool, repository: Path) -> None:
     subprocess.run(["git", "tag", "v2.0"], cwd=repository, env=_ENVIRONMENT, check=True)
     fact = fact_of(line, repository)
-    assert fact["read_only"] and fact["complete"]
+    assert (fact["read_only"], fact["complete"]) == (True, True)
     subprocess.run(["git", "update-ref", name, "HEAD"], cwd=repository, env=_ENVIRONMENT, check=True)
     if packed:
         subprocess.run(["git", "pack-refs", "--all"], cwd=repository, env=_ENVIRONMENT, check=True)

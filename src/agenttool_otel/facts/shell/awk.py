@@ -23,7 +23,9 @@ _WIDENS = re.compile(
     r"|%[-+ #.0-9]*(?:\*|[0-9]{5})|\$\s*[0-9]{5}"
 )
 # An n that is no count of what was read.
-_N_GROWS = re.compile(r"(?<![A-Za-z_$])n\s*(?:[*/%^]=|=(?!=)(?!\s*(?:split\(|NF\b|NR\b|length\(|[0-9]{1,4}\s*(?:[;}\n]|\Z))))")
+_N_GROWS = re.compile(
+    r"(?<![A-Za-z_$])n\s*(?:[*/%^]=|=(?!=)(?!\s*(?:split\(|NF\b|NR\b|length\(|[0-9]{1,4}\s*(?:[;}\n]|\Z))))"
+)
 _PRINTS = re.compile(r"(?<![A-Za-z0-9_])printf?(?![A-Za-z0-9_])")
 _TOKEN = re.compile(r"printf?(?![A-Za-z0-9_])|[A-Za-z0-9_]+|>=|[>(){}]|.", re.DOTALL)
 _STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')

@@ -133,7 +133,8 @@ def _prove(command: Simple, verdict: Verdict) -> None:
     for gone in vanishing if not harmless else ():  # a number that is not printed leaves no word behind
         kept = [word for word in command.words if word is not gone]
         _prove(Simple(words=kept, input=command.input, redirects=command.redirects), verdict)
-    if unknown and (not harmless or any(word.split and not word.quoted for word in unknown)) and name not in ("for", "case"):
+    split = any(word.split and not word.quoted for word in unknown)
+    if unknown and (split or not harmless) and name not in ("for", "case"):
         _of_names(words, unknown, verdict)
     elif spec.operands == "special":
         _special(name, spec, arguments, command, verdict)

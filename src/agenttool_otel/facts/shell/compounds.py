@@ -31,7 +31,9 @@ _PATTERN = r"(?:[\w.*?/:+,-]|\\[#*?.+]|\[!?[\w.-]+\]|\"[\w .*?/:+,@{}<>=#%-]*\"|
 _PATTERNS = re.compile(rf"[ \t\n]*\(?[ \t]*(?!esac\b){_PATTERN}(?:[ \t]*\|[ \t]*{_PATTERN})*[ \t]*\)", re.ASCII)
 _FUNCTION = re.compile("[a-z][a-z0-9_]*")
 _DEFINES = re.compile(r"\(\)[ \t\n]*(?=\{[ \t\n])")
-_TAKES = re.compile(rf"read(?: -r)?((?: (?:{VARIABLE}|_))+)|(?:mapfile|readarray) -t ({VARIABLE})|read (?:-r -?a|-ra|-a) ({VARIABLE})", re.ASCII)
+_TAKES = re.compile(
+    rf"read(?: -r)?((?: (?:{VARIABLE}|_))+)|(?:mapfile|readarray) -t ({VARIABLE})|read (?:-r )?-r?a ({VARIABLE})", re.A
+)
 _FED_LOOP = re.compile(r"\bdone[ \t]*<[ \t]*(?=<\()")
 _READ = re.compile(rf"[ \t]+(IFS=\S{{0,5}}[ \t]+)?read([ \t]+(-r|-d[ \t]+''|{VARIABLE}|_))*[ \t]*[;\n]", re.ASCII)
 
@@ -207,7 +209,8 @@ class CompoundReader(WordReader):
         unproven_if(moves and any("<" in redirect.operator for redirect in command.redirects), "redirection")
         matched = _TAKES.fullmatch(" ".join("'" if w.quoted or w.expanded else w.text for w in command.words))
         given = [(r.fd, r.operator) in (("", "<"), ("", "<<<")) for r in command.redirects]
-        if not matched or given != [True] or command.assignments not in ([], ["IFS"]) or self.variables.keys() & matched.groups():
+        known = matched is not None and self.variables.keys() & matched.groups()
+        if not matched or known or given != [True] or command.assignments not in ([], ["IFS"]):
             return
         text = Word(TEXT, 0, 0, one=True)
         lines = replace(text, one=False, split=True, quoted=True, source=command.redirects[0].target.source)
@@ -238,7 +241,9 @@ class CompoundReader(WordReader):
         unproven_if(self.heredocs, "heredoc")  # its body begins behind the next line break, whatever that stands in
         read: Callable[[], object] = partial(self._group, ")" if kind == "(" else "}")
         if not group:
-            read = {"if": self._if, "for": self._for, "case": self._case}.get(kind, partial(self._while, lines, foreseen))
+            read = {"if": self._if, "for": self._for, "case": self._case}.get(
+                kind, partial(self._while, lines, foreseen)
+            )
         self.nested(read, *_MOVES * (kind != "("), *["sleep"] * loops)
         self._loops -= loops
         while True:

@@ -28,11 +28,13 @@ _VARIABLE = re.compile(
     rf"(?:(?P<number>\?|#(?!\w)|\{{#{VARIABLE}(?:\[@\])?\}})"
     rf"|\{{(?P<cut>{VARIABLE})(?:(?:##?|%%?)[\w.*/-]*|(?::[0-9]+){{1,2}}"
     rf"|//?(?:[\w.*-]|\\/)+/[\w.-]*|:-[\w./?+,:@% -]*)\}}"
-    rf"|\{{(?P<element>{VARIABLE})\[(?:[0-9]|\$?(?P<index>{VARIABLE}))\]\}}|(?P<open>\{{)?(?P<name>{VARIABLE}|[1-9](?![0-9]))(?(open)\}}))(?:(?<=\}})|(?!\[|:[A-Za-z&]))",
+    rf"|\{{(?P<element>{VARIABLE})\[(?:[0-9]|\$?(?P<index>{VARIABLE}))\]\}}"
+    rf"|(?P<open>\{{)?(?P<name>{VARIABLE}|[1-9](?![0-9]))(?(open)\}}))(?:(?<=\}})|(?!\[|:[A-Za-z&]))",
     re.ASCII,
 )
 _ARRAY = re.compile(
-    rf'(")?\$(?:\{{(?P<keys>!)?({VARIABLE})\[@\](?P<slice>(?::[0-9]+){{1,2}})?\}}|(?<="\$)@)(?(1)")(?=[ \t\n;&|()<>]|\Z)',
+    rf'(")?\$(?:\{{(?P<keys>!)?({VARIABLE})\[@\](?P<slice>(?::[0-9]+){{1,2}})?\}}|(?<="\$)@)(?(1)")'
+    r"(?=[ \t\n;&|()<>]|\Z)",
     re.ASCII,
 )
 _CUT_SUFFIX = re.compile(r"%[\w.-]+\}\Z")
@@ -166,8 +168,10 @@ class WordReader:
             unproven_if(not (whole and known.elements), "expansion")
             if array["keys"]:
                 return [Word(NUMBER, start, self.pos, quoted=bool(array[1]), expanded=True, split=True)]
-            found = [replace(w, split=w.split or (w.glob and not array[1])) for w in known.elements]
-            return [replace(w, start=start, end=self.pos, expanded=True, quoted=w.quoted and bool(array[1])) for w in found]
+            found = [replace(w, start=start, end=self.pos, expanded=True) for w in known.elements]
+            if array[1]:
+                return found
+            return [replace(w, split=w.split or w.glob, quoted=False) for w in found]
         word = self._word(braces=True)
         if "\2" not in word.text:
             return [word]
