@@ -187,3 +187,12 @@ def test_names_of_references_are_revisions_but_no_options(line: str, name: str, 
     if packed:
         subprocess.run(["git", "pack-refs", "--all"], cwd=repository, env=_ENVIRONMENT, check=True)
     assert not fact_of(line, repository)["read_only"]
+
+
+def test_going_to_the_top_leads_nowhere_from_there(repository: Path) -> None:
+    (repository / "sub").mkdir()
+    for line in ('cd "$(git rev-parse --show-toplevel)" && cat a.txt', "cd $(git rev-parse --show-toplevel); ls"):
+        assert fact_of(line, repository)["read_only"]
+        assert not fact_of(line, repository / "sub")["read_only"]
+    subprocess.run(["git", "config", "core.worktree", "/"], cwd=repository, env=_ENVIRONMENT, check=True)
+    assert not fact_of('cd "$(git rev-parse --show-toplevel)" && cat a.txt', repository)["read_only"]

@@ -22,7 +22,7 @@ from agenttool_otel.facts.shell.effects import (
     refuse_if,
     script_of,
 )
-from agenttool_otel.facts.shell.operands import free_words, list_globs, prove_words
+from agenttool_otel.facts.shell.operands import free_values, free_words, list_globs, prove_words
 from agenttool_otel.facts.shell.options import AMOUNT, check_file
 from agenttool_otel.facts.shell.secrets import aims_at_secret, names_secret, surface_words, wide_root
 from agenttool_otel.facts.shell.tables import (
@@ -120,9 +120,11 @@ def _prove(command: Simple, verdict: Verdict) -> None:
     if spec.builtin is False and len(arguments) == 1 and arguments[0].text in ("--help", "--version"):
         verdict.reason = f"{name} prints its help"
         return
-    if any(TEXT in w.text or HASH in w.text for w in arguments) and not (spec.program or spec.sensitive_value):
+    if spec.program == "awk":
+        arguments = free_values(arguments)
+    elif any(TEXT in w.text or HASH in w.text for w in arguments) and not (spec.program or spec.sensitive_value):
         arguments = free_words(name, spec, arguments)
-        words = [words[0], *arguments]
+    words = [*words[:1], *arguments]
     unknown = [w for w in arguments if TEXT in w.text or (HASH in w.text and spec.operands != "revisions")]
     vanishing = [word for word in arguments if word.empty and not word.quoted and not word.text.strip(NUMBER)]
     harmless = spec.program in ("echo", "printf", "test") or (spec.operands == "text" and spec.glob_first)

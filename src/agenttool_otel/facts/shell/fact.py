@@ -22,7 +22,7 @@ from agenttool_otel.facts.shell.effects import (
     redirect_writes,
     script_of,
 )
-from agenttool_otel.facts.shell.git import compares_files, unsafe_repository
+from agenttool_otel.facts.shell.git import compares_files, is_top, unsafe_repository
 from agenttool_otel.facts.shell.grammar import Found, disagreement, survey
 from agenttool_otel.facts.shell.guard import MAX_LENGTH, read
 from agenttool_otel.facts.shell.places import Places
@@ -39,6 +39,9 @@ _NAMES = re.compile(r"(?:^|[\n;&|({`]|\b(?:do|then|else|sudo|xargs)\b)\s{0,20}([
 _WORDS = re.compile(r"[^\s'\"`;|&<>(){}$=]{2,200}")
 _SCANNED_CHARS = 65536
 _WINDOWS = re.compile(r"(?i)\$env:|%[A-Za-z_]{3,40}%|(?:^|[\s\"'=])[A-Za-z]:\\|\\\\[A-Za-z0-9_.-]+\\|\|\s*%\s*\{")
+_TO_TOP = re.compile(
+    r'\A[ \t\n]*cd (?:"\$\(git rev-parse --show-toplevel\)"|\$\(git rev-parse --show-toplevel\))(?=[ \t]*(?:&&|[;\n]))'
+)
 _KNOWN_LATER = re.compile(f"[{TEXT}{NUMBER}{HASH}]")
 _VARIABLE = re.compile(r"\$(?:\{(PWD|HOME)\}|(PWD|HOME)(?![A-Za-z0-9_]))")
 
@@ -53,7 +56,9 @@ def shell_fact(
             return _unreadable("", argument, inferred, "not_text")
         text = command if isinstance(command, str) else shlex.join(argv)
         reading = _Reading(argument, inferred, env or FactEnvironment())
-        return reading.fact(text, 0, START, start_of(reading.env))
+        start = start_of(reading.env)
+        text = _TO_TOP.sub("cd .", text) if reading.env.touch_file_system and is_top(start) else text
+        return reading.fact(text, 0, START, start)
     except Exception:  # a parser's bug must read as "not proven", never as an error in a tool call
         return _unreadable("", argument, inferred, "internal")
 

@@ -33,6 +33,12 @@ def unsafe_repository(where: Where, named: bool) -> str:
     return next(filter(None, map(_judge, found)), "")
 
 
+def is_top(where: Where) -> bool:
+    """Whether the one directory is the top of its repository, so that going there leads nowhere, even if git fails."""
+    top = where.known and len(where.paths) == 1 and os.path.realpath(where.paths[0]) == where.paths[0]
+    return top and os.path.isdir(f"{where.paths[0]}/.git") and not unsafe_repository(where, named=False)
+
+
 def _has_odd_references(repository: Path) -> bool:
     """Whether there may be references whose names a program, or a shell, takes for more than names."""
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from itertools import takewhile
 from typing import Final
@@ -14,6 +15,7 @@ from agenttool_otel.facts.shell.tables import HASH, NUMBER, TEXT, Spec
 from agenttool_otel.facts.shell.words import Word
 
 _LETTERS: Final = str.maketrans({TEXT: "x", HASH: "x", NUMBER: "1"})
+_VALUE: Final = re.compile(rf"(?!n=)[a-z]\w*=[{TEXT}{NUMBER}{HASH}\w/.*?\[\]-]*", re.ASCII)  # loops may count up to n
 _Words = list[Word]
 
 
@@ -76,6 +78,16 @@ def free_words(name: str, spec: Spec, words: list[Word]) -> list[Word]:
         free = word.quoted and not word.split and (valued or (begins and any(word is one for one in sought)))
         found.append(replace(word, text=word.text.translate(_LETTERS)) if free else word)
     return found
+
+
+def free_values(words: list[Word]) -> list[Word]:
+    """Gives a letter for each text that is only known when the line runs and that awk gets as a variable's value."""
+    return [
+        replace(word, text=word.text.translate(_LETTERS), glob=word.glob and not word.one)
+        if before.text == "-v" and not word.split and _VALUE.fullmatch(word.text)
+        else word
+        for before, word in zip([*words[:1], *words], words, strict=False)
+    ]
 
 
 def _check_revisions(operands: list[Word], verdict: Verdict) -> None:
