@@ -32,6 +32,7 @@ from agenttool_otel.facts.shell.tables import (
     Spec,
     effects,
     ends_names_with_nul,
+    of_index,
     prints,
     read_only,
     with_commands,
@@ -282,7 +283,8 @@ def _of_names(words: list[Word], unknown: list[Word], verdict: Verdict) -> None:
 
 def _add_listed(touch: Touch, pipeline: list[Simple], verdict: Verdict, *, bare: bool = False) -> None:
     """Adds the trees that a pipeline lists in the place of the names that it prints."""
-    sources = _listed_by(pipeline, verdict.directories, bare=bare)
+    exposed = verdict.exposed and of_index(pipeline)
+    sources = [] if exposed else _listed_by(pipeline, verdict.directories, bare=bare)
     verdict.complete = verdict.complete and bool(sources)
     deep = touch.recursive
     verdict.touches += [touch._replace(word=".", glob=False)] * deep  # without any name it reads the directory

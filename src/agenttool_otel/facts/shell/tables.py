@@ -160,9 +160,14 @@ def _word(word: Word) -> str:
     text = word.text.replace(HASH, "0")
     text = text.translate(_IN_FORMATS) if text.startswith(("--format=", "--pretty=")) else text
     plain = not word.glob and _PLAIN.fullmatch(text)
-    listed = word.text == TEXT and word.source is not None and not word.split
+    listed = word.text == TEXT and word.source is not None and not word.split and not of_index(word.source)
     odd = (word.unknown and not listed) or word.substitution or (word.glob and (word.glob_first or not word.one))
     return text if plain else "\n" if odd or word.text[:1] == "-" else "'"
+
+
+def of_index(pipeline: Sequence[Simple]) -> bool:
+    """Whether git lists names for a pipeline: they need not be on the disk, and may be options when taken apart."""
+    return any(word.text == "git" for command in pipeline for word in command.words[:1])
 
 
 def ends_names_with_nul(pipeline: Sequence[Simple]) -> bool:
