@@ -324,7 +324,11 @@ class CompoundReader(WordReader):
         separator = head.values[0].partition("=")[2] if head.values else " "
         head.assignments, head.values = [], []
         fed = lines or self._foresee()
-        kinds = {NUMBER: ["number", "numbers"], HASH: ["hashes", "revisions"]} if taken == texts[-1:] else {}
+        kinds = (
+            {NUMBER: ["number", "numbers"], HASH: ["hashes", "revisions"]}
+            if taken == texts[-1:] and "-d" not in texts
+            else {}
+        )
         if len(taken) > 1 and texts[0] in ("-r", taken[0]):
             kinds = {HASH: [f"commit{separator}"]}
         known = len(taken) == 1 and ("-d" not in texts or ends_names_with_nul(lines))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from agenttool_otel.facts.shell.words import Word
 
 _PLAIN = re.compile(r"[\w./:^~%+=@*(),;!-]+", re.ASCII)
-_IN_FORMATS = str.maketrans(" |", "_!")
+_IN_FORMATS = str.maketrans(" |_!", "_!\n\n")
 # What lets only some lines through, as they are.
 _SIFTS = re.compile(
     r"(?:\|(?:(?:head|tail)(?: -n? ?\+?[0-9]+)?|sort(?: -[nrVu]+)*|uniq|e?grep(?: -[vEFiwx]+)* [^-\s|]\S*))+\Z"
