@@ -75,7 +75,9 @@ def test_spans_of_a_refusing_receiver_are_counted(status: int) -> None:
     assert state.requests > 0
     assert state.names == []
     # the SDK's counter of exported spans has no error.type for these (1.45.2), its histogram of operations the status
-    assert program.refused() == {str(status): 3}
+    refused = program.refused()
+    assert set(refused) == {str(status)}
+    assert refused[str(status)] in (2, 3)  # on a busy machine a batch's time may be over before an answer
 
 
 def test_spans_of_a_receiver_that_is_down_are_counted() -> None:
