@@ -130,6 +130,21 @@ def test_nested_commands_are_joined_with_their_own_words() -> None:
     assert not _proven(plan, {"steps": [{"cmd": "ls", "args": ["-l"]}, {"cmd": "find", "args": ["-delete"]}]})
 
 
+@pytest.mark.parametrize(
+    ("schema", "accounted"),
+    [
+        ({"type": ["string", "null"], "enum": ["fast", None]}, True),
+        ({"type": ["string", "null"]}, False),
+        ({"type": []}, False),
+        ({"type": 5, "enum": 5}, False),
+        ({"enum": "fast"}, False),
+    ],
+)
+def test_lists_of_types_are_read_as_types(schema: dict[str, Any], accounted: bool) -> None:
+    plan = _plan({"mode": schema, "limit": {"type": ["integer", "null"]}})
+    assert _proven(plan, {"command": "ls", "mode": "fast", "limit": 5}) is accounted
+
+
 @given(st.text(min_size=1, max_size=12), st.one_of(st.text(min_size=1), st.lists(st.text(min_size=1), min_size=1)))
 def test_an_unknown_argument_never_leaves_a_proof(name: str, value: Any) -> None:
     plan = plan_facts(schema={"type": "object"}, command_args=["command"])

@@ -135,3 +135,13 @@ def test_the_declaration_shows_a_model_no_injected_argument() -> None:
         for handle in (type(govern(tool(**options)(function))).agenttool, govern(function).tool):  # type: ignore[attr-defined]
             schema = handle.declaration.input_contract.model_input_schema
             assert set(schema["properties"]) == {"query"}, name
+
+
+def test_a_json_schema_with_lists_of_types_is_governed() -> None:
+    """As servers of MCP state what may be null."""
+    properties = {"query": {"type": ["string", "null"]}, "limit": {"type": ["integer", "null"]}}
+    schema = {"type": "object", "properties": properties, "required": ["query"]}
+    stated = StructuredTool.from_function(plain, name="search", description="Search.", args_schema=schema)
+    governed = govern(stated, read_only=True, access_kinds=["file_read"])
+    assert governed.invoke({"query": "ab", "limit": 2}) == "abab"
+    assert governed.args_schema == schema

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from agenttool_otel.facts.argument_names import is_command_word, role_of_name
 from agenttool_otel.facts.collect import Collector
-from agenttool_otel.facts.schema_nodes import resolved
+from agenttool_otel.facts.schema_nodes import resolved, types_of
 from agenttool_otel.facts.types import ShellFact
 from agenttool_otel.names import ArgumentRole
 from agenttool_otel.values.pointers import escape_token, unescape_token
@@ -168,14 +168,18 @@ def _forms(node: Any, schema: Mapping[str, Any], depth: int) -> list[Mapping[str
     return [node]
 
 
+def _words(form: Mapping[str, Any]) -> list[Any] | None:
+    """Return the values that a form lists, if it lists them all."""
+    return form["enum"] if isinstance(form.get("enum"), list) else [form["const"]] if "const" in form else None
+
+
 def _may_carry_text(node: Any, schema: Mapping[str, Any], depth: int) -> bool:
     for form in _forms(node, schema, depth):
-        kinds = form.get("type")
-        kinds = {kinds} if isinstance(kinds, str) else set(kinds or ())
+        kinds = types_of(form)
         if kinds == {"array"} and "items" in form and "prefixItems" not in form and depth < _MAX_SCHEMA_DEPTH:
             if _may_carry_text(form["items"], schema, depth + 1):
                 return True
-        elif not ("enum" in form or "const" in form or (kinds and kinds <= _TEXTLESS)):
+        elif _words(form) is None and not (kinds and kinds <= _TEXTLESS):
             return True
     return False
 
@@ -184,10 +188,10 @@ def _listed_arguments(
     node: Any, schema: Mapping[str, Any], tokens: _Tokens, depth: int
 ) -> Iterator[tuple[_Tokens, frozenset[str] | None]]:
     """Find the arguments that a schema lists, each with its words where it may have these alone."""
-    forms = [form for form in _forms(node, schema, depth) if form.get("type") not in _TEXTLESS]
-    if forms and all("enum" in form or "const" in form for form in forms):
-        words = [word for form in forms for word in (form.get("enum") or [form.get("const")])]
-        yield tokens, frozenset(word for word in words if isinstance(word, str))
+    forms = [form for form in _forms(node, schema, depth) if not types_of(form) or types_of(form) - _TEXTLESS]
+    listed = [_words(form) for form in forms]
+    if forms and None not in listed:
+        yield tokens, frozenset(word for words in listed for word in words or () if isinstance(word, str))
         return
     yield tokens, None
     if len(forms) != 1 or depth > _MAX_SCHEMA_DEPTH:

@@ -188,7 +188,7 @@ class _Compiler:
 
     def _fill(self, node: Node, schema: Mapping[str, Any], name: str) -> None:
         node.nullable = is_nullable(schema)
-        node.types = frozenset(_types(schema))
+        node.types = frozenset(types_of(schema))
         node.default = schema.get("default", ABSENT)
         if (target := resolved(self._schema, schema.get("$ref"))) is not None:
             node.variants.append(self.node(target, name))
@@ -233,7 +233,8 @@ class _Compiler:
         return reaches and not closed and bool(name) and _may_be_text(schema)
 
 
-def _types(schema: Mapping[str, Any]) -> set[str]:
+def types_of(schema: Mapping[str, Any]) -> set[str]:
+    """Return the types that a schema names, one or a list; none says nothing."""
     types = schema.get("type")
     if isinstance(types, str):
         return {types}
@@ -242,7 +243,7 @@ def _types(schema: Mapping[str, Any]) -> set[str]:
 
 def _may_be_text(schema: Mapping[str, Any]) -> bool:
     """Return whether a value of this very schema can be text or a list of texts; its variants are looked at apart."""
-    if not (types := _types(schema)):
+    if not (types := types_of(schema)):
         return not any(key in schema for key in ("$ref", "anyOf", "oneOf", "allOf", "properties", "const"))
     if "string" in types:
         return True
@@ -254,7 +255,7 @@ def _may_be_text(schema: Mapping[str, Any]) -> bool:
 
 def _is_free(schema: Mapping[str, Any], others: Any) -> bool:
     """Return whether keys of any name may come that the schema says nothing about."""
-    types = _types(schema)
+    types = types_of(schema)
     if others is True:
         return True
     if types == {"array"} and schema.get("items") in (None, True, {}):

@@ -51,10 +51,10 @@ def _has_odd_references(repository: Path) -> bool:
 
 def compares_files(where: Where, words: list[Word]) -> bool:
     """Whether ``git diff`` takes its two operands for files or directories, as it does where there is no repository."""
-    operands = [word for word in words[2:] if word.text[:1] != "-"]
-    return len(operands) == 2 and any(
+    names = [word for word in words if word.text[:1] != "-"]
+    return any(
         _repository(Path(place)) is None
-        and all(TEXT in word.text or os.path.lexists(os.path.join(place, word.text)) for word in operands)
+        and sum(2 * n.glob or TEXT in n.text or os.path.lexists(os.path.join(place, n.text)) for n in names) > 1
         for place in where.paths
     )
 
