@@ -176,7 +176,7 @@ prev=""; for t in $(git tag -l 'v*'); do [ -n "$prev" ] && echo "$(git rev-list 
 
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize(
-    "name", ["refs/tags/--output=pwned", "refs/heads/-x", "refs/--output=pwned/x", "refs/tags/{a,-b}"]
+    "name", ["refs/tags/--output=pwned", "refs/heads/-x", "refs/--output=pwned/x", "refs/tags/{a,-b}", "refs/tags/!(x)"]
 )
 @pytest.mark.parametrize("line", OF_REFERENCES)
 def test_names_of_references_are_revisions_but_no_options(line: str, name: str, packed: bool, repository: Path) -> None:

@@ -17,7 +17,7 @@ from agenttool_otel.facts.shell.words import Word
 
 _MAX_CONFIG_BYTES = 65536
 _SECTION = re.compile(r'\[\s*([A-Za-z0-9.-]+)(?:\s+"(?:[^"\\]|\\.)*")?\s*\]')
-_ODD_REFERENCE = re.compile(rb" refs/(?:\S*/)?-| refs/\S*\{")
+_ODD_REFERENCE = re.compile(rb" refs/(?:\S*/)?-| refs/\S*[{(]")
 _CREDENTIAL_IN_URL = re.compile(r"://[^/@\s]+@")
 
 
@@ -46,7 +46,7 @@ def _has_odd_references(repository: Path) -> bool:
         names = [name for _, folders, files in os.walk(repository / "refs") for name in (*folders, *files)]
     except OSError:
         return True
-    return _ODD_REFERENCE.search(packed) is not None or any(name[0] == "-" or "{" in name for name in names)
+    return _ODD_REFERENCE.search(packed) is not None or any(name[0] == "-" or {"{", "("} & {*name} for name in names)
 
 
 def compares_files(where: Where, words: list[Word]) -> bool:
