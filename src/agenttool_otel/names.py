@@ -55,37 +55,16 @@ ReasonType = StrEnum(
 )
 
 
-class ErrorClass(StrEnum):
-    """The standard's error classes ("Errors and retries"), and its pipeline contract's additional terminal failures."""
-
-    UNKNOWN_TOOL = "unknown_tool"
-    INVALID_ARGUMENTS = "invalid_arguments"
-    SCHEMA_VALIDATION_FAILED = "schema_validation_failed"
-    SCHEMA_NOT_LOADED = "schema_not_loaded"
-    PERMISSION_DENIED = "permission_denied"
-    APPROVAL_REJECTED = "approval_rejected"
-    POLICY_BLOCKED = "policy_blocked"
-    HOOK_BLOCKED = "hook_blocked"
-    CAPABILITY_GAP = "capability_gap"
-    SETUP_REQUIRED = "setup_required"
-    CREDENTIAL_MISSING = "credential_missing"
-    SANDBOX_VIOLATION = "sandbox_violation"
-    TIMEOUT = "timeout"
-    RATE_LIMITED = "rate_limited"
-    DEPENDENCY_UNAVAILABLE = "dependency_unavailable"
-    EXECUTION_FAILED = "execution_failed"
-    PARTIAL_FAILURE = "partial_failure"
-    RESULT_TOO_LARGE = "result_too_large"
-    RESULT_REDACTED = "result_redacted"
-    SIBLING_CANCELED = "sibling_canceled"
-    STREAMING_FALLBACK_DISCARDED = "streaming_fallback_discarded"
-    CANCELED = "canceled"
+ErrorClass = StrEnum(
+    "ErrorClass",
+    "UNKNOWN_TOOL INVALID_ARGUMENTS SCHEMA_VALIDATION_FAILED SCHEMA_NOT_LOADED PERMISSION_DENIED "
+    "APPROVAL_REJECTED POLICY_BLOCKED HOOK_BLOCKED CAPABILITY_GAP SETUP_REQUIRED CREDENTIAL_MISSING "
+    "SANDBOX_VIOLATION TIMEOUT RATE_LIMITED DEPENDENCY_UNAVAILABLE EXECUTION_FAILED PARTIAL_FAILURE "
+    "RESULT_TOO_LARGE RESULT_REDACTED SIBLING_CANCELED STREAMING_FALLBACK_DISCARDED CANCELED "
     # named by the standard's pipeline contract ("Tool Execution Pipeline") as terminal failures of a phase
-    BLOCKED_TOOL = "blocked_tool"
-    INPUT_MUTATION_FAILED = "input_mutation_failed"
-    HOOK_FAILED = "hook_failed"
-    RESULT_MAPPING_FAILED = "result_mapping_failed"
-    POST_HOOK_FAILED = "post_hook_failed"
+    "BLOCKED_TOOL INPUT_MUTATION_FAILED HOOK_FAILED RESULT_MAPPING_FAILED POST_HOOK_FAILED",
+)
+"""The standard's error classes ("Errors and retries"), and its pipeline contract's additional terminal failures."""
 
 
 Recoverability = StrEnum(

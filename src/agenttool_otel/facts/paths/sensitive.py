@@ -20,6 +20,7 @@ from agenttool_otel.values.tables import load_table
 from agenttool_otel.values.unicode import strip_invisible
 
 _MAX_WILD: Final = 16
+_PLAIN: Final = re.compile(r"[\w.-]+", re.ASCII)
 _ALWAYS: Final = (PathClass.KEY, PathClass.CREDENTIAL)
 
 
@@ -196,6 +197,11 @@ def _originals(name: str) -> list[str]:
         if ending.startswith(".sw") and last.startswith("."):  # vim's ".name.swp"
             found.append(last[1 : -len(ending)])
     return found
+
+
+def is_harmless_name(name: str) -> bool:
+    """Whether a name, as written, is one of what is published, as ``.env.example``; no pattern of names is."""
+    return _PLAIN.fullmatch(name) is not None and _lists().harmless_names.fullmatch(name.casefold()) is not None
 
 
 def sensitive_class(path: str, root: str | None, *, directory: bool = False) -> str | None:

@@ -55,6 +55,7 @@ _GIT_GREP = re.compile(
 _LS_FILES = {"-c", "-m", "-o", "-z", "--cached", "--modified", "--others", "--exclude-standard", "--"}
 _BELOW = re.compile(r"\w[\w-]*/")
 _KIND = re.compile(r"(?:(\w[\w-]*(?:/\w[\w-]*)*)/)?(\*\.\w+)")
+_SORTS = re.compile("-[1trdS]+")
 _FILTERS = re.compile(r"(?:head|tail)(?: -n?[0-9]*)*|(?:sort|uniq)(?: -[ufrnz]+)*|[ef]?grep(?: -[viEFwxez]+)*")
 """What leaves out names, or sorts them, and the options with which it does no more than that."""
 
@@ -194,8 +195,9 @@ def _special(name: str, spec: Spec, arguments: list[Word], command: Simple, verd
         reason, files = programs.test_words(name, arguments)
         refuse_if(reason)
         for word in files:
-            if word.unknown and word.origin is not None:
-                _add_listed(Touch(_FOUND, "list", split=True), word.origin, verdict)
+            source = word.source if word.origin is None else word.origin
+            if word.unknown and source is not None:
+                _add_listed(Touch(_FOUND, "list", split=True), source, verdict)
             elif not (word.unknown and _BELOW.match(word.text)):  # what is there tells next to nothing
                 check_file(word, verdict, contents=False)
     elif spec.program == "find":
@@ -255,7 +257,7 @@ def _xargs(arguments: list[Word], command: Simple, verdict: Verdict) -> None:
     spec = read_only().get(base_name(words[0].text)) if words else None
     if spec is not None and spec.program == "echo" and not any(word.glob for word in words):
         return
-    if spec is None or not _takes_files(spec):
+    if spec is None or not spec.takes_files:
         raise Refused("xargs of a command that takes options")
     verdict.exposed |= not spec.glob_first
     pipeline = [] if any("<" in redirect.operator for redirect in command.redirects) else command.input
@@ -264,15 +266,10 @@ def _xargs(arguments: list[Word], command: Simple, verdict: Verdict) -> None:
         _add_listed(touch._replace(split=split), pipeline, verdict)
 
 
-def _takes_files(spec: Spec) -> bool:
-    """Whether a command takes any number of files in the same way; no name of a file is taken for an option then."""
-    return spec.glob_first or (spec.max_operands is None and spec.operands in ("paths", "pattern"))
-
-
 def _of_names(words: list[Word], unknown: list[Word], verdict: Verdict) -> None:
     """Proves a command among whose operands are names that pipelines print."""
     spec = read_only().get(base_name(words[0].text))
-    if spec is None or not _takes_files(spec) or spec.operands == "text" or any(w.source is None for w in unknown):
+    if spec is None or not spec.takes_files or spec.operands == "text" or any(w.source is None for w in unknown):
         raise Refused("word that is only known when the line runs")
     verdict.exposed |= not spec.glob_first
     named = [Word(_FOUND, 0, 0) if TEXT in word.text else word for word in words]
@@ -317,7 +314,7 @@ def _listed_by(pipeline: list[Simple], directories: tuple[str, ...], *, bare: bo
             return reads if words.count("-exec") == 1 and _lists_files(words[words.index("-exec") + 1 :]) else []
         if name == "ls" and bare:
             return verdict.touches
-        if name == "ls" and all(option in ("-1", "-t", "-r", "-d", "-S") for option in options):
+        if name == "ls" and all(map(_SORTS.fullmatch, options)):
             flat = all(touch.glob for touch in verdict.touches)
             return [touch._replace(operation="read", flat=True) for touch in verdict.touches] if flat else []
         if name == "rg":

@@ -26,12 +26,13 @@ def prove_words(spec: Spec, arguments: list[Word], verdict: Verdict) -> None:
     names: list[str] = []
     found, operands = read_words(spec, arguments)
     options = {option for option, _ in found}
+    verdict.exposed |= not spec.glob_first and any(word.glob_first for word in arguments)
     for option, value in found:
         if value is None:
             continue
         refuse_if(HASH in value.text and option in {*SIGNED, *spec.path_options}, "commit as a format or file")
         options.update(row for row in spec.recursive if f"{option}={value.text}".startswith(row) and "=" in row)
-        if option in spec.name_options:
+        if option in spec.name_options and not (spec.skips_hidden and value.text[:1] == "!"):  # that only leaves out
             names.append(value.text if option != "iglob" else "**")
         if spec.skips_hidden and (option in spec.name_options or option in ("t", "type")):
             # what is asked for by its name is looked at where it is hidden, too

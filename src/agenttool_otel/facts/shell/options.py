@@ -16,6 +16,7 @@ SIGNED: Final = ("format", "pretty", "sort")
 _DIGITS = re.compile(r"[0-9]+")
 _LEGACY_NUMBER = re.compile(r"-[0-9]+\Z")
 _NO_OPTION = re.compile(r"-(?:[^A-Za-z0-9-]|\Z)")  # of any program, as in -e '->x'
+_TYPED = re.compile(r"\*\.\w+\Z")
 AMOUNT = re.compile(r"[+-]?[0-9]+[A-Za-z]{0,3}\Z")
 
 
@@ -28,7 +29,8 @@ def read_words(spec: Spec, arguments: list[Word]) -> tuple[list[tuple[str, Word 
         word = arguments[index]
         index += 1
         text = word.text
-        refuse_if(word.glob_first and not ended and not spec.glob_first, "unquoted glob that may become an option")
+        known = ended or spec.glob_first or (spec.takes_files and _TYPED.search(text))  # or looked for on the disk
+        refuse_if(word.glob_first and not known, "unquoted glob that may become an option")
         if ended or not text.startswith("-") or text == "-":
             if operands and text.startswith("-") and (spec.max_operands is not None or not spec.permute):
                 raise Refused("option behind an operand")

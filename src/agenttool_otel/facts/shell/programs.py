@@ -128,10 +128,15 @@ def find_words(words: list[Word]) -> FindWords:
     """Reads the words behind ``find``."""
     found = FindWords()
     found.reason = _read_find(words, found)
-    texts = [word.text for word in words]
+    given = {id(word) for command in found.commands for word in command}
+    texts = [word.text for word in words if id(word) not in given]
     tests = list(takewhile(lambda text: text not in _FIND_ACTIONS, texts))  # what stands behind narrows nothing
+    # Behind the last "or" stand the tests of the only action, if no other is left open there.
+    last = max((i for i, text in enumerate(texts) if text in ("-o", "-or")), default=-1)
+    acts = last < len(tests) < len(texts) and not {"(", ")"} & set(texts[last:])
+    tests = tests[last + 1 :]
     negated = [i + 1 for i, text in enumerate(tests) if text in ("!", "-not")]
-    if not ({"-o", "-or", ","} & set(texts) or (negated and "(" in texts)):
+    if "," not in texts and (acts if last >= 0 else not (negated and "(" in texts)):
         found.file_names = narrowing(
             tests[i + 1] for i, text in enumerate(tests) if text == "-name" and i not in negated
         )

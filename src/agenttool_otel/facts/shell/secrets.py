@@ -6,7 +6,7 @@ import posixpath
 import re
 from functools import lru_cache
 
-from agenttool_otel.facts.paths.sensitive import sensitive_class
+from agenttool_otel.facts.paths.sensitive import is_harmless_name, sensitive_class
 from agenttool_otel.facts.shell.devices import absolute_readings, may_match
 from agenttool_otel.facts.shell.tables import sensitive
 from agenttool_otel.facts.shell.words import alternatives
@@ -31,6 +31,8 @@ def names_secret(path: str, *, glob: bool = False) -> bool:
     """Whether a path names, or a glob can match, something that holds credentials."""
     if len(path) > _MAX_PATH:
         return True
+    folder, slash, name = path.rpartition("/")
+    path = f"{folder}{slash}x" if is_harmless_name(name) else path
     search = sensitive().path.search
     normal = posixpath.normpath(path.replace("\\", "/")) if path else ""
     if search(path) or (normal != path and search(normal)) or _is_key_or_credential(normal):

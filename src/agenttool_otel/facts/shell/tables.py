@@ -60,6 +60,11 @@ class Spec:
     skips_hidden: frozenset[str] = frozenset()
     follows: frozenset[str] = frozenset()
 
+    @property
+    def takes_files(self) -> bool:
+        """Whether it takes any number of files in the same way; no name of a file is taken for an option then."""
+        return self.glob_first or (self.max_operands is None and self.operands in ("paths", "pattern"))
+
 
 class Wrapper(NamedTuple):
     """How to find the command that another command runs."""

@@ -39,6 +39,7 @@ _ARRAY = re.compile(
 )
 _CUT_SUFFIX = re.compile(r"%[\w.-]+\}\Z")
 _FOLDER = re.compile(r"\w[^*?\[]*/")
+_ONE_LINE = re.compile(r"(?:head|tail) -(?:n ?)?1")
 _OR_NUMBER = re.compile(r":-[0-9]+\}\Z")
 _UNSPLIT = {False: re.compile(r"[A-Za-z0-9_./,:@%+={}-]+"), True: re.compile(r"[A-Za-z0-9_./,:@%+={}*?\[\]-]+")}
 _BRACES = re.compile(r"\{(?:[\w./+-]*(?:,[\w./+-]*)+|[0-9]{1,4}\.\.[0-9]{1,4})\}", re.ASCII)
@@ -317,6 +318,7 @@ class WordReader:
             word.one = not split and (word.one or not word.glob)
             word.glob = True
         word.glob_first = word.glob_first or (first and value.glob_first)
+        word.one = word.one or (value.one and not word.glob)
         word.split = word.split or value.split
         word.empty = word.empty or value.empty
         word.expanded, word.here, word.source = True, word.here or value.here, value.source
@@ -336,7 +338,9 @@ class WordReader:
         plain = source is not None and [w.text for command in source for w in command.words] == ["pwd"]
         if source and plain and first and not (source[0].redirects or self.assigning):
             return Word(".", 0, 0, here=True, split=split)
-        return Word(TEXT, 0, 0, source=source if split or self.assigning else None, split=split)
+        last = " ".join(w.text for w in source[-1].words) if source else ""
+        one = _ONE_LINE.fullmatch(last) is not None
+        return Word(TEXT, 0, 0, source=source if split or self.assigning or one else None, split=split, one=one)
 
     def _arithmetic(self) -> None:
         self.pos, depth = self.pos + 2, 0
