@@ -17,7 +17,7 @@ from functools import cache
 
 from agenttool_otel.facts.paths.fact import clean, path_fact, real_root, real_roots, within
 from agenttool_otel.facts.paths.sensitive import names_a_secret, sensitive_class
-from agenttool_otel.facts.shell.devices import climbs, is_harmless_device, simple_glob
+from agenttool_otel.facts.shell.devices import SYSTEM_FACTS, climbs, is_harmless_device, simple_glob
 from agenttool_otel.facts.shell.directories import Where
 from agenttool_otel.facts.shell.effects import Touch
 from agenttool_otel.facts.types import FactEnvironment, PathFact, ShellPlace
@@ -54,7 +54,8 @@ class Places:
         self._found, self._complete = [], True
         done: set[tuple[str, str, str]] = set()
         for touch in dict.fromkeys(touches):
-            if is_harmless_device(touch.word) and touch.operation not in _DELETES:
+            told = touch.word in SYSTEM_FACTS and touch.operation in ("read", "list")
+            if told or (is_harmless_device(touch.word) and touch.operation not in _DELETES):
                 continue
             absolute = touch.word.startswith("/")
             self._complete &= not (not where.known and not absolute)
