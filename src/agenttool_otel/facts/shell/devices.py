@@ -13,7 +13,7 @@ MAX_DIRECTORIES = 64
 """More places than this are not followed; the caller ends the proof."""
 
 _DEVICES = frozenset({"/dev/null", "/dev/stdin", "/dev/zero", "/dev/random", "/dev/urandom", "/dev/full", "/dev/tty"})
-SYSTEM_FACTS = frozenset(f"/proc/{x}" for x in ["cpuinfo", "meminfo", "loadavg", "uptime", "version"]) | {"/etc/os-release"}
+SYSTEM_FACTS = {"/etc/os-release", *map("/proc/{}".format, ("cpuinfo", "meminfo", "loadavg", "uptime", "version"))}
 """What says no more than ``lscpu``, ``free``, ``uptime`` and ``uname`` do; to read it is to read no place."""
 _ENDLESS = _DEVICES - {"/dev/null", "/dev/stdin"}
 _DESCRIPTOR = re.compile(r"/dev/fd/[0-9]{1,4}\Z")
