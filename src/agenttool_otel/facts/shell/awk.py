@@ -142,7 +142,7 @@ def awk_program(program: str) -> str:
     for name in _NAME.findall(named):
         if name in words["forbidden"]:
             return f"awk {name}"
-    for name in _CALL.findall(_STRING.sub("0", named) if plain else named):
+    for name in _CALL.findall(_STRING.sub(" 0 ", named) if plain else named):
         if name not in words["calls"]:
             return f"awk call of {name}"
     return "awk loop without a bound" if endless else ""
