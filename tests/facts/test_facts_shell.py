@@ -224,7 +224,7 @@ def test_hidden_commands_of_an_unparsed_line_are_listed() -> None:
     [
         ("", "empty"),
         ("# only a comment", "empty"),
-        ("echo $(ls)", "substitution"),
+        ("echo $(cat x)", "substitution"),
         ('echo "$(make)"', "substitution"),
         ("echo `ls`", "substitution"),
         ("ls &", "background"),

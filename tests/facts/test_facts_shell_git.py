@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agenttool_otel.facts.shell import shell_fact
-from agenttool_otel.facts.types import FactEnvironment, ShellFact
+from agenttool_otel.facts.types import FactEnvironment, ShellFact, ShellPlace
 
 _ENVIRONMENT = {
     **{name: value for name, value in os.environ.items() if not name.startswith("GIT_")},
@@ -85,7 +85,8 @@ def test_reading_git_commands_are_proven(line: str, repository: Path) -> None:
         "remote.origin.uploadpack",
         "log.showSignature",
         "gpg.program",
-        "alias.status",
+        "format.pretty",
+        "branch.sort",
         "unheard.of",
     ],
 )
@@ -94,6 +95,25 @@ def test_a_setting_that_may_run_something_ends_the_proof(setting: str, repositor
     for line in READING:
         assert not fact_of(line, repository)["read_only"], line
     assert not fact_of("git status", repository / "sub" / "below")["read_only"]
+
+
+@pytest.mark.parametrize(
+    "setting",
+    ["alias.status", "alias.recent", "commit.gpgsign", "core.editor", "branch.main.pushRemote", "color.diff.meta"],
+)
+def test_a_setting_that_no_reading_command_obeys_runs_nothing(setting: str, repository: Path) -> None:
+    ran = repository / "ran"
+    subprocess.run(["git", "config", setting, f"!touch {ran}"], cwd=repository, env=_ENVIRONMENT, check=True)
+    for line in READING:
+        assert fact_of(line, repository)["read_only"], line
+        subprocess.run(line, shell=True, cwd=repository, env=_ENVIRONMENT, capture_output=True, check=False)
+    assert not ran.exists()
+
+
+def test_an_alias_of_a_command_that_git_may_drop_ends_the_proof(repository: Path) -> None:
+    assert fact_of("git whatchanged -1", repository)["read_only"]
+    subprocess.run(["git", "config", "alias.whatchanged", "!x"], cwd=repository, env=_ENVIRONMENT, check=True)
+    assert not fact_of("git whatchanged -1", repository)["read_only"]
 
 
 def test_a_repository_that_is_not_plain_ends_the_proof(repository: Path) -> None:
@@ -167,7 +187,7 @@ for t in $(git tag -l); do echo "$t $(git log -1 --format=%cs "$t")"; done
 for t in $(git tag -l 'v2.*' --sort=v:refname | tail -6); do git ls-tree -r --name-only "$t" | wc -l; done
 for b in $(git for-each-ref --format='%(refname:short)' refs/heads); do git rev-list --count "$b"; done
 git tag --sort=-v:refname | head -5 | while read -r t; do git log -1 --format=%cs "$t"; done
-git log --oneline "$(git describe --tags --abbrev=0)..HEAD" | wc -l
+git log --oneline "$(git tag --sort=-v:refname | head -1)..HEAD" | wc -l
 git log --format='%h|%an|%s' -20 | while IFS='|' read -r h a s; do echo "$a: $s"; git show --stat --format= "$h"; done
 while read -r h s; do n=$(git show --format= --name-only "$h" | wc -l); echo "$n $s"; done < <(git log --format='%h %s')
 prev=""; for t in $(git tag -l 'v*'); do [ -n "$prev" ] && echo "$(git rev-list --count "$prev..$t")"; prev=$t; done
@@ -191,8 +211,77 @@ def test_names_of_references_are_revisions_but_no_options(line: str, name: str, 
 
 def test_going_to_the_top_leads_nowhere_from_there(repository: Path) -> None:
     (repository / "sub").mkdir()
-    for line in ('cd "$(git rev-parse --show-toplevel)" && cat a.txt', "cd $(git rev-parse --show-toplevel); ls"):
+    for line in ('cd "$(git rev-parse --show-toplevel)" && cat a.txt', 'cd "$(git rev-parse --show-toplevel)"; ls'):
         assert fact_of(line, repository)["read_only"]
         assert not fact_of(line, repository / "sub")["read_only"]
+    assert not fact_of("cd $(git rev-parse --show-toplevel); ls", repository)["read_only"]  # goes home where git fails
     subprocess.run(["git", "config", "core.worktree", "/"], cwd=repository, env=_ENVIRONMENT, check=True)
     assert not fact_of('cd "$(git rev-parse --show-toplevel)" && cat a.txt', repository)["read_only"]
+
+
+def _git(repository: Path, *words: str, given: str = "") -> str:
+    done = subprocess.run(
+        ["git", *words], cwd=repository, env=_ENVIRONMENT, check=True, input=given, capture_output=True, text=True
+    )
+    return done.stdout.strip()
+
+
+def test_what_a_tag_says_that_it_is_called_is_no_revision(repository: Path) -> None:
+    line = 'git log -1 "$(git describe --tags --abbrev=0)"'
+    tag = f"object {_git(repository, 'rev-parse', 'HEAD')}\ntype commit\ntag --output=pwned\ntagger a <a@b> 1 +0000\n\nx\n"
+    made = _git(repository, "hash-object", "-t", "tag", "-w", "--literally", "--stdin", given=tag)
+    _git(repository, "update-ref", "refs/tags/v1", made)
+    subprocess.run(["sh", "-c", line], cwd=repository, env=_ENVIRONMENT, capture_output=True, check=False)
+    assert list(repository.glob("pwned*"))  # so it must not be proven, whatever the reference is called
+    assert not fact_of(line, repository)["read_only"]
+
+
+def test_the_branch_of_an_empty_head_may_be_an_option(repository: Path) -> None:
+    line = 'git log --all "$(git branch --show-current)"'
+    assert fact_of(line, repository)["read_only"]
+    (repository / ".git" / "HEAD").write_text("ref: refs/heads/--output=pwned\n")
+    assert not fact_of(line, repository)["read_only"]
+
+
+@pytest.mark.parametrize("line", ["awk -v t={} '{{print t}}' a.txt", 't={}; awk -v t=$t "{{print t}}" a.txt', "echo {}"])
+def test_names_of_references_may_be_words_of_any_program(line: str, repository: Path) -> None:
+    quoted = fact_of(line.format('"$(git tag)"'), repository)
+    assert quoted["read_only"] or "$t" in line
+    _git(repository, "tag", 'BEGIN{system("id>pwned")}')
+    assert not fact_of(line.format("$(git tag)"), repository)["read_only"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["cd {0} && git status", "git -C {0} log -1", 'cd {0} && t=$(git tag -l) && cd .. && git log -1 "$t"'],
+)
+def test_a_repository_among_the_files_of_another_ends_the_proof(line: str, repository: Path) -> None:
+    bare = repository / "bare"
+    _git(repository, "init", "-q", "--bare", str(bare))
+    assert not fact_of(line.format("bare"), repository)["read_only"]
+    (repository / "link").mkdir()
+    (repository / "link" / "HEAD").symlink_to("refs/heads/m")
+    assert not fact_of(line.format("link"), repository)["read_only"]
+
+
+def test_a_repository_with_objects_elsewhere_ends_the_proof(repository: Path) -> None:
+    assert fact_of("git status", repository)["read_only"]
+    alternates = repository / ".git" / "objects" / "info" / "alternates"
+    alternates.parent.mkdir(exist_ok=True)
+    alternates.write_text("/elsewhere\n")
+    assert not fact_of("git status", repository)["read_only"]
+    alternates.unlink()
+    (repository / ".git" / "commondir").write_text("../elsewhere\n")
+    assert not fact_of("git status", repository)["read_only"]
+
+
+def test_a_file_of_revisions_to_ignore_is_a_place(repository: Path) -> None:
+    (repository / "outside").symlink_to("/etc/hostname")
+    (repository / "ignored").write_text("")
+    for line in ("git blame --ignore-revs-file={} a.txt", "git blame --ignore-revs-file {} a.txt"):
+        assert all(place["path"]["inside"] for place in _places(fact_of(line.format("ignored"), repository)))
+        assert not all(place["path"]["inside"] for place in _places(fact_of(line.format("outside"), repository)))
+
+
+def _places(fact: ShellFact) -> list[ShellPlace]:
+    return [place for command in fact["commands"] for place in command["places"]]

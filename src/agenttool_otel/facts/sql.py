@@ -281,6 +281,8 @@ def _harmless(node: Any, exp: Any) -> bool:
     alias = isinstance(node, exp.Identifier) and isinstance(node.parent, (exp.Alias, exp.TableAlias))
     if alias and not node.args.get("quoted") and node.name.lower() in table["statement_words"]:
         return False  # "SELECT 1 SHUTDOWN" is one statement with an alias, or two in T-SQL
+    if isinstance(node, exp.PropertyEQ):
+        return isinstance(node.parent, exp.Struct)  # elsewhere it assigns: SELECT @a := 1
     if isinstance(node, exp.WithTableHint):
         return all(hint.name.lower() in table["hints"] for hint in node.expressions)
     if isinstance(node, (exp.CTE, exp.Func)) and not (_ends if isinstance(node, exp.CTE) else _is_small)(node, exp):
@@ -295,7 +297,9 @@ def _harmless(node: Any, exp: Any) -> bool:
         if (given := node.args.get("alias")) is not None and given.this is None:
             return False  # columns without a name before them are the arguments of a function: file('/etc/passwd')
         # several databases read files and URLs by such names
-        return _FILE_TABLE.search(node.this.name) is None and not _last_names(node) & table["credentials"]
+        return _FILE_TABLE.search(node.this.name) is None and _last_names(node).isdisjoint(
+            table["credentials"] | table["endless"]
+        )
     if isinstance(node, exp.Table) and not isinstance(node.this, exp.Func):
         return False
     return name in table["parts"] or name in table["functions"]

@@ -117,8 +117,13 @@ shell_places := [path_of(place) |
 
 # METADATA
 # title: Where a place lies
-# description: What has no usable path can't be proven to lie anywhere.
-path_of(place) := place.path if {
+# description: |
+#   What has no usable path can't be proven to lie anywhere. That a file is there, and how large it is, is no secret
+#   inside the roots: only what it holds may be one.
+path_of(place) := object.union(place.path, {"sensitive": null}) if {
+	place.operation in {"list", "enter"}
+	place.path.inside == true
+} else := place.path if {
 	is_object(place.path)
 } else := {}
 

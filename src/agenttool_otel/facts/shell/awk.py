@@ -20,11 +20,11 @@ _GLUED = re.compile(r"(?<!\w)(?:[0-9]+\.?|\.)[0-9]*[A-Za-z_]")  # a name right b
 # Many fields or lines, and wide texts.
 _WIDENS = re.compile(
     rf"(?<![\w.$])(?:NF\s*(?:[*/%^+]=|=(?!=)(?!\s*(?:NF\s*-\s*)?[0-9]{{1,4}}\s*(?:[;}}\n]|\Z)))|F?NR{_ASSIGNS})"
-    r"|%[-+ #.0-9]*(?:\*|[0-9]{5})|\$\s*[0-9]{5}"
+    r"|%[-+ #.0-9]*(?:\*|[0-9]{5})|\$\s*[0-9]{5}|(?<!\w)s?printf(?!\w)\s*\(?\s*(?![\s(\"])"
 )
 # An n that is no count of what was read.
 _N_GROWS = re.compile(
-    r"(?<![A-Za-z_$])n\s*(?:[*/%^]=|=(?!=)(?!\s*(?:split\(|NF\b|NR\b|length\(|[0-9]{1,4}\s*(?:[;}\n]|\Z))))"
+    r"(?<![A-Za-z_$])n\s*(?:[*/%^]=|\+=(?!\s*(?:NF|[0-9]{1,4})\s*(?:[;}\n]|\Z))|=(?!=)(?!\s*(?:split\(|NF\b|NR\b|length\(|[0-9]{1,4}\s*(?:[;}\n]|\Z))))"
 )
 _PRINTS = re.compile(r"(?<![A-Za-z0-9_])printf?(?![A-Za-z0-9_])")
 _TOKEN = re.compile(r"printf?(?![A-Za-z0-9_])|[A-Za-z0-9_]+|>=|[>(){}]|.", re.DOTALL)

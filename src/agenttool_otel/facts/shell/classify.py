@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import product, takewhile
 from typing import cast
 
@@ -54,7 +55,7 @@ _GIT_GREP = re.compile(
 )
 _LS_FILES = {"-c", "-m", "-o", "-z", "--cached", "--modified", "--others", "--exclude-standard", "--"}
 _BELOW = re.compile(r"\w[\w-]*/")
-_KIND = re.compile(r"(?:(\w[\w-]*(?:/\w[\w-]*)*)/)?(\*\.\w+)")
+_TRACKED = re.compile(r"(?:(?P<folder>\w[\w-]*(?:/\w[\w-]*)*)/)?(?P<kind>\*\.\w+)|(?P<all>\w[\w-]*(?:/\w[\w-]*)*)/?")
 _SORTS = re.compile("-[1trdS]+")
 _FILTERS = re.compile(r"(?:head|tail)(?: -n?[0-9]*)*|(?:sort|uniq)(?: -[ufrnz]+)*|[ef]?grep(?: -[viEFwxez]+)*")
 """What leaves out names, or sorts them, and the options with which it does no more than that."""
@@ -113,7 +114,9 @@ def _prove(command: Simple, verdict: Verdict) -> None:
     refuse_if(spec.builtin and "/" in first.text and name not in ("[", "test", "echo", "printf"), "builtin with a path")
     verdict.sensitive = verdict.sensitive or spec.sensitive
     arguments = words[1:]
-    refuse_if(spec.program != "echo" and any(map(_may_become_other, arguments)), "number that may not be there")
+    ranges = name in ("git log", "git show", "git rev-list", "git shortlog")  # to diff .. is the directory above
+    others = any(_may_become_other(word, ranges=ranges) for word in arguments)
+    refuse_if(spec.program != "echo" and others, "number that may not be there")
     if spec.operands == "version":
         if [word.text for word in arguments] not in (["--version"], *([f"-{letter}"] for letter in spec.short)):
             raise Refused(f"{name} is only known to tell its version")
@@ -122,13 +125,16 @@ def _prove(command: Simple, verdict: Verdict) -> None:
     if spec.builtin is False and len(arguments) == 1 and arguments[0].text in ("--help", "--version"):
         verdict.reason = f"{name} prints its help"
         return
+    if name == "git grep":  # a commit to search in, or nothing
+        behind = zip([None, *arguments], arguments, strict=False)
+        arguments = [w for before, w in behind if w.text != HASH or before is None or before.text[:1] == "-"]
     if spec.program == "awk":
         arguments = free_values(arguments)
     elif any(TEXT in w.text or HASH in w.text for w in arguments) and not (spec.program or spec.sensitive_value):
         arguments = free_words(name, spec, arguments)
     words = [*words[:1], *arguments]
     unknown = [w for w in arguments if TEXT in w.text or (HASH in w.text and spec.operands != "revisions")]
-    vanishing = [word for word in arguments if word.empty and not word.quoted and not word.text.strip(NUMBER)]
+    vanishing = [word for word in arguments if word.empty and not word.quoted and not word.text.translate(_GONE)]
     harmless = spec.program in ("echo", "printf", "test") or (spec.operands == "text" and spec.glob_first)
     for word in unknown if name == "for" else ():
         if word.split and not prints(word.source, "number", "numbers"):
@@ -148,10 +154,10 @@ def _prove(command: Simple, verdict: Verdict) -> None:
         verdict.reason = f"{name} only reads with these words"
 
 
-def _may_become_other(word: Word) -> bool:
+def _may_become_other(word: Word, *, ranges: bool) -> bool:
     """Whether a number that may be nothing leaves an option, one that takes the next word, a hidden or secret name."""
     left = word.text.translate(_GONE) if word.empty or HASH in word.text else word.text
-    if left == word.text or word.text in (f"{HASH}..{HASH}", f"{HASH}...{HASH}"):
+    if left == word.text or (ranges and word.text in (f"{HASH}..{HASH}", f"{HASH}...{HASH}")):
         return False
     lacks = left[:1] == "-" and left[1:2] != "-" and len(left) > 1 and word.text[-1:] in (NUMBER, HASH)
     hidden = bool(_HIDDEN.search(left)) > bool(_HIDDEN.search(word.text)) or left.count("..") > word.text.count("..")
@@ -236,7 +242,8 @@ def _find(arguments: list[Word], verdict: Verdict) -> None:
         for touch, word in product(_of_files(words, verdict, awk=named), starts):
             reads = touch.operation == "read"
             names = () if touch.recursive else found.file_names
-            below = Touch(word.text, touch.operation, recursive=reads, names=names, follow=True)
+            follow = links or touch.recursive or "named"
+            below = Touch(word.text, touch.operation, recursive=reads, names=names, follow=follow)
             verdict.touches.append(below)
 
 
@@ -254,13 +261,17 @@ def _xargs(arguments: list[Word], command: Simple, verdict: Verdict) -> None:
             continue
         elif option not in ("-r", "--no-run-if-empty"):
             raise Refused("xargs with options")
+    pipeline = [] if any("<" in redirect.operator for redirect in command.redirects) else command.input
+    if words and words[0].text == "git" and prints(pipeline, "hashes"):
+        put = [replace(word, text=word.text.replace("{}", HASH)) for word in words]
+        _prove_within(put if not files else [*put, Word(HASH, 0, 0)], verdict)
+        return
     spec = read_only().get(base_name(words[0].text)) if words else None
     if spec is not None and spec.program == "echo" and not any(word.glob for word in words):
         return
     if spec is None or not spec.takes_files:
         raise Refused("xargs of a command that takes options")
     verdict.exposed |= not spec.glob_first
-    pipeline = [] if any("<" in redirect.operator for redirect in command.redirects) else command.input
     refuse_if(not split and not ends_names_with_nul(pipeline), "xargs -0 of lines")
     for touch in _of_files([*words, *files], verdict):
         _add_listed(touch._replace(split=split), pipeline, verdict)
@@ -285,9 +296,15 @@ def _add_listed(touch: Touch, pipeline: list[Simple], verdict: Verdict, *, bare:
     verdict.complete = verdict.complete and bool(sources)
     deep = touch.recursive
     verdict.touches += [touch._replace(word=".", glob=False)] * deep  # without any name it reads the directory
-    touch = touch._replace(recursive=True, follow=True)  # who is given the name of a link opens what it leads to
+    # who is given the name of a link opens what it leads to
     listed = [
-        touch._replace(word=one.word, glob=one.glob, names=() if deep else one.names, flat=one.flat, bare=one.bare)
+        one._replace(
+            operation=touch.operation,
+            recursive=True,
+            names=() if deep else one.names,
+            follow=deep or one.follow or "named",
+            split=touch.split,
+        )
         for one in sources
     ]
     verdict.touches = list(dict.fromkeys([*verdict.touches, *listed]))
@@ -329,10 +346,14 @@ def _listed_by(pipeline: list[Simple], directories: tuple[str, ...], *, bare: bo
         changed = words[:2] == ["git", "diff"] and "--name-only" in words and (bare or words[2:] == ["--name-only"])
         tracked = words[:2] == ["git", "ls-files"] and set(options) <= _LS_FILES
         if (tracked or changed) and not any(word[:1] in (":", "/") or ".." in word for word in words):
-            kinds = [_KIND.fullmatch(word) for word in words[2:] if not word.startswith("-")]
-            if not tracked or not kinds or None in kinds:
+            chosen = [_TRACKED.fullmatch(word) for word in words[2:] if not word.startswith("-")]
+            if not tracked or not chosen or None in chosen:
                 return [Touch(".", "read", bare=True)]
-            return [Touch(kind[1] or ".", "read", names=(kind[2],), bare=True) for kind in kinds if kind]
+            kinds = [one.groupdict() for one in chosen if one]
+            return [
+                Touch(k["folder"] or k["all"] or ".", "read", names=tuple(filter(None, [k["kind"]])), bare=True)
+                for k in kinds
+            ]
         break
     return []
 
@@ -358,15 +379,20 @@ def _of_files(words: list[Word], verdict: Verdict, *, awk: bool = False) -> list
         or (spec.program == "awk" and not awk)
     ):
         raise Refused("command for each file that is not known to only read")
-    inner = Verdict(directories=verdict.directories, depth=verdict.depth + 1)
-    _prove(Simple(words=words), inner)
-    files = [touch for touch in inner.touches if touch.word == "{}"]
+    files = [touch for touch in _prove_within(words, verdict) if touch.word == "{}"]
     named = len(files) == sum("{}" in word.text for word in words)
     refuse_if(not (named or only_text), "name of a file as a pattern or option")
+    return files
+
+
+def _prove_within(words: list[Word], verdict: Verdict) -> list[Touch]:
+    """Proves a command that another one runs; returns all that it touches, and adds what is no file of a list."""
+    inner = Verdict(directories=verdict.directories, depth=verdict.depth + 1)
+    _prove(Simple(words=words), inner)
     verdict.touches.extend(touch for touch in inner.touches if touch.word != "{}")
     verdict.repository = verdict.repository or inner.repository
     verdict.sensitive = verdict.sensitive or inner.sensitive
-    return files
+    return inner.touches
 
 
 def _wrapped(name: str, arguments: list[Word], command: Simple, verdict: Verdict) -> None:

@@ -246,12 +246,15 @@ class CompoundReader(WordReader):
             )
         self.nested(read, *_MOVES * (kind != "("), *["sleep"] * loops)
         self._loops -= loops
+        inputs = 0
         while True:
             self._blanks()
+            unproven_if(inputs > 1, "redirection")  # only the last one is read
             if (match := REDIRECT.match(self.text, self.pos)) is None:
                 unproven_if(foreseen and not prints(lines, *foreseen), "keyword")
                 return
             unproven_if("<" in (match[2] or "") and (fed or match[2] == "<<"), "redirection")
+            inputs += "<" in (match[2] or "")
             lines += self.redirect(self.commands[first], match)
 
     def _group(self, end: str) -> None:

@@ -34,7 +34,7 @@ class Touch(NamedTuple):
     recursive: bool = False  # with what lies below it, and its contents
     names: tuple[str, ...] = ()  # patterns of the file names that are read below it; none for all
     hidden: bool = True  # names that begin with a dot are read below it, too
-    follow: bool = False  # links below it are followed
+    follow: bool | str = False  # links below it are followed; "named": those whose own names are listed
     split: bool = False  # its names are split at blanks, so that a name with a blank is another one
     flat: bool = False  # none of the names that it matches is a directory, whose names would be named in its place
     bare: bool = False  # what lies below it is named without "./" in front, so that a name may be an option

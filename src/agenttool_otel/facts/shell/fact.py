@@ -39,9 +39,7 @@ _NAMES = re.compile(r"(?:^|[\n;&|({`]|\b(?:do|then|else|sudo|xargs)\b)\s{0,20}([
 _WORDS = re.compile(r"[^\s'\"`;|&<>(){}$=]{2,200}")
 _SCANNED_CHARS = 65536
 _WINDOWS = re.compile(r"(?i)\$env:|%[A-Za-z_]{3,40}%|(?:^|[\s\"'=])[A-Za-z]:\\|\\\\[A-Za-z0-9_.-]+\\|\|\s*%\s*\{")
-_TO_TOP = re.compile(
-    r'\A[ \t\n]*cd (?:"\$\(git rev-parse --show-toplevel\)"|\$\(git rev-parse --show-toplevel\))(?=[ \t]*(?:&&|[;\n]))'
-)
+_TO_TOP = re.compile(r'\A[ \t\n]*cd "\$\(git rev-parse --show-toplevel\)"(?=[ \t]*(?:&&|[;\n]))')  # quoted: it may fail
 _KNOWN_LATER = re.compile(f"[{TEXT}{NUMBER}{HASH}]")
 _VARIABLE = re.compile(r"\$(?:\{(PWD|HOME)\}|(PWD|HOME)(?![A-Za-z0-9_]))")
 
@@ -88,10 +86,10 @@ class _Reading:
         fact["runs_download"] = fetches(text) and runs_download(survey(text, MAX_LENGTH))
         proven, foreign = True, False
         shell = Directories(where, self.env)
+        named = any(HASH in word.text for command in commands for word in command.words)
         for command in commands:
             here = shell.enter(command)
             verdict = classify(command, directories)
-            named = verdict.repository and any(HASH in word.text for word in command.words)
             if verdict.read_only and verdict.repository and (reason := self._unsafe_repository(here, named)):
                 verdict.read_only, verdict.category, verdict.reason = False, "vcs_local", f"git in a {reason}"
             if verdict.repository and "diff" in (w.text for w in command.words) and compares_files(here, command.words):

@@ -42,7 +42,8 @@ def is_top(where: Where) -> bool:
 def _has_odd_references(repository: Path) -> bool:
     """Whether there may be references whose names a program, or a shell, takes for more than names."""
     try:
-        packed = (repository / "packed-refs").read_bytes() if (repository / "packed-refs").exists() else b""
+        packed = (repository / "HEAD").read_bytes()  # may be of a branch that is not there
+        packed += (repository / "packed-refs").read_bytes() if (repository / "packed-refs").exists() else b""
         names = [name for _, folders, files in os.walk(repository / "refs") for name in (*folders, *files)]
     except OSError:
         return True
@@ -64,14 +65,17 @@ def _repository(directory: Path) -> Path | None:
     for place in map(str, (directory, *directory.parents)):
         if os.path.lexists(f"{place}/.git"):
             return Path(place, ".git")
-        if os.path.exists(f"{place}/HEAD") and os.path.exists(f"{place}/objects"):
-            return Path(place)
+        if os.path.lexists(f"{place}/HEAD"):
+            return Path(place)  # may be a bare one, whose files are those of the checkout around it
     return None
 
 
 def _judge(repository: Path) -> str:
-    if not repository.is_dir():
-        return "repository that lies elsewhere"  # a worktree's or submodule's file
+    elsewhere = any(map(os.path.islink, (repository, repository / "objects", repository / "refs")))
+    if repository.name != ".git" or elsewhere or not repository.is_dir():
+        return "repository that lies elsewhere"  # a bare one, a worktree's or submodule's file
+    if (repository / "commondir").exists() or (repository / "objects" / "info" / "alternates").exists():
+        return "repository with objects elsewhere"
     if (repository / "modules").exists() or (repository / "config.worktree").exists():
         return "repository with submodules or worktrees"
     if (repository / "hooks" / "post-index-change").exists():
@@ -98,8 +102,10 @@ def _judge_config(content: bytes) -> str:
             section = match[1].lower()
             continue
         key, _, value = line.partition("=")
-        if line.endswith("\\") or key.strip().lower() not in programs()["git_config"].get(section, ()):
-            return f"configuration with {section[:40]}.{key.strip()[:40]}"
+        known, key = programs()["git_config"].get(section, frozenset()), key.strip().lower()
+        # git 2.51 lets an alias stand in for a command that it means to drop
+        if line.endswith("\\") or not known & {key, "*"} or (section, key) == ("alias", "whatchanged"):
+            return f"configuration with {section[:40]}.{key[:40]}"
         if section == "remote" and (_CREDENTIAL_IN_URL.search(value) or "::" in value):
             return "address with a credential or a helper"
     return ""

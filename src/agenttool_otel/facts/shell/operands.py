@@ -15,6 +15,8 @@ from agenttool_otel.facts.shell.tables import HASH, NUMBER, TEXT, Spec
 from agenttool_otel.facts.shell.words import Word
 
 _LETTERS: Final = str.maketrans({TEXT: "x", HASH: "x", NUMBER: "1"})
+_MAY_BE_AT: Final = frozenset({"@", "*", "?", "[", "{", TEXT, HASH})
+_SMALL_N: Final = re.compile(r"n=[0-9]{1,4}")
 _VALUE: Final = re.compile(rf"(?!n=)[a-z]\w*=[{TEXT}{NUMBER}{HASH}\w/.*?\[\]-]*", re.ASCII)  # loops may count up to n
 _Words = list[Word]
 
@@ -24,6 +26,7 @@ def prove_words(spec: Spec, arguments: list[Word], verdict: Verdict) -> None:
     files: list[Word] = []
     patterns: list[Word] = []
     names: list[str] = []
+    refuse_if(spec.response_files and any(w.text[:1] in _MAY_BE_AT for w in arguments), "file of further words")
     found, operands = read_words(spec, arguments)
     options = {option for option, _ in found}
     verdict.exposed |= not spec.glob_first and any(word.glob_first for word in arguments)
@@ -38,11 +41,14 @@ def prove_words(spec: Spec, arguments: list[Word], verdict: Verdict) -> None:
             # what is asked for by its name is looked at where it is hidden, too
             options.update(["hidden"] * (value.text not in tables.programs()["rg"]["code"] and value.text[:1] != "!"))
         verdict.sensitive |= _asks_for_secret(spec, option, value.text)
-        if option in spec.path_options or not option:
+        if spec.operands == "revisions" and option in spec.path_options and option != "L":
+            check_file(value, verdict)
+        elif option in spec.path_options or not option:
             files.append(value)
         elif option in spec.pattern_options:
             patterns.append(value)
         elif spec.program == "awk":
+            refuse_if(value.text.startswith("n=") and not _SMALL_N.fullmatch(value.text), "awk loop without a bound")
             refuse_if(programs.CHECKS["awk"](value.text.replace("|", "")))
     if spec.operands == "revisions":
         # what git takes lines of stands behind the last colon: /def main/,+9:src/a.py
@@ -85,7 +91,7 @@ def free_values(words: list[Word]) -> list[Word]:
     """Gives a letter for each text that is only known when the line runs and that awk gets as a variable's value."""
     return [
         replace(word, text=word.text.translate(_LETTERS), glob=word.glob and not word.one)
-        if before.text == "-v" and not word.split and _VALUE.fullmatch(word.text)
+        if before.text == "-v" and not word.split and (word.quoted or HASH not in word.text) and _VALUE.fullmatch(word.text)
         else word
         for before, word in zip([*words[:1], *words], words, strict=False)
     ]
@@ -130,6 +136,7 @@ def _check_files(spec: Spec, files: list[Word], options: set[str], names: list[s
             hidden=not spec.skips_hidden or bool(options & spec.skips_hidden),
             follow=bool(options & spec.follows),
         )
+    verdict.sensitive |= spec.opens and any(names_secret(word.text, glob=word.glob) for word in files)
     if enters:
         verdict.touches = [touch._replace(operation="enter") for touch in verdict.touches]
         if not files:

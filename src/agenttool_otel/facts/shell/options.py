@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from agenttool_otel.facts.shell.devices import device_reason, joined
+from agenttool_otel.facts.shell.devices import climbs, device_reason, joined
 from agenttool_otel.facts.shell.effects import Refused, Touch, Verdict, refuse_if
 from agenttool_otel.facts.shell.secrets import is_listed, names_secret, wide_root
 from agenttool_otel.facts.shell.tables import Spec
@@ -115,7 +115,7 @@ def _short_option(spec: Spec, text: str, following: Word | None, options: set[st
                 return letter, Word(rest, 0, 0, quoted=True), 0
             return letter, _separate_value(following, f"-{letter}"), 1
         if letter in spec.optional:
-            return letter, None, 0
+            return letter, Word(text[position + 1 :], 0, 0, quoted=True), 0
         raise Refused(f"unknown option -{letter}")
     return text[-1], None, 0
 
@@ -132,6 +132,7 @@ def check_file(word: Word, verdict: Verdict, *, recursive: bool = False, content
         if reason := device_reason(path, deep=reads):
             verdict.network = verdict.network or reason == "network file" or "/dev/tcp" in path or "/dev/udp" in path
             raise Refused(reason)
-        if not contents and is_listed(path):
+        # what is there, below an unnamed directory, is judged as a place
+        if not contents and (is_listed(path) or not (path[:1] in ("/", "~") or any(map(climbs, path.split("/"))))):
             continue
         verdict.sensitive |= names_secret(path, glob=word.glob and contents) or (reads and wide_root(path))

@@ -180,9 +180,10 @@ class Places:
                     continue
                 if entry.is_symlink():
                     named = not touch.names or any(fnmatchcase(entry.name, pattern) for pattern in touch.names)
-                    if touch.follow and (named or entry.is_dir()):
+                    deep = touch.follow is True and entry.is_dir()
+                    if deep or (touch.follow and named):
                         self._add(entry.path, touch.operation, directory)
-                        if entry.is_dir() and (real := os.path.realpath(entry.path)) not in seen:
+                        if deep and (real := os.path.realpath(entry.path)) not in seen:
                             seen.add(real)
                             waiting.append(entry.path)
                 elif entry.is_dir(follow_symlinks=False):

@@ -89,10 +89,35 @@ def sed_edit(script: str) -> str:
 _JQ_NAME = re.compile(r"(?<![A-Za-z0-9_])(?<!(?<![.0-9])\.)[A-Za-z_][A-Za-z0-9_]*")
 
 
+_JQ_STRING = re.compile(r'"(?:[^"\\]|\\[^(])*"')
+_JQ_TOKEN = re.compile(r"def\s+\w+|\w+|\S")
+_JQ_COUNTS = re.compile(r"\brange\(\s*(?:[0-9]{1,4}|length)\s*(?:;\s*(?:[0-9]{1,4}|length)\s*)?\)")
+
+
 def jq_program(program: str) -> str:
-    """Why a jq program may read more than its input, or ``""``."""
+    """Why a jq program may read more than its input, or go on for ever, or ``""``."""
     forbidden = programs()["jq"]["forbidden"]
-    return next((f"jq {name}" for name in _JQ_NAME.findall(program) if name in forbidden), "")
+    if program.count("range") == 1 and "def" not in program:  # several would multiply
+        program = _JQ_COUNTS.sub("0", program)
+    for name in _JQ_NAME.findall(program):
+        if name in forbidden or (name == "def" and _jq_repeats(program)):
+            return f"jq {name}"
+    return ""
+
+
+def _jq_repeats(program: str) -> bool:
+    """Whether a function of a jq program may call itself: its name occurs before the semicolon that ends it."""
+    plain = _JQ_STRING.sub("0", program)
+    depth, defining = 0, list[tuple[str, int]]()
+    for token in _JQ_TOKEN.findall(plain):
+        depth += (token in "([{") - (token in ")]}")
+        if token[:3] == "def" and len(token) > 3 and not token[3].isalnum() and token[3] != "_":
+            defining.append((token[3:].strip(), depth))
+        elif token == ";" and defining and defining[-1][1] == depth:
+            defining.pop()
+        elif any(token == name for name, _ in defining):
+            return True
+    return '"' in plain or "#" in plain or bool(defining)
 
 
 CHECKS = {"sed": sed_program, "awk": awk_program, "jq": jq_program}

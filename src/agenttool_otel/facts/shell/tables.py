@@ -20,6 +20,7 @@ _IN_FORMATS = str.maketrans(" |_!", "_!\n\n")
 _SIFTS = re.compile(
     r"(?:\|(?:(?:head|tail)(?: -n? ?\+?[0-9]+)?|sort(?: -[nrVu]+)*|uniq|e?grep(?: -[vEFiwx]+)* [^-\s|]\S*))+\Z"
 )
+_LISTS_FOLDER = re.compile(r"ls(?: -[1trS]+)*(?: (?!-)([\w./-]*[\w.-])/*)?")
 TEXT, NUMBER, HASH = "\0", "\1", "\4"
 """Stand in a word for a text, number or name of a commit that is only known when the line runs; no line holds them."""
 
@@ -49,7 +50,9 @@ class Spec:
     recursive: frozenset[str] = frozenset()
     name_options: frozenset[str] = frozenset()
     suffix_options: frozenset[str] = frozenset()
+    response_files: bool = False
     describes: bool = False
+    opens: bool = False
     long_pair: frozenset[str] = frozenset()
     pattern_optional: bool = False
     sensitive_value: re.Pattern[str] | None = None
@@ -152,6 +155,12 @@ def prints(pipeline: Sequence[Simple] | None, *kinds: str) -> bool:
     text = "|".join(map(_shown, pipeline or ()))
     forms = [rf"(?s:.*\|)?(?:{form})" for kind in kinds for form in programs()["prints"].get(kind, ())]
     return any(re.fullmatch(form, shown) for shown in {text, _SIFTS.sub("", text)} for form in forms)
+
+
+def lists_folder(pipeline: Sequence[Simple] | None) -> str | None:
+    """The folder, with its slash, whose names a pipeline prints, each in its line; an empty one is where it runs."""
+    match = _LISTS_FOLDER.fullmatch(_SIFTS.sub("", "|".join(map(_shown, pipeline or ()))))
+    return match and (f"{match[1]}/" if match[1] else "")
 
 
 def _shown(command: Simple) -> str:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from agenttool_otel.facts.shell.tables import HASH, NUMBER, TEXT, prints, programs
+from agenttool_otel.facts.shell.tables import HASH, NUMBER, TEXT, lists_folder, prints, programs
 
 if TYPE_CHECKING:
     from agenttool_otel.facts.shell.compounds import Simple
@@ -40,6 +40,7 @@ _ARRAY = re.compile(
 _CUT_SUFFIX = re.compile(r"%[\w.-]+\}\Z")
 _FOLDER = re.compile(r"\w[^*?\[]*/")
 _ONE_LINE = re.compile(r"(?:head|tail) -(?:n ?)?1")
+_MOVES_ON = re.compile(r"(?<!\A)\b(?:cd|pushd|popd)\b")
 _OR_NUMBER = re.compile(r":-[0-9]+\}\Z")
 _UNSPLIT = {False: re.compile(r"[A-Za-z0-9_./,:@%+={}-]+"), True: re.compile(r"[A-Za-z0-9_./,:@%+={}*?\[\]-]+")}
 _BRACES = re.compile(r"\{(?:[\w./+-]*(?:,[\w./+-]*)+|[0-9]{1,4}\.\.[0-9]{1,4})\}", re.ASCII)
@@ -236,6 +237,11 @@ class WordReader:
         word.text, word.end = "".join(parts), self.pos
         if word.here and word.text != "." and not word.text.startswith("./"):
             word.text = TEXT + word.text[1:]  # more than the directory's name
+        # a name behind the folder that ls lists is as good as a glob there, as long as the line stays where it is
+        folder = lists_folder(word.source) if word.text[-1:] == TEXT and not _MOVES_ON.search(text) else None
+        if folder is not None and word.text == folder + TEXT:
+            word.text, word.source, word.glob, word.one, word.split = f"{folder}*", None, True, True, True
+            word.glob_first = not folder
         if word.unknown and ((word.glob and not word.one) or (word.split and word.source is None)):
             raise Unproven("expansion")
         if word.text != TEXT:
@@ -298,7 +304,7 @@ class WordReader:
                 here = first and not self.assigning
                 value = Word("." if here else TEXT, 0, 0, here=here, split=split)
             elif known is None and match["name"] in programs()["shell"]["environment"]:
-                value = Word(TEXT, 0, 0, split=split)
+                value = Word(TEXT, 0, 0)
             elif known is None or known.elements is not None:
                 raise Unproven("expansion")
             elif match["cut"] and match[0].endswith("%/}") and known.one and known.text.endswith("/") and not split:
@@ -334,7 +340,7 @@ class WordReader:
         if prints(source, "number"):
             return Word(NUMBER, 0, 0, empty=True)
         if prints(source, "hashes", "revisions"):
-            return Word(HASH, 0, 0)
+            return Word(HASH, 0, 0, empty=True)
         plain = source is not None and [w.text for command in source for w in command.words] == ["pwd"]
         if source and plain and first and not (source[0].redirects or self.assigning):
             return Word(".", 0, 0, here=True, split=split)
