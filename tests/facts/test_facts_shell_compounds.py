@@ -251,6 +251,9 @@ PREPARED = [
     ("rg --files -g '*.py' | xargs -n1 grep -e x", "-re.py"),
     ("rg -l x | xargs tail -n 3", "-f"),
     ("tail -n 3 *", "-f"),
+    ("rg --no-ignore x", "src/.env src/.env"),
+    ("rg x src/private.key", "src/private.key src/private.key"),
+    ("awk '{for(i=0;i<n;i++)x=1}' *.txt", "n=9999999999999.txt"),
     ("for f in *; do md5sum $f; done", "-c"),
     ("git ls-files | xargs wc -l", "--files0-from=list"),
     ("git grep -l x | xargs wc -l", "--files0-from=list"),
@@ -284,7 +287,6 @@ PREPARED = [
     ("find . -name '*.py' -print -o -exec cat {} +", ".env"),
     ("find . -name '*.py' -o -exec cat {} +", ".env"),
     (r"find . \( -name a -o -name '*.py' -print \) -exec cat {} +", ".env"),
-    (r"find . \( -name a -o -name '*.py' \) -exec cat {} +", ".env"),
     ('cat "$(ls -t docs/* | head -1)"', "docs/a\nb"),
     ("ls docs/* | xargs cat", "docs/a\tb"),
     ('read -r x < list; git diff a.py -- "$x"', "docs/.env"),
@@ -297,6 +299,52 @@ def test_names_in_the_checkout_make_a_line_another_one(line: str, names: str, ro
     (root / name).write_text("x\n")
     (root / ".ignore").write_text(f"{ignored}\n")
     assert not proven(line, root)
+
+
+NARROWED = [
+    (r"find . \( -name a -o -name '*.py' \) -exec cat {} +", ".env"),
+    ("find . -name '*.py' -o -name '*.md' | xargs cat", ".env"),
+    ("rg -t py -t md x", "src/private.key"),
+    ("rg x -g '*.{py,md}'", "src/private.key"),
+    ("ls -la src", "src/.env"),
+]
+
+
+@pytest.mark.parametrize(("line", "name"), NARROWED)
+def test_names_that_a_line_leaves_out_are_no_doubt(line: str, name: str, root: Path) -> None:
+    (root / name).write_text("x\n")
+    assert proven(line, root)
+
+
+@pytest.mark.parametrize(
+    ("ignored", "read"),
+    [
+        ("config/credentials.json", False),
+        ("/config/*.json", False),
+        ("*.json\n!.env.example", False),
+        ("config/", False),
+        ("credentials.*", False),
+        ("*.json\n!*.json", True),
+        ("*.json\n!config/credentials.json", True),
+        ("other/credentials.json", True),
+        ("#*.json", True),
+        ("\\*.json", True),
+        ("**/x.json", True),
+        ("json", True),
+    ],
+)
+def test_what_git_ignores_is_not_searched_by_ripgrep(ignored: str, read: bool, root: Path) -> None:
+    (root / "config").mkdir()
+    (root / "config" / "credentials.json").write_text("x\n")
+    (root / ".gitignore").write_text(f"{ignored}\n")
+    assert not proven("rg x", root)  # it is no repository
+    (root / ".git").mkdir()
+    assert proven("rg x", root) is not read
+    for line in ("rg -uu x", "rg x -g '*.json'", "grep -r x .", "rg x config/credentials.json", "rg --no-ignore x"):
+        assert not proven(line, root), line
+    assert proven("rg x config", root) is not (read or ignored == "config/")
+    (root / "config" / ".git").mkdir()
+    assert not proven("rg x", root) or ignored == "config/"
 
 
 @pytest.mark.parametrize("content", ["!.[^x]nv", "#" * 70_000 + "\n!.env", "\ufeff!.env", None])

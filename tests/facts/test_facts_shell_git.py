@@ -79,7 +79,6 @@ def test_reading_git_commands_are_proven(line: str, repository: Path) -> None:
         "diff.txt.textconv",
         "filter.x.clean",
         "include.path",
-        "core.hooksPath",
         "core.worktree",
         "remote.origin.promisor",
         "remote.origin.uploadpack",
@@ -108,6 +107,20 @@ def test_a_setting_that_no_reading_command_obeys_runs_nothing(setting: str, repo
         assert fact_of(line, repository)["read_only"], line
         subprocess.run(line, shell=True, cwd=repository, env=_ENVIRONMENT, capture_output=True, check=False)
     assert not ran.exists()
+
+
+def test_a_path_of_hooks_is_looked_at(repository: Path) -> None:
+    hook = repository / ".husky" / "_" / "post-index-change"
+    hook.parent.mkdir(parents=True)
+    (hook.parent / "pre-commit").write_text("#!/bin/sh\n")
+    for value in (".husky/_", str(hook.parent)):
+        _git(repository, "config", "core.hooksPath", value)
+        assert fact_of("git status", repository)["read_only"]
+        hook.write_text("#!/bin/sh\ntouch ran\n")
+        assert not fact_of("git status", repository)["read_only"]
+        hook.unlink()
+    _git(repository, "config", "core.hooksPath", '.husky/_ ;"')
+    assert not fact_of("git status", repository)["read_only"]
 
 
 def test_an_alias_of_a_command_that_git_may_drop_ends_the_proof(repository: Path) -> None:
@@ -271,6 +284,8 @@ def test_a_repository_with_objects_elsewhere_ends_the_proof(repository: Path) ->
     alternates.write_text("/elsewhere\n")
     assert not fact_of("git status", repository)["read_only"]
     alternates.unlink()
+    (repository / "sub" / ".git").mkdir(parents=True)
+    assert not fact_of("cd sub && git status", repository)["read_only"]  # git goes on to the one above
     (repository / ".git" / "commondir").write_text("../elsewhere\n")
     assert not fact_of("git status", repository)["read_only"]
 

@@ -198,6 +198,7 @@ def _special(name: str, spec: Spec, arguments: list[Word], command: Simple, verd
         list_globs(arguments, verdict)
         verdict.sensitive |= any(names_secret(place, glob=True) for place in places)
     elif spec.program == "test":
+        refuse_if(any(word.unknown and word.split for word in arguments), "words that are only known when the line runs")
         reason, files = programs.test_words(name, arguments)
         refuse_if(reason)
         for word in files:

@@ -16,7 +16,7 @@ from agenttool_otel.facts.shell.tables import TEXT, programs
 from agenttool_otel.facts.shell.words import Word
 
 _MAX_CONFIG_BYTES = 65536
-_SECTION = re.compile(r'\[\s*([A-Za-z0-9.-]+)(?:\s+"(?:[^"\\]|\\.)*")?\s*\]')
+_SECTION = re.compile(r'\[\s*([A-Za-z0-9.-]+)(\s+"(?:[^"\\]|\\.)*")?\s*\]')
 _ODD_REFERENCE = re.compile(rb" refs/(?:\S*/)?-| refs/\S*[{(]")
 _CREDENTIAL_IN_URL = re.compile(r"://[^/@\s]+@")
 
@@ -74,6 +74,8 @@ def _judge(repository: Path) -> str:
     elsewhere = any(map(os.path.islink, (repository, repository / "objects", repository / "refs")))
     if repository.name != ".git" or elsewhere or not repository.is_dir():
         return "repository that lies elsewhere"  # a bare one, a worktree's or submodule's file
+    if not all((repository / name).exists() for name in ("HEAD", "objects", "refs")):
+        return "repository that is none"  # git looks for another one above
     if (repository / "commondir").exists() or (repository / "objects" / "info" / "alternates").exists():
         return "repository with objects elsewhere"
     if (repository / "modules").exists() or (repository / "config.worktree").exists():
@@ -87,10 +89,15 @@ def _judge(repository: Path) -> str:
         return ""
     except OSError:
         return "configuration that can't be read"
-    return _judge_config(content) if len(content) <= _MAX_CONFIG_BYTES else "configuration that is too long"
+    return _judge_config(content, repository) if len(content) <= _MAX_CONFIG_BYTES else "configuration that is too long"
 
 
-def _judge_config(content: bytes) -> str:
+def _runs_no_hook(top: Path, hooks: str) -> bool:
+    """Whether a plain path of hooks holds none that a reading command runs when it writes down what it saw."""
+    return not (set(hooks) & set("\"\\#;") or (top / os.path.expanduser(hooks) / "post-index-change").exists())
+
+
+def _judge_config(content: bytes, repository: Path) -> str:
     section = ""
     for raw in content.decode("utf-8", "replace").splitlines():
         line = raw.strip()
@@ -99,13 +106,15 @@ def _judge_config(content: bytes) -> str:
         if line[0] == "[":
             if (match := _SECTION.fullmatch(line)) is None:
                 return "configuration that is not plain"
-            section = match[1].lower()
+            section = match[1].lower() + ".*" * bool(match[2])
             continue
         key, _, value = line.partition("=")
         known, key = programs()["git_config"].get(section, frozenset()), key.strip().lower()
         # git 2.51 lets an alias stand in for a command that it means to drop
         if line.endswith("\\") or not known & {key, "*"} or (section, key) == ("alias", "whatchanged"):
             return f"configuration with {section[:40]}.{key[:40]}"
-        if section == "remote" and (_CREDENTIAL_IN_URL.search(value) or "::" in value):
+        if (section, key) == ("core", "hookspath") and not _runs_no_hook(repository.parent, value.strip()):
+            return "repository with a hook"
+        if section == "remote.*" and (_CREDENTIAL_IN_URL.search(value) or "::" in value):
             return "address with a credential or a helper"
     return ""

@@ -12,10 +12,11 @@ from agenttool_otel.facts.shell.effects import Refused, Touch, Verdict, refuse_i
 from agenttool_otel.facts.shell.options import SIGNED, check_file, read_words
 from agenttool_otel.facts.shell.secrets import aims_at_secret, asks_for_secret, names_secret, searches_secret
 from agenttool_otel.facts.shell.tables import HASH, NUMBER, TEXT, Spec
-from agenttool_otel.facts.shell.words import Word
+from agenttool_otel.facts.shell.words import Word, alternatives
 
 _LETTERS: Final = str.maketrans({TEXT: "x", HASH: "x", NUMBER: "1"})
 _MAY_BE_AT: Final = frozenset({"@", "*", "?", "[", "{", TEXT, HASH})
+_BRACE: Final = re.compile(r"\{([^{}]*,[^{}]*)\}")
 _SMALL_N: Final = re.compile(r"n=[0-9]{1,4}")
 _VALUE: Final = re.compile(rf"(?!n=)[a-z]\w*=[{TEXT}{NUMBER}{HASH}\w/.*?\[\]-]*", re.ASCII)  # loops may count up to n
 _Words = list[Word]
@@ -36,11 +37,14 @@ def prove_words(spec: Spec, arguments: list[Word], verdict: Verdict) -> None:
         refuse_if(HASH in value.text and option in {*SIGNED, *spec.path_options}, "commit as a format or file")
         options.update(row for row in spec.recursive if f"{option}={value.text}".startswith(row) and "=" in row)
         if option in spec.name_options and not (spec.skips_hidden and value.text[:1] == "!"):  # that only leaves out
-            names.append(value.text if option != "iglob" else "**")
+            names += alternatives(value.text, _BRACE) if option != "iglob" else ["**"]
         if spec.skips_hidden and (option in spec.name_options or option in ("t", "type")):
             # what is asked for by its name is looked at where it is hidden, too
-            options.update(["hidden"] * (value.text not in tables.programs()["rg"]["code"] and value.text[:1] != "!"))
+            code = option in ("t", "type") and value.text in tables.programs()["rg"]["code"]
+            options.update(["hidden"] * (not code and value.text[:1] != "!"))
+            names += [f"*.{value.text}"] * code
         verdict.sensitive |= _asks_for_secret(spec, option, value.text)
+        verdict.sensitive |= spec.operands == "revisions" and option in ("S", "G") and searches_secret(value.text)
         if spec.operands == "revisions" and option in spec.path_options and option != "L":
             check_file(value, verdict)
         elif option in spec.path_options or not option:

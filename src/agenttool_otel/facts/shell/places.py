@@ -81,7 +81,8 @@ class Places:
             matches = []
             for match, noteworthy in self._expanded(touch, directory):
                 matches.append(match)
-                self._complete &= match[:1] != "-"  # an option of whatever is given it
+                # an option of whatever is given it, or an assignment for awk
+                self._complete &= match[:1] != "-" and "=" not in match.partition("/")[0]
                 self._complete &= not (touch.flat and os.path.isdir(posixpath.join(directory, match)))
                 if noteworthy or touch.operation in _WRITES:
                     self._add(match, touch.operation, directory)
@@ -189,7 +190,7 @@ class Places:
                 elif entry.is_dir(follow_symlinks=False):
                     waiting.append(entry.path)
                 elif touch.operation == "read" and names_a_secret(entry.name) and self._is_read(entry, touch):
-                    self.secret = True
+                    self.secret |= touch.hidden or not self._is_left_out(entry.path, top)
             if len(waiting) > _MAX_ENTRIES:
                 self._complete = False
                 return
@@ -202,6 +203,21 @@ class Places:
             if (above := os.path.dirname(above)) == "/":
                 break
         return any(fnmatchcase(entry.name, pattern) for pattern in patterns)
+
+    def _is_left_out(self, path: str, top: str) -> bool:
+        """Whether git's ignore files surely leave out a path below a directory, as ripgrep reads them."""
+        root = next((clean(root) for root in self._env.roots if within(path, clean(root))), "")
+        parts = os.path.relpath(path, root).split("/")
+        above = [os.path.join(root, *parts[:size]) for size in range(len(parts))]
+        names = [(os.path.join(root, *parts[: size + 1]), size) for size in range(len(parts))]
+        # in a repository of its own, nothing counts that stands above it
+        if [os.path.lexists(f"{folder}/.git") for folder in above] != [True, *[False] * (len(above) - 1)]:
+            return False
+        excepted = [pattern for folder in above for pattern in self._let_in(folder)]
+        if any(fnmatchcase(part, pattern) for part in parts for pattern in excepted):
+            return False
+        below = [(name, size) for name, size in names if within(name, clean(top)) and name != clean(top)]
+        return any(_ignores(above[upper], name) for name, size in below for upper in range(size + 1))
 
     def _is_read(self, entry: os.DirEntry[str], touch: Touch) -> bool:
         if touch.names and not any(fnmatchcase(entry.name, pattern) for pattern in touch.names):
@@ -221,3 +237,19 @@ def _let_in(directory: str) -> list[str]:
             lines += file.read(_MAX_IGNORE_BYTES).splitlines()
     found = (line.strip()[1:].strip("/").rpartition("/")[2] for line in lines if line.startswith("!"))
     return ["*" if set(name) & set("{\\[") else name for name in found]
+
+
+def _ignores(directory: str, path: str) -> bool:
+    """Whether a plain line of a directory's own ignore file leaves a path out."""
+    lines: list[str] = []
+    with suppress(OSError), open(f"{directory}/.gitignore", encoding="utf-8-sig", errors="replace") as file:
+        lines += file.read(_MAX_IGNORE_BYTES).splitlines()
+    parts = os.path.relpath(path, directory).split("/")
+    for line in lines:
+        pattern = line.rstrip().removesuffix("/" if os.path.isdir(path) else "")
+        pieces = pattern.removeprefix("/").split("/")
+        odd = pattern[:1] in ("", "#", "!") or "**" in pieces or "\\" in pattern
+        named = parts if "/" in pattern else parts[-1:]
+        if not odd and len(pieces) == len(named) and all(map(fnmatchcase, named, pieces)):
+            return True
+    return False

@@ -156,16 +156,34 @@ def find_words(words: list[Word]) -> FindWords:
     given = {id(word) for command in found.commands for word in command}
     texts = [word.text for word in words if id(word) not in given]
     tests = list(takewhile(lambda text: text not in _FIND_ACTIONS, texts))  # what stands behind narrows nothing
+    if "," in texts:
+        return found
     # Behind the last "or" stand the tests of the only action, if no other is left open there.
     last = max((i for i, text in enumerate(texts) if text in ("-o", "-or")), default=-1)
-    acts = last < len(tests) < len(texts) and not {"(", ")"} & set(texts[last:])
-    tests = tests[last + 1 :]
-    negated = [i + 1 for i, text in enumerate(tests) if text in ("!", "-not")]
-    if "," not in texts and (acts if last >= 0 else not (negated and "(" in texts)):
-        found.file_names = narrowing(
-            tests[i + 1] for i, text in enumerate(tests) if text == "-name" and i not in negated
-        )
+    if last >= 0 and last < len(tests) < len(texts) and not {"(", ")"} & set(texts[last:]):
+        tests = tests[last + 1 :]
+    elif last > len(tests) or (len(tests) < len(texts) and not _surrounds_all(tests)):
+        return found
+    alternatives = list[list[str]]([[]])
+    for before, text, following in zip([""] + tests, tests, [*tests[1:], ""], strict=False):
+        if text in ("!", "-not") and following == "(":
+            return found
+        if text in ("-o", "-or"):
+            alternatives.append([])
+        elif text == "-name" and before not in ("!", "-not"):
+            alternatives[-1].append(following)
+    if all(alternatives):  # whatever is true of a file, all that stands between two "or" is, and one of its names
+        found.file_names = narrowing(name for names in alternatives for name in names)
     return found
+
+
+def _surrounds_all(tests: list[str]) -> bool:
+    """Whether parentheses hold every "or" of tests, so that what follows is done with the files of all of them."""
+    depth, outside = 0, False
+    for text in tests:
+        depth += (text == "(") - (text == ")")
+        outside |= depth == 0 and text in ("-o", "-or")
+    return not (depth or outside)
 
 
 def _exec_words(words: list[Word], index: int) -> int:

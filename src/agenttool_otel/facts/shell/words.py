@@ -43,6 +43,7 @@ _ONE_LINE = re.compile(r"(?:head|tail) -(?:n ?)?1")
 _MOVES_ON = re.compile(r"(?<!\A)\b(?:cd|pushd|popd)\b")
 _OR_NUMBER = re.compile(r":-[0-9]+\}\Z")
 _UNSPLIT = {False: re.compile(r"[A-Za-z0-9_./,:@%+={}-]+"), True: re.compile(r"[A-Za-z0-9_./,:@%+={}*?\[\]-]+")}
+_MARKS = str.maketrans("", "", TEXT + NUMBER + HASH)
 _BRACES = re.compile(r"\{(?:[\w./+-]*(?:,[\w./+-]*)+|[0-9]{1,4}\.\.[0-9]{1,4})\}", re.ASCII)
 _MARKED = re.compile("\2([^\3]*)\3")
 _MAX_WORDS = 64
@@ -166,7 +167,7 @@ class WordReader:
             listed = len(known.elements) == 1 and known.elements[0].split  # any part of it is a list in turn
             unproven_if(array["slice"] and (array["keys"] or not listed), "expansion")
             start, self.pos, self.construct = self.pos, array.end(), self.construct or "expansion"
-            whole = array[1] or all(w.unknown or _UNSPLIT[w.glob].fullmatch(w.text) for w in known.elements)
+            whole = array[1] or all(map(_stays_whole, known.elements))
             unproven_if(not (whole and known.elements), "expansion")
             if array["keys"]:
                 return [Word(NUMBER, start, self.pos, quoted=bool(array[1]), expanded=True, split=True)]
@@ -221,7 +222,7 @@ class WordReader:
             elif char in "^{" and (revision := _REVISION.match(text, self.pos - 1)):
                 parts.append(revision[0])  # HEAD^2, HEAD^{tree}, stash@{0}
                 self.pos = revision.end()
-            elif char == "$" and text.startswith("'\\t'", self.pos):
+            elif char == "$" and text[self.pos : self.pos + 4] in ("'\\t'", "'\\r'"):
                 # a tab, or what shells without such quotes read, means no more than a digit does
                 alone = re.fullmatch("-[A-Za-z]", "".join(parts)) is not None  # as in -d$'\t', which is never empty
                 parts.append("\t" if alone else NUMBER)
@@ -315,7 +316,7 @@ class WordReader:
                 if first and _CUT_SUFFIX.search(match[0]):
                     folder = _FOLDER.match(known.text) if known.glob else None
                     value = replace(value, text=folder[0] + TEXT if folder else value.text, origin=known.source)
-            elif not split or known.unknown or _UNSPLIT[known.glob].fullmatch(known.text):
+            elif not split or _stays_whole(known):
                 value = replace(known, source=known.source if split or known.one else None)
                 value.split = split and (known.glob or TEXT in known.text)
             else:
@@ -388,6 +389,12 @@ class WordReader:
                 end += 1
             parts.append(char + text[self.pos : end])
             self.pos = end
+
+
+def _stays_whole(word: Word) -> bool:
+    """Whether what is known of a word's text is not split where it stands without quotes."""
+    known = word.text.translate(_MARKS)
+    return not known or _UNSPLIT[word.glob].fullmatch(known) is not None
 
 
 def _counted(match: re.Match[str]) -> str:
