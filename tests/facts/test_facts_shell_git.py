@@ -241,7 +241,8 @@ def _git(repository: Path, *words: str, given: str = "") -> str:
 
 def test_what_a_tag_says_that_it_is_called_is_no_revision(repository: Path) -> None:
     line = 'git log -1 "$(git describe --tags --abbrev=0)"'
-    tag = f"object {_git(repository, 'rev-parse', 'HEAD')}\ntype commit\ntag --output=pwned\ntagger a <a@b> 1 +0000\n\nx\n"
+    head = _git(repository, "rev-parse", "HEAD")
+    tag = f"object {head}\ntype commit\ntag --output=pwned\ntagger a <a@b> 1 +0000\n\nx\n"
     made = _git(repository, "hash-object", "-t", "tag", "-w", "--literally", "--stdin", given=tag)
     _git(repository, "update-ref", "refs/tags/v1", made)
     subprocess.run(["sh", "-c", line], cwd=repository, env=_ENVIRONMENT, capture_output=True, check=False)
@@ -256,7 +257,9 @@ def test_the_branch_of_an_empty_head_may_be_an_option(repository: Path) -> None:
     assert not fact_of(line, repository)["read_only"]
 
 
-@pytest.mark.parametrize("line", ["awk -v t={} '{{print t}}' a.txt", 't={}; awk -v t=$t "{{print t}}" a.txt', "echo {}"])
+@pytest.mark.parametrize(
+    "line", ["awk -v t={} '{{print t}}' a.txt", 't={}; awk -v t=$t "{{print t}}" a.txt', "echo {}"]
+)
 def test_names_of_references_may_be_words_of_any_program(line: str, repository: Path) -> None:
     quoted = fact_of(line.format('"$(git tag)"'), repository)
     assert quoted["read_only"] or "$t" in line
@@ -265,8 +268,7 @@ def test_names_of_references_may_be_words_of_any_program(line: str, repository: 
 
 
 @pytest.mark.parametrize(
-    "line",
-    ["cd {0} && git status", "git -C {0} log -1", 'cd {0} && t=$(git tag -l) && cd .. && git log -1 "$t"'],
+    "line", ["cd {0} && git status", "git -C {0} log -1", 'cd {0} && t=$(git tag -l) && cd .. && git log -1 "$t"']
 )
 def test_a_repository_among_the_files_of_another_ends_the_proof(line: str, repository: Path) -> None:
     bare = repository / "bare"

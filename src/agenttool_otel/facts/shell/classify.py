@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from itertools import product, takewhile
+from itertools import product
 from typing import cast
 
 from agenttool_otel.facts.shell import programs, tables
@@ -16,6 +16,7 @@ from agenttool_otel.facts.shell.effects import (
     Refused,
     Touch,
     Verdict,
+    base_name,
     effects_of,
     is_harmless_assignment,
     is_harmless_variable,
@@ -23,6 +24,7 @@ from agenttool_otel.facts.shell.effects import (
     refuse_if,
     script_of,
 )
+from agenttool_otel.facts.shell.listing import listed_by
 from agenttool_otel.facts.shell.operands import free_values, free_words, list_globs, prove_words
 from agenttool_otel.facts.shell.options import AMOUNT, check_file
 from agenttool_otel.facts.shell.secrets import aims_at_secret, names_secret, surface_words, wide_root
@@ -40,31 +42,12 @@ from agenttool_otel.facts.shell.tables import (
 )
 from agenttool_otel.facts.shell.words import Word
 
-_TRUSTED_DIRECTORIES = ("/bin", "/usr/bin")
 _CMD_SWITCH = re.compile(r"/[A-Za-z?](?::.*)?\Z")
 _DURATION = re.compile(r"[0-9]+(?:\.[0-9]+)?[smhd]?\Z")
 _FOUND = "{}"
 _HIDDEN = re.compile(r"(?:^|[/:=,])\.(?!\.{1,2}[A-Za-z@])")  # but not ..HEAD
-_GONE = str.maketrans("", "", NUMBER + HASH)
-_LISTS_FILES = re.compile(r"-[EFGPiyvwxcqsbHhnoTUzRraIZ]*[lL]|--files-with(?:out)?-match")
-_RG_LISTS = re.compile(r"-[SiwFnsvu0]*l[lSiwFnsvu0]*|--files(?:-with(?:out)?-match(?:es)?)?")
-_RG_CHOOSES = re.compile(r"-[SiwFnsvu0]+|-[gt]\S*|--(?:hidden|no-ignore|null|i?glob(?:=.*)?|type(?:=.*)?|sort=\w+)")
-_GIT_GREP = re.compile(
-    r"(?:-[iwEFPn]+ )*(?:-[iwEFPn]*l[iwEFPn]*|--files-with-matches|--name-only)(?: -[iwEFPn]+)* [^- ][^ ]*"
-    r"(?: --(?: [\w*][\w*/-]*(?:\.[\w*/-]+)*)+)?"
-)
-_LS_FILES = {"-c", "-m", "-o", "-z", "--cached", "--modified", "--others", "--exclude-standard", "--"}
 _BELOW = re.compile(r"\w[\w-]*/")
-_TRACKED = re.compile(r"(?:(?P<folder>\w[\w-]*(?:/\w[\w-]*)*)/)?(?P<kind>\*\.\w+)|(?P<all>\w[\w-]*(?:/\w[\w-]*)*)/?")
-_SORTS = re.compile("-[1trdS]+")
-_FILTERS = re.compile(r"(?:head|tail)(?: -n?[0-9]*)*|(?:sort|uniq)(?: -[ufrnz]+)*|[ef]?grep(?: -[viEFwxez]+)*")
-"""What leaves out names, or sorts them, and the options with which it does no more than that."""
-
-
-def base_name(name: str) -> str:
-    """The command's name without a system directory; other paths are kept, for anything may lie there."""
-    directory, _, base = name.rpartition("/")
-    return base if directory in _TRUSTED_DIRECTORIES else name
+_GONE = str.maketrans("", "", NUMBER + HASH)
 
 
 def classify(command: Simple, directories: tuple[str, ...] = START) -> Verdict:
@@ -125,13 +108,7 @@ def _prove(command: Simple, verdict: Verdict) -> None:
     if spec.builtin is False and len(arguments) == 1 and arguments[0].text in ("--help", "--version"):
         verdict.reason = f"{name} prints its help"
         return
-    if name == "git grep":  # a commit to search in, or nothing
-        behind = zip([None, *arguments], arguments, strict=False)
-        arguments = [w for before, w in behind if w.text != HASH or before is None or before.text[:1] == "-"]
-    if spec.program == "awk":
-        arguments = free_values(arguments)
-    elif any(TEXT in w.text or HASH in w.text for w in arguments) and not (spec.program or spec.sensitive_value):
-        arguments = free_words(name, spec, arguments)
+    arguments = _without_texts(name, spec, arguments)
     words = [*words[:1], *arguments]
     unknown = [w for w in arguments if TEXT in w.text or (HASH in w.text and spec.operands != "revisions")]
     vanishing = [word for word in arguments if word.empty and not word.quoted and not word.text.translate(_GONE)]
@@ -152,6 +129,18 @@ def _prove(command: Simple, verdict: Verdict) -> None:
         prove_words(spec, arguments, verdict)
     if not verdict.reason:
         verdict.reason = f"{name} only reads with these words"
+
+
+def _without_texts(name: str, spec: Spec, arguments: list[Word]) -> list[Word]:
+    """Puts letters for what is only known when the line runs and can be nothing but any text."""
+    if name == "git grep":  # a commit to search in, or nothing
+        behind = zip([None, *arguments], arguments, strict=False)
+        arguments = [w for before, w in behind if w.text != HASH or before is None or before.text[:1] == "-"]
+    if spec.program == "awk":
+        return free_values(arguments)
+    if any(TEXT in w.text or HASH in w.text for w in arguments) and not (spec.program or spec.sensitive_value):
+        return free_words(name, spec, arguments)
+    return arguments
 
 
 def _may_become_other(word: Word, *, ranges: bool) -> bool:
@@ -198,7 +187,9 @@ def _special(name: str, spec: Spec, arguments: list[Word], command: Simple, verd
         list_globs(arguments, verdict)
         verdict.sensitive |= any(names_secret(place, glob=True) for place in places)
     elif spec.program == "test":
-        refuse_if(any(word.unknown and word.split for word in arguments), "words that are only known when the line runs")
+        refuse_if(
+            any(word.unknown and word.split for word in arguments), "words that are only known when the line runs"
+        )
         reason, files = programs.test_words(name, arguments)
         refuse_if(reason)
         for word in files:
@@ -293,7 +284,8 @@ def _of_names(words: list[Word], unknown: list[Word], verdict: Verdict) -> None:
 def _add_listed(touch: Touch, pipeline: list[Simple], verdict: Verdict, *, bare: bool = False) -> None:
     """Adds the trees that a pipeline lists in the place of the names that it prints."""
     exposed = verdict.exposed and of_index(pipeline)
-    sources = [] if exposed else _listed_by(pipeline, verdict.directories, bare=bare)
+    judged = ((command, classify(command, verdict.directories)) for command in reversed(pipeline))
+    sources = [] if exposed else listed_by(judged, bare=bare)
     verdict.complete = verdict.complete and bool(sources)
     deep = touch.recursive
     verdict.touches += [touch._replace(word=".", glob=False)] * deep  # without any name it reads the directory
@@ -309,61 +301,6 @@ def _add_listed(touch: Touch, pipeline: list[Simple], verdict: Verdict, *, bare:
         for one in sources
     ]
     verdict.touches = list(dict.fromkeys([*verdict.touches, *listed]))
-
-
-def _listed_by(pipeline: list[Simple], directories: tuple[str, ...], *, bare: bool) -> list[Touch]:
-    """The trees whose file names a pipeline prints, or none where it may print anything; names alone may be bare."""
-    for command in reversed(pipeline):
-        verdict = classify(command, directories)
-        words = [word.text for word in command.words]
-        name, options = base_name("".join(words[:1])), [word for word in words[1:] if word.startswith("-")]
-        if not words or not verdict.read_only or any("<" in redirect.operator for redirect in command.redirects):
-            break
-        if _FILTERS.fullmatch(" ".join([name, *options])):
-            if any(touch.operation == "read" for touch in verdict.touches):
-                break
-            continue
-        listed = _lists_files(words)
-        reads = [touch for touch in verdict.touches if touch.operation == "read"]
-        if name == "find" and not {"-printf", "-ls"} & set(words):
-            if "-exec" not in words:
-                names = programs.find_words(command.words[1:]).file_names
-                return [touch._replace(names=names) for touch in verdict.touches if touch.operation == "list"]
-            return reads if words.count("-exec") == 1 and _lists_files(words[words.index("-exec") + 1 :]) else []
-        if name == "ls" and bare:
-            return verdict.touches
-        if name == "ls" and all(map(_SORTS.fullmatch, options)):
-            flat = all(touch.glob for touch in verdict.touches)
-            return [touch._replace(operation="read", flat=True) for touch in verdict.touches] if flat else []
-        if name == "rg":
-            rest = [option for option in options if not _RG_LISTS.fullmatch(option)]
-            plain = len(rest) < len(options) and all(map(_RG_CHOOSES.fullmatch, rest))
-            return [touch._replace(bare=True) for touch in verdict.touches] if plain else []
-        if listed:
-            return [touch._replace(bare=True) for touch in reads]
-        if words[:2] == ["git", "grep"] and _GIT_GREP.fullmatch(" ".join(w.replace(" ", "_") for w in words[2:])):
-            return [Touch(".", "read", bare=True)]
-        # what a commit names need not be there, and may then be taken apart at its blanks
-        changed = words[:2] == ["git", "diff"] and "--name-only" in words and (bare or words[2:] == ["--name-only"])
-        tracked = words[:2] == ["git", "ls-files"] and set(options) <= _LS_FILES
-        if (tracked or changed) and not any(word[:1] in (":", "/") or ".." in word for word in words):
-            chosen = [_TRACKED.fullmatch(word) for word in words[2:] if not word.startswith("-")]
-            if not tracked or not chosen or None in chosen:
-                return [Touch(".", "read", bare=True)]
-            kinds = [one.groupdict() for one in chosen if one]
-            return [
-                Touch(k["folder"] or k["all"] or ".", "read", names=tuple(filter(None, [k["kind"]])), bare=True)
-                for k in kinds
-            ]
-        break
-    return []
-
-
-def _lists_files(words: list[str]) -> bool:
-    """Whether a call of grep prints nothing but the names of files."""
-    options = list(takewhile(lambda word: word not in ("--", ";", "+"), words))[1:]
-    named = words[:1] in (["grep"], ["egrep"], ["fgrep"]) and "-" not in words
-    return named and any(map(_LISTS_FILES.match, options)) and not any(word.startswith("--la") for word in options)
 
 
 def _of_files(words: list[Word], verdict: Verdict, *, awk: bool = False) -> list[Touch]:

@@ -10,9 +10,16 @@ from typing import NamedTuple
 from agenttool_otel.facts.shell.tables import effects
 
 MAX_WRAPPERS = 4
+_TRUSTED_DIRECTORIES = ("/bin", "/usr/bin")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _PLAIN_ASSIGNMENT = re.compile(r"([A-Z_]+)=(?:[A-Za-z0-9_+-]+(?:[./@][A-Za-z0-9_+-]+)*)?\Z")
 _CLUSTER = re.compile(r"-[A-Za-z]+")
+
+
+def base_name(name: str) -> str:
+    """The command's name without a system directory; other paths are kept, for anything may lie there."""
+    directory, _, base = name.rpartition("/")
+    return base if directory in _TRUSTED_DIRECTORIES else name
 
 
 class Refused(Exception):

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from agenttool_otel.facts.shell.actions import describe
-from agenttool_otel.facts.shell.classify import base_name, classify
+from agenttool_otel.facts.shell.classify import classify
 from agenttool_otel.facts.shell.compounds import Simple
 from agenttool_otel.facts.shell.devices import MAX_DIRECTORIES, START, entered
 from agenttool_otel.facts.shell.directories import Directories, Where, start_of
@@ -17,6 +17,7 @@ from agenttool_otel.facts.shell.downloads import fetches, runs_download
 from agenttool_otel.facts.shell.effects import (
     Touch,
     Verdict,
+    base_name,
     effects_of,
     is_harmless_variable,
     redirect_writes,

@@ -94,7 +94,7 @@ def _judge(repository: Path) -> str:
 
 def _runs_no_hook(top: Path, hooks: str) -> bool:
     """Whether a plain path of hooks holds none that a reading command runs when it writes down what it saw."""
-    return not (set(hooks) & set("\"\\#;") or (top / os.path.expanduser(hooks) / "post-index-change").exists())
+    return not (set(hooks) & set('"\\#;') or (top / os.path.expanduser(hooks) / "post-index-change").exists())
 
 
 def _judge_config(content: bytes, repository: Path) -> str:

@@ -95,7 +95,10 @@ def free_values(words: list[Word]) -> list[Word]:
     """Gives a letter for each text that is only known when the line runs and that awk gets as a variable's value."""
     return [
         replace(word, text=word.text.translate(_LETTERS), glob=word.glob and not word.one)
-        if before.text == "-v" and not word.split and (word.quoted or HASH not in word.text) and _VALUE.fullmatch(word.text)
+        if before.text == "-v"
+        and not word.split
+        and (word.quoted or HASH not in word.text)
+        and _VALUE.fullmatch(word.text)
         else word
         for before, word in zip([*words[:1], *words], words, strict=False)
     ]

@@ -90,7 +90,7 @@ _JQ_NAME = re.compile(r"(?<![A-Za-z0-9_])(?<!(?<![.0-9])\.)[A-Za-z_][A-Za-z0-9_]
 
 
 _JQ_STRING = re.compile(r'"(?:[^"\\]|\\[^(])*"')
-_JQ_TOKEN = re.compile(r"def\s+\w+|\w+|\S")
+_JQ_PART = re.compile(r"def\s+\w+|\w+|\S")
 _JQ_COUNTS = re.compile(r"\brange\(\s*(?:[0-9]{1,4}|length)\s*(?:;\s*(?:[0-9]{1,4}|length)\s*)?\)")
 
 
@@ -109,13 +109,13 @@ def _jq_repeats(program: str) -> bool:
     """Whether a function of a jq program may call itself: its name occurs before the semicolon that ends it."""
     plain = _JQ_STRING.sub("0", program)
     depth, defining = 0, list[tuple[str, int]]()
-    for token in _JQ_TOKEN.findall(plain):
-        depth += (token in "([{") - (token in ")]}")
-        if token[:3] == "def" and len(token) > 3 and not token[3].isalnum() and token[3] != "_":
-            defining.append((token[3:].strip(), depth))
-        elif token == ";" and defining and defining[-1][1] == depth:
+    for part in _JQ_PART.findall(plain):
+        depth += (part in "([{") - (part in ")]}")
+        if part[:3] == "def" and part[3:4].isspace():
+            defining.append((part[3:].strip(), depth))
+        elif part == ";" and defining and defining[-1][1] == depth:
             defining.pop()
-        elif any(token == name for name, _ in defining):
+        elif any(part == name for name, _ in defining):
             return True
     return '"' in plain or "#" in plain or bool(defining)
 
@@ -165,7 +165,7 @@ def find_words(words: list[Word]) -> FindWords:
     elif last > len(tests) or (len(tests) < len(texts) and not _surrounds_all(tests)):
         return found
     alternatives = list[list[str]]([[]])
-    for before, text, following in zip([""] + tests, tests, [*tests[1:], ""], strict=False):
+    for before, text, following in zip(["", *tests], tests, [*tests[1:], ""], strict=False):
         if text in ("!", "-not") and following == "(":
             return found
         if text in ("-o", "-or"):

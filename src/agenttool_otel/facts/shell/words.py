@@ -238,11 +238,7 @@ class WordReader:
         word.text, word.end = "".join(parts), self.pos
         if word.here and word.text != "." and not word.text.startswith("./"):
             word.text = TEXT + word.text[1:]  # more than the directory's name
-        # a name behind the folder that ls lists is as good as a glob there, as long as the line stays where it is
-        folder = lists_folder(word.source) if word.text[-1:] == TEXT and not _MOVES_ON.search(text) else None
-        if folder is not None and word.text == folder + TEXT:
-            word.text, word.source, word.glob, word.one, word.split = f"{folder}*", None, True, True, True
-            word.glob_first = not folder
+        self._put_listed(word)
         if word.unknown and ((word.glob and not word.one) or (word.split and word.source is None)):
             raise Unproven("expansion")
         if word.text != TEXT:
@@ -250,6 +246,13 @@ class WordReader:
         # Where a heredoc's body begins is not the same for every reader.
         unproven_if(self.heredocs and "\n" in word.text, "heredoc")
         return word
+
+    def _put_listed(self, word: Word) -> None:
+        """Puts a glob for a name behind the folder that ``ls`` lists, as long as the line stays where it is."""
+        folder = lists_folder(word.source) if word.text[-1:] == TEXT and not _MOVES_ON.search(self.text) else None
+        if folder is not None and word.text == folder + TEXT:
+            word.text, word.source, word.glob, word.one, word.split = f"{folder}*", None, True, True, True
+            word.glob_first = not folder
 
     def _equals_alone(self) -> bool:
         """``=`` or ``==``, as tests use them; a name behind it would be a path for zsh."""
