@@ -277,6 +277,14 @@ test_a_place_of_a_command_is_denied_like_a_path_argument[rule] if {
 
 test_a_place_inside_is_clear if no_findings with input as with_place("read", {})
 
+test_that_a_sensitive_file_is_there_is_no_secret_inside[operation] if {
+	some operation in ["list", "enter"]
+	no_findings with input as with_place(operation, {"sensitive": "credential"})
+	name("sensitive") in denied with input as with_place(operation, {"sensitive": "credential", "inside": false})
+	name("sensitive") in denied with input as with_place("read", {"sensitive": "credential"})
+	name("escapes") in denied with input as with_place(operation, {"sensitive": "credential", "escapes": true})
+}
+
 temporary_file := {"access": "write", "inside": false, "lexical": "/tmp/x", "resolved": "/tmp/x"}
 
 test_writing_to_the_temporary_directory_is_asked if {
