@@ -35,7 +35,7 @@ _SHORT_NAME: Final = re.compile(r"[^~./\\:]{1,6}~[0-9]{1,5}(?:\.[^.]{0,3})?", re
 # A name in small letters, up to a dot or the end of a component, is a parameter of a route (users.$id.tsx) unless it is
 # one that environments or other shells have.
 _DOLLAR: Final = re.compile(
-    r"\$(?:(?!(?!(?i:home|env|pwd|oldpwd|path|te?mp\w*|user\w*|\w*profile|appdata|windir|system\w*|\w*_\w*)(?![A-Za-z0-9]))"
+    r"\$(?:(?!(?!(?i:home|env|pwd|oldpwd|path|temp\w*|tmp\w*|user\w*|\w*profile|appdata|windir|system\w*|\w*_\w*)(?![A-Za-z0-9]))"
     r"[a-z][A-Za-z0-9]*(?:[.)/-]|\Z))[A-Za-z_][A-Za-z0-9_]*|\{|\(|\[|[0-9@*#?$!-])|`",
     re.ASCII,
 )

@@ -190,7 +190,7 @@ class Places:
                 elif entry.is_dir(follow_symlinks=False):
                     waiting.append(entry.path)
                 elif touch.operation == "read" and names_a_secret(entry.name) and self._is_read(entry, touch):
-                    self.secret |= touch.hidden or not self._is_left_out(entry.path, top)
+                    self.secret = self.secret or touch.hidden or not self._is_left_out(entry.path, top)
             if len(waiting) > _MAX_ENTRIES:
                 self._complete = False
                 return

@@ -18,7 +18,7 @@ _ESCAPABLE = frozenset("().*;?[]!|+$/- {}^\"'<>&#~,:=@%")
 WORD_ENDS = frozenset((*" \t\n;&|()<>", ""))
 
 # Lower case, so that no program looks for it, or capitals that ``may_be_set`` knows; zsh's own parameters, which do
-# more than hold a value, are left out. What follows must be no subscript and no modifier for zsh.
+# more than hold a value, are left out. What follows must be no subscript and none of the modifiers of zsh.
 VARIABLE = (
     r"(?!(?:path|[cfm]\w*path|fignore|psvar|argv|prompt\d?|hist\w*|signals|watch\w*|options|zsh_\w*|dis_\w*|ps_\w*|nameddirs|userdirs"
     r"|\w*(?:aliases|functions|commands|stack|parameters|modules|builtins|reswords|chars|terms|pipestatus)|mapfile|match|mbegin|mend|MATCH|MBEGIN|MEND)\b)"
@@ -29,7 +29,7 @@ _VARIABLE = re.compile(
     rf"|\{{(?P<cut>{VARIABLE})(?:(?:##?|%%?)[\w.*/-]*|(?::[0-9]+){{1,2}}"
     rf"|//?(?:[\w.*-]|\\[/\"])+/[\w.-]*|:-[\w./?+,:@% -]*)\}}"
     rf"|\{{(?P<element>{VARIABLE})\[(?:[0-9]|\$?(?P<index>{VARIABLE}))\]\}}"
-    rf"|(?P<open>\{{)?(?P<name>{VARIABLE}|[1-9](?![0-9]))(?(open)\}}))(?:(?<=\}})|(?!\[|:[A-Za-z&]))",
+    rf"|(?P<open>\{{)?(?P<name>{VARIABLE}|[1-9](?![0-9]))(?(open)\}}))(?:(?<=\}})|(?!\[|:[&aAcefFghlpPqQrstuwWx]))",
     re.ASCII,
 )
 _ARRAY = re.compile(
