@@ -123,6 +123,31 @@ def test_a_path_of_hooks_is_looked_at(repository: Path) -> None:
     assert not fact_of("git status", repository)["read_only"]
 
 
+@pytest.mark.parametrize(
+    ("setting", "harmless", "harmful"),
+    [
+        ("core.pager", "less -FRX", "less -o out"),
+        ("pager.log", "false", "touch ran"),
+        ("core.fsmonitor", "false", "true"),
+        ("tag.sort", "-version:refname", "signature:grade"),
+        ("format.pretty", "oneline", "%GG"),
+        ("blame.ignoreRevsFile", ".git-blame-ignore-revs", "../elsewhere"),
+        ("mailmap.file", ".mailmap", "/etc/hostname"),
+        ("url.https://example.org/.insteadOf", "gh:", "a::b"),
+    ],
+)
+def test_a_setting_is_harmless_by_its_value(setting: str, harmless: str, harmful: str, repository: Path) -> None:
+    _git(repository, "config", setting, harmless)
+    assert fact_of("git status", repository)["read_only"]
+    _git(repository, "config", setting, harmful)
+    assert not fact_of("git status", repository)["read_only"]
+
+
+def test_a_credential_in_an_address_that_replaces_another_ends_the_proof(repository: Path) -> None:
+    _git(repository, "config", "url.https://user:x@example.org/.insteadOf", "gh:")
+    assert not fact_of("git remote -v", repository)["read_only"]
+
+
 def test_an_alias_of_a_command_that_git_may_drop_ends_the_proof(repository: Path) -> None:
     assert fact_of("git whatchanged -1", repository)["read_only"]
     subprocess.run(["git", "config", "alias.whatchanged", "!x"], cwd=repository, env=_ENVIRONMENT, check=True)
@@ -230,6 +255,44 @@ def test_going_to_the_top_leads_nowhere_from_there(repository: Path) -> None:
     assert not fact_of("cd $(git rev-parse --show-toplevel); ls", repository)["read_only"]  # goes home where git fails
     subprocess.run(["git", "config", "core.worktree", "/"], cwd=repository, env=_ENVIRONMENT, check=True)
     assert not fact_of('cd "$(git rev-parse --show-toplevel)" && cat a.txt', repository)["read_only"]
+
+
+@pytest.mark.parametrize("name", [".env", "config/credentials.json", "outside.txt"])
+def test_only_what_git_tracks_is_among_the_names_that_it_lists(name: str, repository: Path) -> None:
+    lines = [
+        "git ls-files | xargs cat",
+        'git ls-files | while read -r f; do head -1 "$f"; done',
+        "git grep -l x | xargs cat",
+    ]
+    path = repository / name
+    path.parent.mkdir(exist_ok=True)
+    if name == "outside.txt":
+        path.symlink_to("/etc/hostname")
+    else:
+        path.write_text("x\n")
+    for line in lines:
+        assert _clear(line, repository), line
+    assert not _clear("git ls-files -o | xargs cat", repository)
+    assert not _clear("cat $(find . -type f -o -type l)", repository)
+    _git(repository, "add", "-f", name)
+    for line in lines:
+        assert not _clear(line, repository), line
+    _git(repository, "rm", "-q", "--cached", name)
+    assert _clear(lines[0], repository)
+    _git(repository, "update-index", "--index-version", "4")  # names stand in it in parts
+    assert not _clear(lines[0], repository)
+    _git(repository, "update-index", "--index-version", "2")
+    assert _clear(lines[0], repository)
+    _git(repository, "update-index", "--split-index")
+    assert not _clear(lines[0], repository)
+
+
+def _clear(line: str, repository: Path) -> bool:
+    fact = fact_of(line, repository)
+    inside = all(
+        place["path"]["inside"] and not place["path"]["sensitive"] for place in _places(fact) if place["word"] != "."
+    )
+    return fact["read_only"] and fact["complete"] and inside and not fact["sensitive_read"]
 
 
 def _git(repository: Path, *words: str, given: str = "") -> str:

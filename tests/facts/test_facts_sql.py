@@ -351,6 +351,9 @@ def test_a_generated_read_only_query_changes_nothing(query: str, dialect: str) -
     "query",
     [
         "with recursive t(n) as (select 1 union all select n+1 from t) select * from t",
+        "with recursive t(n, s) as (select 1, 'x' union all select n + 1, s || s from t where n < 60) select s from t",
+        "with recursive t(n, s) as (select 1, 'x' union all select n + 1, concat(s, s) from t where n < 60) select 1",
+        "select max(number) from system.numbers",
         "with recursive t(n) as (select 1 union all select n+1 from t where 1=1) select * from t",
         "select printf('%.*c', 1000000000, 'x')",
         "select printf('%1000000000d', 1)",
@@ -368,6 +371,9 @@ def test_work_without_a_bound_is_not_proven(query: str) -> None:
     "query",
     [
         "with recursive t(n) as (select 1 union all select n+1 from t where n < 10) select * from t",
+        "with recursive t(n, s) as (select 1, 'x' union all select n + 1, s || ',' || n from t where n < 9) select 1",
+        "select array_agg(struct(day, n)) from visits",
+        "select id from customers for json path, root('customers')",
         "with recursive t(n) as (select 1 union all select n+1 from t limit 10) select * from t",
         "with recursive t as (select id from e union all select e.id from e join t on e.boss = t.id) select * from t",
         "with t as (select id from orders) select * from t",

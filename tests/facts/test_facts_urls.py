@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import http.client
 import http.server
@@ -171,6 +172,7 @@ def test_an_allowed_host_is_known_exactly_or_below_a_leading_dot() -> None:
 def test_a_lookalike_names_whom_it_imitates() -> None:
     assert fact_of("https://docs.pyth\u043en.org/")["lookalike"] == "docs.python.org"
     assert fact_of("https://docs.python.org.evil.example/")["lookalike"] == "docs.python.org"
+    assert fact_of("https://github.com.login.example.net/")["lookalike"] == "github.com"
     assert fact_of("https://www.paypa1.com/")["lookalike"] == "paypal.com"
     assert fact_of("https://rnicrosoft.com/")["lookalike"] == "microsoft.com"
     assert fact_of("https://\u0455\u0441\u043e\u0440\u0435.io/")["lookalike"] == "scope.io"
@@ -199,6 +201,23 @@ def test_a_host_as_user_information_is_an_imitation() -> None:
 )
 def test_a_credential_in_the_query_is_one_by_any_name(query: str, sent: bool) -> None:
     assert fact_of(f"https://example.com/p?{query}")["credentials"] is sent
+
+
+@pytest.mark.parametrize(
+    ("hidden", "sent"),
+    [
+        ("AWS_SECRET_ACCESS" + "_KEY=wJalrXUtnFEMI", True),
+        ('{"password": "hunter2hunter2"}', True),
+        ("gh" + "p_" + "a1B2" * 9, True),
+        ("the weather of tomorrow in Lisbon", False),
+        ("page=3&sort=name&secretary=none", False),
+    ],
+)
+def test_a_credential_in_base64_is_one(hidden: str, sent: bool) -> None:
+    for encode in (base64.b64encode, base64.urlsafe_b64encode):
+        text = encode(hidden.encode()).decode()
+        for url in (f"https://example.com/p.gif?d={text}", f"https://example.com/p/{text.rstrip('=')}"):
+            assert fact_of(url)["credentials"] is sent, url
 
 
 def test_the_host_is_shown_in_both_forms() -> None:

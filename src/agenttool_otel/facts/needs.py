@@ -126,9 +126,9 @@ def _of_url(fact: UrlFact, arguments: Mapping[str, Any]) -> Need:
 def _of_command(command: ShellCommand, roots: Sequence[str]) -> list[Need | None]:
     """The needs of one simple command."""
     # only commands need these
+    from agenttool_otel.facts.python_code import only_calls_modules
     from agenttool_otel.facts.shell.actions import actions
     from agenttool_otel.facts.shell.effects import unwrapped
-    from agenttool_otel.facts.python_code import only_calls_modules
     from agenttool_otel.facts.shell.tables import effects
 
     places = [_of_path(place["path"], place["operation"]) for place in command["places"]]

@@ -310,6 +310,12 @@ def _ends(cte: Any, exp: Any) -> bool:
     steps = [
         step for step in cte.this.find_all(exp.Select) if any(t.name == cte.alias for t in step.find_all(exp.Table))
     ]
+    doubles = (exp.DPipe, exp.Concat, exp.ConcatWs, exp.ArrayConcat)
+    names = [
+        [column.name for column in call.find_all(exp.Column)] for step in steps for call in step.find_all(*doubles)
+    ]
+    if any(len(set(one)) < len(one) for one in names):
+        return False  # twice the text with each row
     return all(
         _bounded(step, exp) or any(table.name != cte.alias for table in step.find_all(exp.Table)) for step in steps
     ) or any(cte.this.find_all(exp.Limit))

@@ -44,6 +44,7 @@ class Touch(NamedTuple):
     follow: bool | str = False  # links below it are followed; "named": those whose own names are listed
     split: bool = False  # its names are split at blanks, so that a name with a blank is another one
     flat: bool = False  # none of the names that it matches is a directory, whose names would be named in its place
+    tracked: bool = False  # only what git's index holds
     bare: bool = False  # what lies below it is named without "./" in front, so that a name may be an option
     below: bool = False  # only where the directory part of the word is a directory
 

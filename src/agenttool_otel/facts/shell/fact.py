@@ -39,7 +39,9 @@ _MAX_SCRIPTS = 8
 _NAMES = re.compile(r"(?:^|[\n;&|({`]|\b(?:do|then|else|sudo|xargs)\b)\s{0,20}([A-Za-z0-9_./+-]{1,80})")
 _WORDS = re.compile(r"[^\s'\"`;|&<>(){}$=]{2,200}")
 _SCANNED_CHARS = 65536
-_WINDOWS = re.compile(r"(?i)\$env:|%[A-Za-z_]{3,40}%|(?:^|[\s\"'=])[A-Za-z]:\\|\\\\[A-Za-z0-9_.-]+\\|\|\s*%\s*\{")
+_WINDOWS = re.compile(
+    r"(?i)\$env:|%(?!C[a-z]{3,5}%)[A-Za-z_]{3,40}%|(?:^|[\s\"'=])[A-Za-z]:\\|\\\\[A-Za-z0-9_.-]+\\|\|\s*%\s*\{"
+)
 _TO_TOP = re.compile(r'\A[ \t\n]*cd "\$\(git rev-parse --show-toplevel\)"(?=[ \t]*(?:&&|[;\n]))')  # quoted: it may fail
 _KNOWN_LATER = re.compile(f"[{TEXT}{NUMBER}{HASH}]")
 _VARIABLE = re.compile(r"\$(?:\{(PWD|HOME)\}|(PWD|HOME)(?![A-Za-z0-9_]))")

@@ -18,6 +18,7 @@ from agenttool_otel.facts.shell.words import Word
 _MAX_CONFIG_BYTES = 65536
 _SECTION = re.compile(r'\[\s*([A-Za-z0-9.-]+)(\s+"(?:[^"\\]|\\.)*")?\s*\]')
 _ODD_REFERENCE = re.compile(rb" refs/(?:\S*/)?-| refs/\S*[{(]")
+_PATHS = ("core.hookspath", "blame.ignorerevsfile", "mailmap.file")
 _CREDENTIAL_IN_URL = re.compile(r"://[^/@\s]+@")
 
 
@@ -92,13 +93,8 @@ def _judge(repository: Path) -> str:
     return _judge_config(content, repository) if len(content) <= _MAX_CONFIG_BYTES else "configuration that is too long"
 
 
-def _runs_no_hook(top: Path, hooks: str) -> bool:
-    """Whether a plain path of hooks holds none that a reading command runs when it writes down what it saw."""
-    return not (set(hooks) & set('"\\#;') or (top / os.path.expanduser(hooks) / "post-index-change").exists())
-
-
 def _judge_config(content: bytes, repository: Path) -> str:
-    section = ""
+    section = name = ""
     for raw in content.decode("utf-8", "replace").splitlines():
         line = raw.strip()
         if not line or line[0] in "#;":
@@ -106,15 +102,28 @@ def _judge_config(content: bytes, repository: Path) -> str:
         if line[0] == "[":
             if (match := _SECTION.fullmatch(line)) is None:
                 return "configuration that is not plain"
-            section = match[1].lower() + ".*" * bool(match[2])
+            name = match[2] or ""
+            section = match[1].lower() + ".*" * bool(name)
             continue
-        key, _, value = line.partition("=")
-        known, key = programs()["git_config"].get(section, frozenset()), key.strip().lower()
-        # git 2.51 lets an alias stand in for a command that it means to drop
-        if line.endswith("\\") or not known & {key, "*"} or (section, key) == ("alias", "whatchanged"):
+        key, _, value = (part.strip() for part in line.partition("="))
+        if line.endswith("\\") or not _runs_nothing(section, key.lower(), value, repository.parent):
             return f"configuration with {section[:40]}.{key[:40]}"
-        if (section, key) == ("core", "hookspath") and not _runs_no_hook(repository.parent, value.strip()):
-            return "repository with a hook"
-        if section == "remote.*" and (_CREDENTIAL_IN_URL.search(value) or "::" in value):
+        if section in ("remote.*", "url.*") and (_CREDENTIAL_IN_URL.search(name + value) or "::" in value):
             return "address with a credential or a helper"
     return ""
+
+
+def _runs_nothing(section: str, key: str, value: str, top: Path) -> bool:
+    """Whether no reading command of git runs a program, or reads elsewhere, for a setting."""
+    settings, values = programs()["git_config"], programs()["git_values"]
+    forms = values.get(f"{section}.{key}", values.get(f"{section}.*", ()))
+    if any(re.fullmatch(form, value) for form in forms):
+        return True
+    if f"{section}.{key}" in _PATHS:
+        place = top / os.path.expanduser(value)
+        within = place.resolve().is_relative_to(top.resolve())
+        # the one hook that a reading command runs, when it writes down what it saw
+        calm = not (place / "post-index-change").exists() if key == "hookspath" else within
+        return calm and not set(value) & set('"\\#;')
+    # git 2.51 lets an alias stand in for a command that it means to drop
+    return bool(settings.get(section, frozenset()) & {key, "*"}) and (section, key) != ("alias", "whatchanged")

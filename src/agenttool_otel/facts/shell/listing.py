@@ -56,17 +56,18 @@ def listed_by(judged: Iterable[tuple[Simple, Verdict]], *, bare: bool) -> list[T
         if listed:
             return [touch._replace(bare=True) for touch in reads]
         if words[:2] == ["git", "grep"] and _GIT_GREP.fullmatch(" ".join(w.replace(" ", "_") for w in words[2:])):
-            return [Touch(".", "read", bare=True)]
+            return [Touch(".", "read", bare=True, tracked=True)]
         # what a commit names need not be there, and may then be taken apart at its blanks
         changed = words[:2] == ["git", "diff"] and "--name-only" in words and (bare or words[2:] == ["--name-only"])
         tracked = words[:2] == ["git", "ls-files"] and set(options) <= _LS_FILES
         if (tracked or changed) and not any(word[:1] in (":", "/") or ".." in word for word in words):
             chosen = [_TRACKED.fullmatch(word) for word in words[2:] if not word.startswith("-")]
+            of_git = Touch(".", "read", bare=True, tracked={"-o", "--others"}.isdisjoint(options))
             if not tracked or not chosen or None in chosen:
-                return [Touch(".", "read", bare=True)]
+                return [of_git]
             kinds = [one.groupdict() for one in chosen if one]
             return [
-                Touch(k["folder"] or k["all"] or ".", "read", names=tuple(filter(None, [k["kind"]])), bare=True)
+                of_git._replace(word=k["folder"] or k["all"] or ".", names=tuple(filter(None, [k["kind"]])))
                 for k in kinds
             ]
         break

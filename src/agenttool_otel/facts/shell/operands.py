@@ -55,6 +55,8 @@ def prove_words(spec: Spec, arguments: list[Word], verdict: Verdict) -> None:
             refuse_if(value.text.startswith("n=") and not _SMALL_N.fullmatch(value.text), "awk loop without a bound")
             refuse_if(programs.CHECKS["awk"](value.text.replace("|", "")))
     if spec.operands == "revisions":
+        searches = "--" not in [word.text for word in arguments] and any(w.text[:2] == ":/" for w in operands)
+        refuse_if(searches, "commit that is looked for by its message")
         # what git takes lines of stands behind the last colon: /def main/,+9:src/a.py
         _check_revisions([*operands, *(replace(w, text=w.text.rpartition(":")[2]) for w in files)], verdict)
         files.clear()
@@ -111,7 +113,7 @@ def _check_revisions(operands: list[Word], verdict: Verdict) -> None:
         verdict.sensitive |= names_secret(text.rpartition(":")[2])
         refuse_if(HASH in text.partition(":")[2], "file named as a commit is")
         outside = text.startswith(("/", "~", "..")) or "/.." in text
-        if outside or word.glob or ("/" in text and not any(char in text for char in "~^:@")):
+        if outside or word.glob or ("/" in text and not any(sign in text for sign in ("~", "^", ":", "@", ".."))):
             check_file(word, verdict)
 
 

@@ -26,6 +26,7 @@ from agenttool_otel.names import PathAccess, PathClass
 _MAX_PLACES = 100
 _MAX_ENTRIES = 20_000
 _MAX_IGNORE_BYTES = 65536
+_MAX_INDEX_BYTES = 8 << 20
 _WRITES = frozenset({"create", "append", "overwrite", "delete", "delete_tree"})
 _DELETES = frozenset({"delete", "delete_tree"})
 _SECRETS = (PathClass.KEY, PathClass.CREDENTIAL, PathClass.APPROVAL)
@@ -43,6 +44,7 @@ class Places:
         self._facts: dict[tuple[str, str, str], PathFact] = {}
         self._surroundings: dict[str, FactEnvironment] = {}
         self._let_in = cache(_let_in)
+        self._index_of = cache(_index_of)
         self._entries = 0
         self._count = 0
         self._found: list[ShellPlace] = []
@@ -182,7 +184,8 @@ class Places:
                 if entry.is_symlink():
                     named = not touch.names or any(fnmatchcase(entry.name, pattern) for pattern in touch.names)
                     deep = touch.follow is True and entry.is_dir()
-                    if deep or (touch.follow and named):
+                    absent = touch.tracked and not self._may_be_tracked(entry.path)
+                    if deep or (touch.follow and named and not absent):
                         self._add(entry.path, touch.operation, directory)
                         if deep and (real := os.path.realpath(entry.path)) not in seen:
                             seen.add(real)
@@ -190,7 +193,11 @@ class Places:
                 elif entry.is_dir(follow_symlinks=False):
                     waiting.append(entry.path)
                 elif touch.operation == "read" and names_a_secret(entry.name) and self._is_read(entry, touch):
-                    self.secret = self.secret or touch.hidden or not self._is_left_out(entry.path, top)
+                    self.secret |= (
+                        self._may_be_tracked(entry.path)
+                        if touch.tracked
+                        else (touch.hidden or not self._is_left_out(entry.path, top))
+                    )
             if len(waiting) > _MAX_ENTRIES:
                 self._complete = False
                 return
@@ -203,6 +210,14 @@ class Places:
             if (above := os.path.dirname(above)) == "/":
                 break
         return any(fnmatchcase(entry.name, pattern) for pattern in patterns)
+
+    def _may_be_tracked(self, path: str) -> bool:
+        """Whether git's index may hold a name, which stands in it as it is."""
+        top = os.path.dirname(path)
+        while not os.path.lexists(f"{top}/.git") and top != "/":
+            top = os.path.dirname(top)
+        content = self._index_of(top)
+        return content is None or os.fsencode(os.path.relpath(path, top)) + b"\0" in content
 
     def _is_left_out(self, path: str, top: str) -> bool:
         """Whether git's ignore files surely leave out a path below a directory, as ripgrep reads them."""
@@ -237,6 +252,16 @@ def _let_in(directory: str) -> list[str]:
             lines += file.read(_MAX_IGNORE_BYTES).splitlines()
     found = (line.strip()[1:].strip("/").rpartition("/")[2] for line in lines if line.startswith("!"))
     return ["*" if set(name) & set("{\\[") else name for name in found]
+
+
+def _index_of(top: str) -> bytes | None:
+    """A repository's index, where it is one file that holds each name in full (of version 2 or 3)."""
+    with suppress(OSError), open(f"{top}/.git/index", "rb") as file:
+        content = file.read(_MAX_INDEX_BYTES + 1)
+        shared = any(name.startswith("sharedindex") for name in os.listdir(f"{top}/.git"))
+        if content[:8] in (b"DIRC\0\0\0\2", b"DIRC\0\0\0\3") and len(content) <= _MAX_INDEX_BYTES and not shared:
+            return content
+    return None
 
 
 def _ignores(directory: str, path: str) -> bool:

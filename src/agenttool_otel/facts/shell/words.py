@@ -294,7 +294,7 @@ class WordReader:
         self.construct = self.construct or ("substitution" if self._peek() == "(" else "expansion")
         first, split = not any(parts), not (quoted or self.assigning)
         if self._peek() == "(":
-            value = self._output(split=split, first=first)
+            value = self._output(split=split, first=first, lines=quoted and not self.assigning)
         else:
             match = self._take(_VARIABLE, "expansion")
             known = self.variables.get(match["name"] or match["cut"] or match["element"] or "")
@@ -335,13 +335,14 @@ class WordReader:
         word.origin = word.origin or (value.origin if first else None)
         parts.append(value.text)
 
-    def _output(self, *, split: bool, first: bool) -> Word:
+    def _output(self, *, split: bool, first: bool, lines: bool = False) -> Word:
         """Reads what stands for the output of commands, or for a number that is computed."""
         if self.text.startswith("((", self.pos):
             self._arithmetic()
             return Word(NUMBER, 0, 0)
         source = self._substitution()
-        if prints(source, "number"):
+        # several numbers in their lines are one word between quotes
+        if prints(source, "number", *["numbers"] * lines):
             return Word(NUMBER, 0, 0, empty=True)
         if prints(source, "hashes", "revisions"):
             return Word(HASH, 0, 0, empty=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import re
 import unicodedata
+from contextlib import suppress
 from functools import cache
 from typing import Any, Final
 from urllib.parse import unquote, unquote_plus
@@ -24,6 +26,11 @@ MAX_URL_CHARS: Final = 16_384
 
 _MAX_HOST_CHARS: Final = 253
 _MAX_PARAMETERS: Final = 1000
+_BASE64: Final = (re.compile(r"[A-Za-z0-9+/_-]{24,4096}", re.ASCII), re.compile(r"[A-Za-z0-9+_-]{24,4096}", re.ASCII))
+_URL_SAFE: Final = str.maketrans("-_", "+/")
+_NAMED_SECRET: Final = re.compile(
+    r"(?i)(?<![a-z])(?:[\w-]*[_-])?(?:secret|passw(?:or)?d|token|(?:api|access|private|secret)_?key)[\"']?\s*[=:]\s*\S"
+)
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _SPACE: Final = re.compile(r"\s")
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:", re.ASCII)
@@ -117,7 +124,7 @@ def _describe(browser: BrowserReading, text: str, fact: UrlFact, env: FactEnviro
     sent = _given_parameters(browser.query)
     given = sent | _given_parameters(browser.fragment)
     named = "@" in authority(text) or not sent.isdisjoint(_parameters("credential_query"))
-    fact["credentials"] = named or _credential_value().search(unquote(f"{browser.path}?{browser.query}")) is not None
+    fact["credentials"] = named or _holds_credential(unquote(f"{browser.path}?{browser.query}"))
     fact["sensitive_query"] = not given.isdisjoint(_parameters("sensitive_query")) or any(
         name.endswith(("token", "secret", "password", "signature", "apikey", "credential")) for name in given
     )
@@ -159,6 +166,18 @@ def _is_host(host: str) -> bool:
 def _unicode_host(host: str) -> str:
     encoded = "xn--" in host and len(host) <= _MAX_HOST_CHARS
     return (str(ada_url.idna_to_unicode(host)) if encoded else "") or host
+
+
+def _holds_credential(text: str) -> bool:
+    """Whether a text, or what it holds in Base64, has a credential by its shape or its name."""
+    if _credential_value().search(text):
+        return True
+    for match in {match[0] for pattern in _BASE64 for match in pattern.finditer(text)}:
+        with suppress(ValueError):
+            hidden = base64.b64decode(match.translate(_URL_SAFE) + "===").decode()
+            if _credential_value().search(hidden) or _NAMED_SECRET.search(hidden):
+                return True
+    return False
 
 
 @cache

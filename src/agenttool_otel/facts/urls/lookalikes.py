@@ -39,13 +39,13 @@ def lookalike_of(host: str, unicode_host: str, allowed: tuple[str, ...]) -> str 
     looks, names, own = _known(allowed)
     labels = host.split(".")
     tails = [".".join(labels[index:]) for index in range(max(0, len(labels) - _MAX_LABELS), len(labels))]
-    if any(tail in names for tail in tails):
-        return None
     for head in (".".join(labels[:index]) for index in range(len(labels) - 1, 0, -1)):
-        # "google.com.br" is a country's own form; "google.com.login.example" is not.
+        # "google.com.br" is a country's own form; "google.com.login.example" is not, whoever lends the rest.
         rest = host[len(head) + 1 :]
         if head in names and not (len(rest) == 2 and head not in own):
             return head
+    if any(tail in names for tail in tails):
+        return None
     for name in names:
         if host.startswith(name + "-") or ("." + name + ".") in host or ("." + name + "-") in host:
             return name
