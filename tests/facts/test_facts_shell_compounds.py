@@ -331,12 +331,17 @@ def test_names_that_a_line_leaves_out_are_no_doubt(line: str, name: str, root: P
         ("\\*.json", True),
         ("**/x.json", True),
         ("json", True),
+        ("# keys\r*.json", True),
+        ("x\x0c*.json", True),
+        ("x\u2028*.json", True),
+        ("[^k]*.json", True),
+        ("*.json\r", False),
     ],
 )
 def test_what_git_ignores_is_not_searched_by_ripgrep(ignored: str, read: bool, root: Path) -> None:
     (root / "config").mkdir()
     (root / "config" / "credentials.json").write_text("x\n")
-    (root / ".gitignore").write_text(f"{ignored}\n")
+    (root / ".gitignore").write_text(f"{ignored}\n", encoding="utf-8", newline="")
     assert not proven("rg x", root)  # it is no repository
     (root / ".git").mkdir()
     assert proven("rg x", root) is not read
@@ -356,6 +361,30 @@ def test_ignore_files_that_may_let_a_secret_in_are_a_doubt(content: str | None, 
     else:
         (root / ".ignore").write_text(content + "\n", encoding="utf-8")
     assert not proven("rg x", root)
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        (".svn/evil.py", "find . -name '*.py' -exec cat {} +"),
+        (".svn/evil.py", "cat $(find . -name '*.py')"),
+        (".hg/evil.py", "grep -R x ."),
+        ("src/.git/evil.py", "find . -name '*.py' | xargs cat"),
+        ("src/evil.rs", "rg -L -t rust x"),
+        ("src/.evil.py", "rg -L -t py x"),
+    ],
+)
+def test_a_link_out_of_the_checkout_is_seen_in_any_folder(name: str, line: str, root: Path) -> None:
+    assert proven(line, root)
+    (root / name).parent.mkdir(exist_ok=True)
+    (root / name).symlink_to("/etc/hostname")
+    assert not proven(line, root)
+
+
+def test_a_pipe_among_the_names_of_a_glob_is_seen(root: Path) -> None:
+    assert proven("cat *", root)
+    os.mkfifo(root / "pipe")
+    assert not proven("cat *", root)
 
 
 def test_hidden_names_below_the_root_of_all_end_the_search(root: Path) -> None:

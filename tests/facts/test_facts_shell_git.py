@@ -131,13 +131,17 @@ def test_a_path_of_hooks_is_looked_at(repository: Path) -> None:
         ("core.fsmonitor", "false", "true"),
         ("tag.sort", "-version:refname", "signature:grade"),
         ("format.pretty", "oneline", "%GG"),
+        ("log.date", "format:%Y-%m", "format:%2000000000d"),
+        ("diff.x.xfuncname", "^def", "((x{1,255}){1,255}){1,255}"),
+        ("log.diffMerges", None, "remerge"),
         ("blame.ignoreRevsFile", ".git-blame-ignore-revs", "../elsewhere"),
         ("mailmap.file", ".mailmap", "/etc/hostname"),
         ("url.https://example.org/.insteadOf", "gh:", "a::b"),
     ],
 )
-def test_a_setting_is_harmless_by_its_value(setting: str, harmless: str, harmful: str, repository: Path) -> None:
-    _git(repository, "config", setting, harmless)
+def test_a_setting_is_harmless_by_its_value(setting: str, harmless: str | None, harmful: str, repository: Path) -> None:
+    if harmless is not None:
+        _git(repository, "config", setting, harmless)
     assert fact_of("git status", repository)["read_only"]
     _git(repository, "config", setting, harmful)
     assert not fact_of("git status", repository)["read_only"]
@@ -146,6 +150,69 @@ def test_a_setting_is_harmless_by_its_value(setting: str, harmless: str, harmful
 def test_a_credential_in_an_address_that_replaces_another_ends_the_proof(repository: Path) -> None:
     _git(repository, "config", "url.https://user:x@example.org/.insteadOf", "gh:")
     assert not fact_of("git remote -v", repository)["read_only"]
+
+
+@pytest.mark.parametrize("end", ["\x0c", "\r", "\x0b", "\x1c"])
+def test_lines_of_the_configuration_end_as_git_ends_them(end: str, repository: Path) -> None:
+    config = repository / ".git" / "config"
+    config.write_text(config.read_text() + f'[core]\n\t# a{end}[alias]\n\tfsmonitor = "touch ran; false"\n', newline="")
+    assert not fact_of("git status", repository)["read_only"]
+
+
+def test_a_configuration_with_the_line_ends_of_windows_is_read(repository: Path) -> None:
+    config = repository / ".git" / "config"
+    config.write_text(config.read_text().replace("\n", "\r\n"), newline="")
+    assert fact_of("git status", repository)["read_only"]
+
+
+@pytest.mark.parametrize("value", ["a\tb", "hooks\u00a0", '"a b"', "a\\nb"])
+def test_a_path_of_hooks_is_a_plain_one(value: str, repository: Path) -> None:
+    config = repository / ".git" / "config"
+    config.write_text(config.read_text() + f"[core]\n\thooksPath = {value}\n", encoding="utf-8")
+    assert not fact_of("git status", repository)["read_only"]
+
+
+@pytest.mark.parametrize("setting", ["lfs.extension.foo.clean", "lfs.customtransfer.x.path", "core.excludesFile"])
+def test_a_setting_that_names_a_program_or_a_file_ends_the_proof(setting: str, repository: Path) -> None:
+    _git(repository, "config", setting, "./x")
+    assert not fact_of("git status", repository)["read_only"]
+
+
+def test_a_repository_among_what_git_tracks_ends_the_proof(repository: Path) -> None:
+    inner = repository / "inner"
+    inner.mkdir()
+    _git(inner, "init", "-q")
+    assert fact_of("git status", repository)["read_only"]
+    _git(repository, "update-index", "--add", "--cacheinfo", f"160000,{_git(repository, 'rev-parse', 'HEAD')},inner")
+    assert not fact_of("git status", repository)["read_only"]
+    (inner / ".git").rename(inner / "git")  # a submodule that was not fetched
+    assert fact_of("git status", repository)["read_only"]
+
+
+@pytest.mark.parametrize("head", ["garbage\n", "ref:refs/heads/--output=pwn\n", "ref: refs/heads/x/-y\n", "ref: x\n"])
+def test_a_head_that_is_none_ends_the_proof(head: str, repository: Path) -> None:
+    (repository / ".git" / "HEAD").write_text(head)
+    assert not fact_of("git status", repository)["read_only"]
+    assert not fact_of('cd "$(git rev-parse --show-toplevel)" && cat a.txt', repository)["read_only"]
+
+
+def test_a_reference_behind_another_may_be_an_option(repository: Path) -> None:
+    line = 'git log --all "$(git branch --show-current)"'
+    assert fact_of(line, repository)["read_only"]
+    (repository / ".git" / "refs" / "heads" / "other").write_text("ref: refs/heads/--output=x\n")
+    assert not fact_of(line, repository)["read_only"]
+
+
+def test_names_behind_a_link_that_was_a_folder_are_elsewhere(repository: Path) -> None:
+    (repository / "a").mkdir()
+    (repository / "a" / "x.py").write_text("x\n")
+    _git(repository, "add", "a")
+    line = "git ls-files '*.py' | xargs cat"
+    assert _clear(line, repository)
+    (repository / "a" / "x.py").unlink()
+    (repository / "a").rmdir()
+    (repository / "a").symlink_to("/usr")
+    assert not _clear(line, repository)
 
 
 def test_an_alias_of_a_command_that_git_may_drop_ends_the_proof(repository: Path) -> None:

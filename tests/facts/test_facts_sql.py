@@ -354,6 +354,7 @@ def test_a_generated_read_only_query_changes_nothing(query: str, dialect: str) -
         "with recursive t(n, s) as (select 1, 'x' union all select n + 1, s || s from t where n < 60) select s from t",
         "with recursive t(n, s) as (select 1, 'x' union all select n + 1, concat(s, s) from t where n < 60) select 1",
         "select max(number) from system.numbers",
+        "select struct(@a := 1)",
         "with recursive t(n) as (select 1 union all select n+1 from t where 1=1) select * from t",
         "select printf('%.*c', 1000000000, 'x')",
         "select printf('%1000000000d', 1)",

@@ -282,7 +282,9 @@ def _harmless(node: Any, exp: Any) -> bool:
     if alias and not node.args.get("quoted") and node.name.lower() in table["statement_words"]:
         return False  # "SELECT 1 SHUTDOWN" is one statement with an alias, or two in T-SQL
     if isinstance(node, exp.PropertyEQ):
-        return isinstance(node.parent, exp.Struct)  # elsewhere it assigns: SELECT @a := 1
+        return isinstance(node.parent, exp.Struct) and isinstance(
+            node.this, exp.Identifier
+        )  # elsewhere it assigns: SELECT @a := 1
     if isinstance(node, exp.WithTableHint):
         return all(hint.name.lower() in table["hints"] for hint in node.expressions)
     if isinstance(node, (exp.CTE, exp.Func)) and not (_ends if isinstance(node, exp.CTE) else _is_small)(node, exp):

@@ -43,6 +43,7 @@ from agenttool_otel.facts.shell.tables import (
 from agenttool_otel.facts.shell.words import Word
 
 _CMD_SWITCH = re.compile(r"/[A-Za-z?](?::.*)?\Z")
+_WIDE = re.compile(r"%[-+ #_^0]*[0-9]{5}|%\(align:[^)]*[0-9]{5}")
 _DURATION = re.compile(r"[0-9]+(?:\.[0-9]+)?[smhd]?\Z")
 _FOUND = "{}"
 _HIDDEN = re.compile(r"(?:^|[/:=,])\.(?!\.{1,2}[A-Za-z@])")  # but not ..HEAD
@@ -100,6 +101,7 @@ def _prove(command: Simple, verdict: Verdict) -> None:
     ranges = name in ("git log", "git show", "git rev-list", "git shortlog")  # to diff .. is the directory above
     others = any(_may_become_other(word, ranges=ranges) for word in arguments)
     refuse_if(spec.program != "echo" and others, "number that may not be there")
+    refuse_if(any(_WIDE.search(word.text) for word in arguments), "width without a bound")
     if spec.operands == "version":
         if [word.text for word in arguments] not in (["--version"], *([f"-{letter}"] for letter in spec.short)):
             raise Refused(f"{name} is only known to tell its version")
@@ -122,6 +124,7 @@ def _prove(command: Simple, verdict: Verdict) -> None:
         _prove(Simple(words=kept, input=command.input, redirects=command.redirects), verdict)
     split = any(word.split and not word.quoted for word in unknown)
     if unknown and (split or not harmless) and name not in ("for", "case"):
+        refuse_if(" " in name, "word that is only known when the line runs")
         _of_names(words, unknown, verdict)
     elif spec.operands == "special":
         _special(name, spec, arguments, command, verdict)
@@ -160,6 +163,8 @@ def _command_of(name: str, words: list[Word], depth: int) -> tuple[str, list[Wor
     refuse_if(name == "set" and depth, "builtin behind another command")
     if name == "git":
         start = 3 if texts[1:2] == ["-C"] and depth == 0 else 1  # Directories knows where it goes
+        named = any(word.glob or word.source is not None or word.origin is not None for word in words[3:])
+        refuse_if(start == 3 and named, "names of files for git elsewhere")
         start += 2 if " ".join(texts[start : start + 2]) in tables.programs()["git"]["settings"] else 0
         start += texts[start : start + 1] in (["--no-pager"], ["-P"])
     both = " ".join([*texts, *(text.translate(_GONE) for text in texts)])

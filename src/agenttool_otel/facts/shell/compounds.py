@@ -20,8 +20,10 @@ MAX_COMMANDS = 50
 
 REDIRECT = re.compile(r"([0-9]*)(<<<|<<-|<<|<>|<&|<(?!\()|>>|>\||>&|>(?!\())|()(&>>|&>)")
 OPENS = re.compile(r"(?:if|for|while|case|\{)(?=[ \t\n])|\((?!\()")
+MOVES = ("cd", "pushd", "popd")
+"""Commands with which a shell goes to another directory."""
+
 _MAX_LOOPS = 2
-_MOVES = ("cd", "pushd", "popd")
 _FOR = re.compile(rf"for[ \t]+({VARIABLE})[ \t]+in(?=[ \t])", re.ASCII)
 _DO = re.compile(r"[ \t]*[;\n][ \t\n]*do(?=[ \t\n])")
 _IN = re.compile(r"[ \t\n]+in(?=[ \t\n])")
@@ -147,6 +149,7 @@ class CompoundReader(WordReader):
         if plain and named and sure:
             command.local, self.construct = True, self.construct or "assignment"
             self.variables.update(assigned)
+            self.made.update(dict.fromkeys(assigned, self.moves))
             self._count(counters)
             self._counters |= counters
             self._lost.difference_update(assigned)
@@ -158,7 +161,7 @@ class CompoundReader(WordReader):
         outer = (self.group, self.barred, self.variables, self._chained, self.assigning, self.own)
         self._groups += 1
         self.group = (*self.group, self._groups)
-        self.barred = self.barred.difference(_MOVES) | {"read", *barred}
+        self.barred = self.barred.difference(MOVES) | {"read", *barred}
         self.variables, self._chained, self.assigning, self.own = dict(self.variables), [], False, set()
         read()
         self._lost |= self.own
@@ -181,7 +184,7 @@ class CompoundReader(WordReader):
         unproven_if(known or name in self._functions or not (surely and _FUNCTION.fullmatch(name)), "function")
         self._take(_DEFINES, "function")
         self.construct, start, first = self.construct or "function", self.pos, len(self.commands)
-        self.nested(partial(self._body, start, [Word("x", 0, 0)] * 9), *_MOVES)
+        self.nested(partial(self._body, start, [Word("x", 0, 0)] * 9), *MOVES)
         del self.commands[first - 1 :]
         self._functions[name], self.last = start, Simple(local=True)
 
@@ -191,7 +194,7 @@ class CompoundReader(WordReader):
         moving = len({word.start for word in words}) < len(words) or any(w.here or w.moves for w in words)
         unproven_if(moving or command.assignments, "function")
         command.local, behind, start = True, self.pos, self._functions.pop(name.text)
-        self.nested(partial(self._body, start, words), *_MOVES)
+        self.nested(partial(self._body, start, words), *MOVES)
         self.pos, self._functions[name.text] = behind, start
 
     def _body(self, start: int, words: list[Word]) -> None:
@@ -199,13 +202,14 @@ class CompoundReader(WordReader):
         values = {str(n): replace(word, one=True) for n, word in enumerate(words[:9], start=1)}
         outside = {name: value for name, value in self.variables.items() if not (name.isdigit() or name == "@")}
         self.variables = outside | values | {"@": Word(TEXT, 0, 0, elements=list(values.values()))}
+        self.made.update(dict.fromkeys([*values, "@"], self.moves))
         self.pos = start
         self._group("}")
 
     def sets(self, command: Simple) -> None:
         """Takes in what ``read`` or ``mapfile`` set from what the line itself gives them; ``cd`` is given nothing."""
         # what feeds it is read before it moves, and judged behind it here
-        moves = bool(command.words) and command.words[0].text in _MOVES
+        moves = bool(command.words) and command.words[0].text in MOVES
         unproven_if(moves and any("<" in redirect.operator for redirect in command.redirects), "redirection")
         matched = _TAKES.fullmatch(" ".join("'" if w.quoted or w.expanded else w.text for w in command.words))
         given = [(r.fd, r.operator) in (("", "<"), ("", "<<<")) for r in command.redirects]
@@ -244,7 +248,7 @@ class CompoundReader(WordReader):
             read = {"if": self._if, "for": self._for, "case": self._case}.get(
                 kind, partial(self._while, lines, foreseen)
             )
-        self.nested(read, *_MOVES * (kind != "("), *["sleep"] * loops)
+        self.nested(read, *MOVES * (kind != "("), *["sleep"] * loops)
         self._loops -= loops
         inputs = 0
         while True:
@@ -362,6 +366,7 @@ class CompoundReader(WordReader):
         unproven_if(changed or not all(map(may_be_set, names)), "keyword")
         self._count(name for name in self.variables if len(re.findall(rf"\b{name}\+?=", self.text)) > 1)
         self.variables.update(values)
+        self.made.update(dict.fromkeys(names, self.moves))
         self.own.update(names)
         self._lost.difference_update(names)
         self.statements("done")

@@ -15,10 +15,21 @@ from agenttool_otel.facts.shell.directories import Where
 from agenttool_otel.facts.shell.tables import TEXT, programs
 from agenttool_otel.facts.shell.words import Word
 
+_GITLINK = re.compile(rb"\0\0\xe0\0")  # the mode of an entry of the index
+_TO_NAME = 34  # bytes: owner, group, size, hash of 20 and flags
 _MAX_CONFIG_BYTES = 65536
-_SECTION = re.compile(r'\[\s*([A-Za-z0-9.-]+)(\s+"(?:[^"\\]|\\.)*")?\s*\]')
+_SECTION = re.compile(r'\[[ \t]*([A-Za-z0-9.-]+)([ \t]+"(?:[^"\\]|\\.)*")?[ \t]*\]')
+_HEAD = re.compile(rb"(?:ref: refs/(?!\S*/?-)[^\s{(\\]+|[0-9a-f]{40}|[0-9a-f]{64})\n?")
+"""What a reference leads to: a plain name of another one, or an object."""
+
 _ODD_REFERENCE = re.compile(rb" refs/(?:\S*/)?-| refs/\S*[{(]")
-_PATHS = ("core.hookspath", "blame.ignorerevsfile", "mailmap.file")
+_PATHS = {  # settings that name files, and what these may be called
+    "core.hookspath": r"[\w./~-]+",
+    "blame.ignorerevsfile": r"[\w./-]*ignore[\w.-]*",
+    "mailmap.file": r"[\w./-]*mailmap[\w.-]*",
+}
+_CONTROL = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")
+_KEY = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 _CREDENTIAL_IN_URL = re.compile(r"://[^/@\s]+@")
 
 
@@ -43,12 +54,16 @@ def is_top(where: Where) -> bool:
 def _has_odd_references(repository: Path) -> bool:
     """Whether there may be references whose names a program, or a shell, takes for more than names."""
     try:
-        packed = (repository / "HEAD").read_bytes()  # may be of a branch that is not there
-        packed += (repository / "packed-refs").read_bytes() if (repository / "packed-refs").exists() else b""
-        names = [name for _, folders, files in os.walk(repository / "refs") for name in (*folders, *files)]
+        packed = (repository / "packed-refs").read_bytes() if (repository / "packed-refs").exists() else b""
+        found = [
+            (folder, names) for folder, folders, files in os.walk(repository / "refs") for names in (folders, files)
+        ]
+        loose = [Path(folder, name) for folder, names in found for name in names]
+        aims = [file.read_bytes() for file in loose if not file.is_dir()]
     except OSError:
         return True
-    return _ODD_REFERENCE.search(packed) is not None or any(name[0] == "-" or {"{", "("} & {*name} for name in names)
+    odd = any(file.name[0] == "-" or {"{", "("} & {*file.name} for file in loose)
+    return odd or _ODD_REFERENCE.search(packed) is not None or not all(map(_HEAD.fullmatch, aims))
 
 
 def compares_files(where: Where, words: list[Word]) -> bool:
@@ -75,8 +90,10 @@ def _judge(repository: Path) -> str:
     elsewhere = any(map(os.path.islink, (repository, repository / "objects", repository / "refs")))
     if repository.name != ".git" or elsewhere or not repository.is_dir():
         return "repository that lies elsewhere"  # a bare one, a worktree's or submodule's file
-    if not all((repository / name).exists() for name in ("HEAD", "objects", "refs")):
+    if not ((repository / "objects").is_dir() and (repository / "refs").is_dir() and _is_plain_head(repository)):
         return "repository that is none"  # git looks for another one above
+    if _has_inner(repository):
+        return "repository with others in it"
     if (repository / "commondir").exists() or (repository / "objects" / "info" / "alternates").exists():
         return "repository with objects elsewhere"
     if (repository / "modules").exists() or (repository / "config.worktree").exists():
@@ -93,10 +110,34 @@ def _judge(repository: Path) -> str:
     return _judge_config(content, repository) if len(content) <= _MAX_CONFIG_BYTES else "configuration that is too long"
 
 
+def _is_plain_head(repository: Path) -> bool:
+    head = repository / "HEAD"
+    return (
+        head.is_file() and not head.is_symlink() and _HEAD.fullmatch(head.read_bytes()[:_MAX_CONFIG_BYTES]) is not None
+    )
+
+
+def _has_inner(repository: Path) -> bool:
+    """Whether git's index names a directory that is a repository of its own, which git looks into."""
+    try:
+        content = (repository / "index").read_bytes()
+    except FileNotFoundError:
+        return False
+    for match in _GITLINK.finditer(content):
+        for start in (match.end() + _TO_NAME, match.end() + _TO_NAME + 2):  # with more flags in between
+            name = os.fsdecode(content[start:].partition(b"\0")[0][:4096])
+            if content[4:8] == b"\0\0\0\4" or (name and os.path.lexists(repository.parent / name / ".git")):
+                return True
+    return False
+
+
 def _judge_config(content: bytes, repository: Path) -> str:
     section = name = ""
-    for raw in content.decode("utf-8", "replace").splitlines():
-        line = raw.strip()
+    content = content.replace(b"\r\n", b"\n")
+    if _CONTROL.search(content):
+        return "configuration that is not plain"
+    for raw in content.decode("utf-8", "replace").split("\n"):
+        line = raw.strip(" \t")
         if not line or line[0] in "#;":
             continue
         if line[0] == "[":
@@ -105,8 +146,12 @@ def _judge_config(content: bytes, repository: Path) -> str:
             name = match[2] or ""
             section = match[1].lower() + ".*" * bool(name)
             continue
-        key, _, value = (part.strip() for part in line.partition("="))
-        if line.endswith("\\") or not _runs_nothing(section, key.lower(), value, repository.parent):
+        key, _, value = (part.strip(" \t") for part in line.partition("="))
+        if (
+            line.endswith("\\")
+            or not _KEY.fullmatch(key)
+            or not _runs_nothing(section, key.lower(), value, repository.parent)
+        ):
             return f"configuration with {section[:40]}.{key[:40]}"
         if section in ("remote.*", "url.*") and (_CREDENTIAL_IN_URL.search(name + value) or "::" in value):
             return "address with a credential or a helper"
@@ -121,9 +166,9 @@ def _runs_nothing(section: str, key: str, value: str, top: Path) -> bool:
         return True
     if f"{section}.{key}" in _PATHS:
         place = top / os.path.expanduser(value)
-        within = place.resolve().is_relative_to(top.resolve())
+        within = place.resolve().is_relative_to(top.resolve()) and (place.is_file() or not place.exists())
         # the one hook that a reading command runs, when it writes down what it saw
         calm = not (place / "post-index-change").exists() if key == "hookspath" else within
-        return calm and not set(value) & set('"\\#;')
+        return calm and re.fullmatch(_PATHS[f"{section}.{key}"], value, re.ASCII) is not None
     # git 2.51 lets an alias stand in for a command that it means to drop
     return bool(settings.get(section, frozenset()) & {key, "*"}) and (section, key) != ("alias", "whatchanged")

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from agenttool_otel.facts.shell.compounds import OPENS, REDIRECT, CompoundReader, Redirect, Simple
+from agenttool_otel.facts.shell.compounds import MOVES, OPENS, REDIRECT, CompoundReader, Redirect, Simple
 from agenttool_otel.facts.shell.tables import programs
 from agenttool_otel.facts.shell.words import WORD_ENDS, Heredoc, Unproven, Word, unproven_if
 
@@ -148,6 +148,7 @@ class _Reader(CompoundReader):
         name = command.words[0] if command.words else Word("", 0, 0)
         unproven_if(name.text in self.barred and not command.local, "keyword")
         self.last = command
+        self.moves += name.text in MOVES
         if name.text in self._functions and not name.quoted:
             self.call(command)
         if not (command.words or command.redirects):

@@ -17,6 +17,7 @@ from agenttool_otel.facts.shell.words import Word, alternatives
 _LETTERS: Final = str.maketrans({TEXT: "x", HASH: "x", NUMBER: "1"})
 _MAY_BE_AT: Final = frozenset({"@", "*", "?", "[", "{", TEXT, HASH})
 _BRACE: Final = re.compile(r"\{([^{}]*,[^{}]*)\}")
+_MAX_DIGITS: Final = 8
 _SMALL_N: Final = re.compile(r"n=[0-9]{1,4}")
 _VALUE: Final = re.compile(rf"(?!n=)[a-z]\w*=[{TEXT}{NUMBER}{HASH}\w/.*?\[\]-]*", re.ASCII)  # loops may count up to n
 _Words = list[Word]
@@ -34,6 +35,8 @@ def prove_words(spec: Spec, arguments: list[Word], verdict: Verdict) -> None:
     for option, value in found:
         if value is None:
             continue
+        wide = spec.operands != "revisions" and value.text.isdigit() and len(value.text) > _MAX_DIGITS
+        refuse_if(wide or (option == "diff-merges" and value.text[:1] == "r"), "width, or merges made again")
         refuse_if(HASH in value.text and option in {*SIGNED, *spec.path_options}, "commit as a format or file")
         options.update(row for row in spec.recursive if f"{option}={value.text}".startswith(row) and "=" in row)
         if option in spec.name_options and not (spec.skips_hidden and value.text[:1] == "!"):  # that only leaves out
@@ -129,7 +132,7 @@ def _asks_for_secret(spec: Spec, option: str, value: str) -> bool:
 def _check_files(spec: Spec, files: list[Word], options: set[str], names: list[str], verdict: Verdict) -> None:
     """Accounts for the files that a command reads, and for the current directory where it takes that by itself."""
     recursive = "always" in spec.recursive or bool(options & spec.recursive)
-    enters = spec.program == "cd"
+    enters, follows = spec.program == "cd", bool(options & spec.follows)
     # where the line came from, nobody knows
     verdict.complete &= not (enters and any(word.text == "-" for word in files))
     if not files and (recursive or spec.lists_current):
@@ -141,9 +144,9 @@ def _check_files(spec: Spec, files: list[Word], options: set[str], names: list[s
             recursive=recursive,
             contents=not spec.describes and not enters,
             # GNU grep reads what matches neither where --exclude comes first
-            names=() if "exclude" in options else programs.narrowing(names),
-            hidden=not spec.skips_hidden or bool(options & spec.skips_hidden),
-            follow=bool(options & spec.follows),
+            names=() if "exclude" in options or (spec.skips_hidden and follows) else programs.narrowing(names),
+            hidden=not spec.skips_hidden or bool(options & spec.skips_hidden) or follows,
+            follow=follows,
         )
     verdict.sensitive |= spec.opens and any(names_secret(word.text, glob=word.glob) for word in files)
     if enters:

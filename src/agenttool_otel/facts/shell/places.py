@@ -25,6 +25,7 @@ from agenttool_otel.names import PathAccess, PathClass
 
 _MAX_PLACES = 100
 _MAX_ENTRIES = 20_000
+_PLAIN_IGNORED = re.compile(rb"[\w.*/-]+[ \t\r]*", re.ASCII)
 _MAX_IGNORE_BYTES = 65536
 _MAX_INDEX_BYTES = 8 << 20
 _WRITES = frozenset({"create", "append", "overwrite", "delete", "delete_tree"})
@@ -32,7 +33,6 @@ _DELETES = frozenset({"delete", "delete_tree"})
 _SECRETS = (PathClass.KEY, PathClass.CREDENTIAL, PathClass.APPROVAL)
 _SPLITS = re.compile(r"[\s'\"\\*?\[]")
 _GLOB = str.maketrans("", "", "*?[]{}")  # {} is what stands for a name
-_VCS = frozenset({".git", ".hg", ".svn"})
 
 
 class Places:
@@ -139,7 +139,7 @@ class Places:
                         continue
                     if fnmatchcase(entry.name, pattern):
                         self._complete &= not (touch.split and _SPLITS.search(entry.name))
-                        special = noteworthy or entry.is_symlink() or names_a_secret(entry.name)
+                        special = noteworthy or not _is_plain(entry) or names_a_secret(entry.name)
                         following.append((posixpath.join(prefix, entry.name), special))
             frontier = following
         yield from frontier
@@ -172,20 +172,23 @@ class Places:
 
     def _walk(self, top: str, touch: Touch) -> None:
         """Looks for credentials among the files that a recursive read reaches, and where links lead that it follows."""
-        waiting = [top]
+        waiting, roots = [top], [clean(root) for root in self._env.roots]
         seen: set[str] = set()
         while waiting:
             directory = waiting.pop()
             for entry in self._listed(directory):
                 self._complete &= not (touch.split and _SPLITS.search(entry.name))
                 self._complete &= not (touch.bare and entry.name[0] == "-" and directory == top)
-                if entry.name.startswith(".") and (entry.name in _VCS or not (touch.hidden or self._lets_in(entry))):
+                if entry.name == ".git" and os.path.normpath(directory) in roots:
+                    continue
+                if entry.name.startswith(".") and not (touch.hidden or self._lets_in(entry)):
                     continue
                 if entry.is_symlink():
                     named = not touch.names or any(fnmatchcase(entry.name, pattern) for pattern in touch.names)
                     deep = touch.follow is True and entry.is_dir()
                     absent = touch.tracked and not self._may_be_tracked(entry.path)
-                    if deep or (touch.follow and named and not absent):
+                    through = touch.tracked and entry.is_dir()  # git lists what lay behind it
+                    if deep or (touch.follow and (named or through) and not absent):
                         self._add(entry.path, touch.operation, directory)
                         if deep and (real := os.path.realpath(entry.path)) not in seen:
                             seen.add(real)
@@ -212,12 +215,13 @@ class Places:
         return any(fnmatchcase(entry.name, pattern) for pattern in patterns)
 
     def _may_be_tracked(self, path: str) -> bool:
-        """Whether git's index may hold a name, which stands in it as it is."""
+        """Whether git's index may hold a name, or some below it, which stand in it as they are."""
         top = os.path.dirname(path)
         while not os.path.lexists(f"{top}/.git") and top != "/":
             top = os.path.dirname(top)
         content = self._index_of(top)
-        return content is None or os.fsencode(os.path.relpath(path, top)) + b"\0" in content
+        name = os.fsencode(os.path.relpath(path, top))
+        return content is None or name + b"\0" in content or name + b"/" in content
 
     def _is_left_out(self, path: str, top: str) -> bool:
         """Whether git's ignore files surely leave out a path below a directory, as ripgrep reads them."""
@@ -226,7 +230,8 @@ class Places:
         above = [os.path.join(root, *parts[:size]) for size in range(len(parts))]
         names = [(os.path.join(root, *parts[: size + 1]), size) for size in range(len(parts))]
         # in a repository of its own, nothing counts that stands above it
-        if [os.path.lexists(f"{folder}/.git") for folder in above] != [True, *[False] * (len(above) - 1)]:
+        inner = any(os.path.lexists(f"{folder}/.git") for folder in above[1:])
+        if inner or not os.path.isdir(f"{root}/.git"):
             return False
         excepted = [pattern for folder in above for pattern in self._let_in(folder)]
         if any(fnmatchcase(part, pattern) for part in parts for pattern in excepted):
@@ -239,6 +244,10 @@ class Places:
             return False
         root = next((root for root in self._env.roots if within(entry.path, clean(root))), None)
         return sensitive_class(entry.path, root) in _SECRETS
+
+
+def _is_plain(entry: os.DirEntry[str]) -> bool:
+    return entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False)
 
 
 def _let_in(directory: str) -> list[str]:
@@ -266,15 +275,16 @@ def _index_of(top: str) -> bytes | None:
 
 def _ignores(directory: str, path: str) -> bool:
     """Whether a plain line of a directory's own ignore file leaves a path out."""
-    lines: list[str] = []
-    with suppress(OSError), open(f"{directory}/.gitignore", encoding="utf-8-sig", errors="replace") as file:
-        lines += file.read(_MAX_IGNORE_BYTES).splitlines()
+    lines: list[bytes] = []
+    with suppress(OSError), open(f"{directory}/.gitignore", "rb") as file:
+        lines += file.read(_MAX_IGNORE_BYTES).split(b"\n")
     parts = os.path.relpath(path, directory).split("/")
     for line in lines:
-        pattern = line.rstrip().removesuffix("/" if os.path.isdir(path) else "")
+        if (plain := _PLAIN_IGNORED.fullmatch(line)) is None:
+            continue
+        pattern = plain[0].decode().rstrip().removesuffix("/" if os.path.isdir(path) else "")
         pieces = pattern.removeprefix("/").split("/")
-        odd = pattern[:1] in ("", "#", "!") or "**" in pieces or "\\" in pattern
         named = parts if "/" in pattern else parts[-1:]
-        if not odd and len(pieces) == len(named) and all(map(fnmatchcase, named, pieces)):
+        if "**" not in pieces and len(pieces) == len(named) and all(map(fnmatchcase, named, pieces)):
             return True
     return False

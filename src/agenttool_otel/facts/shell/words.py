@@ -40,7 +40,6 @@ _ARRAY = re.compile(
 _CUT_SUFFIX = re.compile(r"%[\w.-]+\}\Z")
 _FOLDER = re.compile(r"\w[^*?\[]*/")
 _ONE_LINE = re.compile(r"(?:head|tail) -(?:n ?)?1")
-_MOVES_ON = re.compile(r"(?<!\A)\b(?:cd|pushd|popd)\b")
 _OR_NUMBER = re.compile(r":-[0-9]+\}\Z")
 _UNSPLIT = {False: re.compile(r"[A-Za-z0-9_./,:@%+={}-]+"), True: re.compile(r"[A-Za-z0-9_./,:@%+={}*?\[\]-]+")}
 _MARKS = str.maketrans("", "", TEXT + NUMBER + HASH)
@@ -133,6 +132,8 @@ class WordReader:
         self.pos = 0
         self.heredocs: list[Heredoc] = []
         self.variables: dict[str, Word] = {}  # what the line has set
+        self.made: dict[str, int] = {}  # and how often it had moved to another directory by then
+        self.moves = 0
         self.construct = ""  # what the line holds besides plain commands of literal words
         self.assigning = False  # a value that is assigned is not split
 
@@ -169,6 +170,7 @@ class WordReader:
             start, self.pos, self.construct = self.pos, array.end(), self.construct or "expansion"
             whole = array[1] or all(map(_stays_whole, known.elements))
             unproven_if(not (whole and known.elements), "expansion")
+            self._stays(array[3] or "@", known.elements)
             if array["keys"]:
                 return [Word(NUMBER, start, self.pos, quoted=bool(array[1]), expanded=True, split=True)]
             found = [replace(w, start=start, end=self.pos, expanded=True) for w in known.elements]
@@ -247,9 +249,14 @@ class WordReader:
         unproven_if(self.heredocs and "\n" in word.text, "heredoc")
         return word
 
+    def _stays(self, name: str, words: list[Word]) -> None:
+        """Ends the proof where names of files are used in another directory than the one they were looked up in."""
+        named = any(word.glob or word.source is not None or word.origin is not None for word in words)
+        unproven_if(named and self.made.get(name, 0) != self.moves, "directory")
+
     def _put_listed(self, word: Word) -> None:
-        """Puts a glob for a name behind the folder that ``ls`` lists, as long as the line stays where it is."""
-        folder = lists_folder(word.source) if word.text[-1:] == TEXT and not _MOVES_ON.search(self.text) else None
+        """Puts a glob for a name behind the folder that ``ls`` lists."""
+        folder = lists_folder(word.source) if word.text[-1:] == TEXT else None
         if folder is not None and word.text == folder + TEXT:
             word.text, word.source, word.glob, word.one, word.split = f"{folder}*", None, True, True, True
             word.glob_first = not folder
@@ -298,6 +305,9 @@ class WordReader:
         else:
             match = self._take(_VARIABLE, "expansion")
             known = self.variables.get(match["name"] or match["cut"] or match["element"] or "")
+            self._stays(
+                match["name"] or match["cut"] or match["element"] or "", known.elements or [known] if known else []
+            )
             if match["element"]:
                 elements, index = (known.elements if known else None) or [], self.variables.get(match["index"] or "")
                 counted = not match["index"] or (index is not None and index.kind == NUMBER)
