@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from agenttool_otel.errors import PersistenceError
 from agenttool_otel.values.conversion import to_whole_json
-from agenttool_otel.values.inspection import Kind, kind_of
+from agenttool_otel.values.inspection import CONTAINERS, Kind, kind_of
 
 LOOKAHEAD_CHARS: Final = 2048
 """Characters that must follow a text of a stream before it is passed on."""
@@ -30,7 +30,6 @@ _MAX_CUTS: Final = 12
 _MAX_HELD_ITEM_CHARS: Final = 1 << 20
 _SPLIT_STEPS: Final = (0, 1, -1, 2, -2, 4, -4, 8, -8, 16, -16, 32, -32, 64, -64, 128, -128)
 _HARMLESS_CHARS: Final = 6  # a shorter text holds no secret that a detector could know
-_CONTAINERS: Final = frozenset({Kind.MAPPING, Kind.SEQUENCE, Kind.SET, Kind.DATACLASS, Kind.MODEL})
 
 
 class RedactionFailed(PersistenceError):
@@ -246,4 +245,4 @@ def read(value: Any) -> Reading | None:
         except UnicodeDecodeError:
             return None  # an image, an archive: a text redactor sees nothing in it
     data, whole = to_whole_json(value)
-    return None if not whole and kind is not Kind.TEXT and kind not in _CONTAINERS else Reading(data, whole)
+    return None if not whole and kind is not Kind.TEXT and kind not in CONTAINERS else Reading(data, whole)
