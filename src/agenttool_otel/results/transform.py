@@ -36,6 +36,14 @@ class RedactionFailed(PersistenceError):
     """The redactor raised or returned something else; nothing that it should have cleaned is kept or shown."""
 
 
+def redacted(redactor: Callable[..., Any], *given: Any) -> Any:
+    """Return what a redactor makes of what it is given; whatever it raises becomes RedactionFailed."""
+    try:
+        return redactor(*given)
+    except Exception as error:
+        raise RedactionFailed(f"redaction failed: {type(error).__name__}") from None
+
+
 class Transform(NamedTuple):
     """What must happen to a result before it is kept or shown."""
 
@@ -101,12 +109,24 @@ class CleanText:
         return cleaned
 
     def _run(self, text: str) -> str:
-        try:
-            cleaned = self.clean(text)
-        except Exception as error:
-            raise RedactionFailed(f"redaction failed: {type(error).__name__}") from None
+        cleaned = redacted(self.clean, text)
         if type(cleaned) is not str:
             raise RedactionFailed("redaction failed: no text")
+        return cleaned
+
+
+@dataclass(slots=True)
+class CleanValue:
+    """Redacts the values of a result at their places."""
+
+    clean: Callable[[Any, str], Any]  # redacts a value that sits at a JSON pointer
+    changed: bool = False  # whether anything was redacted so far
+
+    def at(self, value: Any, pointer: str) -> Any:
+        """Return the redacted value."""
+        cleaned = redacted(self.clean, value, pointer)
+        if not self.changed and cleaned is not value:
+            self.changed = bool(cleaned != value)
         return cleaned
 
 
