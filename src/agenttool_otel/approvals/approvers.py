@@ -68,15 +68,13 @@ class CallbackApprover:
 
     def ask(self, request: ApprovalRequest) -> ApprovalAnswer | None:
         """Call the function and wait for its answer; a coroutine runs in an event loop of its own."""
-        if self._timeout is None and not inspect.iscoroutinefunction(self._callback):
-            try:
-                value = self._callback(request)
-            except Exception as error:
-                return self._failed(error)
-            if not inspect.isawaitable(value):
-                return self._checked(value)
-            return self._ask_in_thread(request, value)
-        return self._ask_in_thread(request, None)
+        if self._timeout is not None or inspect.iscoroutinefunction(self._callback):
+            return self._ask_in_thread(self._call(request))
+        try:
+            value = self._callback(request)
+        except Exception as error:
+            return self._failed(error)
+        return self._ask_in_thread(value) if inspect.isawaitable(value) else self._checked(value)
 
     async def aask(self, request: ApprovalRequest) -> ApprovalAnswer | None:
         """Call the function; a synchronous one runs in a worker thread."""
@@ -91,11 +89,10 @@ class CallbackApprover:
         value = await asyncio.to_thread(self._callback, request)
         return await value if inspect.isawaitable(value) else value
 
-    def _ask_in_thread(self, request: ApprovalRequest, pending: Awaitable[Any] | None) -> ApprovalAnswer | None:
+    def _ask_in_thread(self, work: Awaitable[Any]) -> ApprovalAnswer | None:
         box: list[Any] = []
 
         async def main() -> Any:
-            work = self._call(request) if pending is None else _await(pending)
             return await asyncio.wait_for(work, self._timeout)
 
         def run() -> None:
@@ -138,10 +135,6 @@ def build_approver(approver: Any) -> Approver | AsyncApprover | None:
     raise ConfigurationError(
         f"approver has to be an approver or a function of the request, not {type(approver).__name__}"
     )
-
-
-async def _await(value: Awaitable[Any]) -> Any:
-    return await value
 
 
 class QueueApprover:

@@ -138,14 +138,14 @@ class Approvals:
 
     def claim(self, request_id: str, binding: ClaimBinding) -> Claim:
         """Take the one right to run an approved call that was decided again under the present policy."""
-        claim = self.store.claim(request_id, **_seen(binding))
+        claim = self.store.claim(request_id, **binding._asdict(), decided_again=True)
         self.hold(claim)
         return claim
 
     async def aclaim(self, request_id: str, binding: ClaimBinding) -> Claim:
         """The same without blocking the event loop; a claim that commits while its task is canceled is given back."""
         store = await asyncio.to_thread(lambda: self.store)
-        claim = await store.aclaim(request_id, **_seen(binding))
+        claim = await store.aclaim(request_id, **binding._asdict(), decided_again=True)
         self.hold(claim)
         return claim
 
@@ -165,7 +165,3 @@ class Approvals:
             _logger.warning("the outcome of a claimed run could not be recorded: %s", type(error).__name__)
         finally:
             self._leases.drop(claim)
-
-
-def _seen(binding: ClaimBinding) -> dict[str, Any]:
-    return {**binding._asdict(), "decided_again": True}

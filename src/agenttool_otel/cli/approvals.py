@@ -80,11 +80,8 @@ def _store(url: str, *, create: bool = False) -> Iterator[ApprovalStore]:
             name = parsed.database or ""
             if not name or name == ":memory:" or not (name.startswith("file:") or Path(name).exists()):
                 raise _fail(f"There is no approval store {visible(name)}.", "store_error")
-        store = ApprovalStore(url)
-        try:
+        with contextlib.closing(ApprovalStore(url)) as store:
             yield store
-        finally:
-            store.close()
     except (ApprovalError, ConfigurationError) as error:
         name = next((name for kind, name in _ENDINGS.items() if isinstance(error, kind)), "store_error")
         raise _fail(str(error), name) from None

@@ -13,16 +13,8 @@ from typer.main import get_command
 
 import agenttool_otel
 
-_COMMANDS: Final = {
-    "approvals": "agenttool_otel.cli.approvals",
-    "conformance": "agenttool_otel.cli.conformance",
-    "permissions": "agenttool_otel.cli.permissions",
-    "policy": "agenttool_otel.cli.policy",
-    "records": "agenttool_otel.cli.records",
-    "tools": "agenttool_otel.cli.tools",
-    "trace": "agenttool_otel.cli.trace",
-}
-"""The module of each command, imported when the command is used: one needs a database, another an HTTP client."""
+_COMMANDS: Final = ("approvals", "conformance", "permissions", "policy", "records", "tools", "trace")
+"""The modules of commands, each imported when it is used: one needs a database, another an HTTP client."""
 
 
 class _LazyGroup(TyperGroup):
@@ -33,7 +25,7 @@ class _LazyGroup(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name in _COMMANDS:
-            return get_command(importlib.import_module(_COMMANDS[cmd_name]).app)
+            return get_command(importlib.import_module(f"agenttool_otel.cli.{cmd_name}").app)
         return super().get_command(ctx, cmd_name)
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 import importlib
 import json
 import sys
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -20,7 +21,7 @@ from rich.text import Text
 
 from agenttool_otel.cli.common import AsJson, failure, group, print_json
 from agenttool_otel.cli.rendering import out
-from agenttool_otel.context.context import AgentContext, agent_context
+from agenttool_otel.context.context import agent_context
 from agenttool_otel.errors import AgentToolError
 from agenttool_otel.govern.default import default_governor
 from agenttool_otel.govern.governor import Governor
@@ -63,12 +64,11 @@ def check(
 ) -> None:
     """Tell whether a call would be allowed (exit 0), asked about (3) or denied (4), by which rule, and what instead."""
     arguments = _object(args, "--args") if args else None
-    with _context(evaluation, actor=actor, tenant=tenant, roles=role, session_id=session, roots=root):
-        governor = governor_of(module)
-        told = _guarded(lambda: check_tool(governor, tool, arguments))
+    with _asked(module, evaluation, actor=actor, tenant=tenant, roles=role, session_id=session, roots=root) as governor:
+        told = check_tool(governor, tool, arguments)
         known = governor.find(tool) is not None
         told |= {} if known else {"next_step": _UNKNOWN}
-        document = _guarded(lambda: planned_input(governor, tool, arguments)) if show_input else None
+        document = planned_input(governor, tool, arguments) if show_input else None
     if show_input:
         if document is None:
             raise _fail(f"the call never gets to the policy: {told['reason']}", "failed")
@@ -92,9 +92,8 @@ def describe(
     as_json: AsJson = False,
 ) -> None:
     """Show what waits, which tools are always asked about, gated or blocked, and what to do next."""
-    with _context(evaluation, actor=actor, tenant=tenant, roles=role, session_id=session, roots=root):
-        governor = governor_of(module)
-        posture = _guarded(governor.describe)
+    with _asked(module, evaluation, actor=actor, tenant=tenant, roles=role, session_id=session, roots=root) as governor:
+        posture = governor.describe()
     if as_json:
         print_json(posture.to_json_object())
     else:
@@ -113,16 +112,22 @@ def write(
     evaluation: Evaluation = "",
 ) -> None:
     """Write permission-posture.json, permission-posture.md and managed-tools.json for agents that read files."""
-    with _context(evaluation, actor=actor, tenant=tenant, roles=role, session_id=session, roots=root):
-        governor = governor_of(module)
-        files = _guarded(lambda: governor.write_posture(folder))
+    with _asked(module, evaluation, actor=actor, tenant=tenant, roles=role, session_id=session, roots=root) as governor:
+        files = governor.write_posture(folder)
     for file in files:
         typer.echo(str(file))
 
 
-def _context(evaluation: str, **who: Any) -> AbstractContextManager[AgentContext]:
+@contextmanager
+def _asked(module: str, evaluation: str, **who: Any) -> Iterator[Governor]:
+    """Give the module's Governor for questions in a context, and turn the package's errors into an exit code."""
     verdict = _object(evaluation, "--evaluation") if evaluation else None
-    return agent_context(evaluation=verdict, **{name: value or None for name, value in who.items()})
+    with agent_context(evaluation=verdict, **{name: value or None for name, value in who.items()}):
+        governor = governor_of(module)
+        try:
+            yield governor
+        except (AgentToolError, OSError) as error:
+            raise _fail(f"{type(error).__name__}: {error}", "failed") from None
 
 
 def governor_of(module: str) -> Governor:
@@ -138,13 +143,6 @@ def governor_of(module: str) -> Governor:
     if not isinstance(governor, Governor):
         raise _fail(f"{module} is no Governor", "usage")
     return governor
-
-
-def _guarded(work: Any) -> Any:
-    try:
-        return work()
-    except (AgentToolError, OSError) as error:
-        raise _fail(f"{type(error).__name__}: {error}", "failed") from None
 
 
 def _object(text: str, option: str) -> dict[str, Any]:

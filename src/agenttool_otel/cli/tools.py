@@ -6,17 +6,15 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-import typer
 from rich.console import Console
 
 from agenttool_otel.catalog import ToolSpec
+from agenttool_otel.cli.common import group
 from agenttool_otel.cli.permissions import Module, governor_of
 from agenttool_otel.preflight.guessed_facts import skeleton, undeclared
 from agenttool_otel.preflight.posture import described_tools
 
-app = typer.Typer(
-    name="tools", help="What a program's tools state.", no_args_is_help=True, pretty_exceptions_show_locals=False
-)
+app = group("tools", "What a program's tools state.")
 
 
 @app.callback()

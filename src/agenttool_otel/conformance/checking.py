@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from agenttool_otel.conformance.subject import Subject
@@ -14,7 +12,6 @@ from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.records.base import JsonObject
 from agenttool_otel.values.tables import load_table
 
-_SCHEMAS: Final = Path(__file__).parent / "schemas"
 _FILES: Final[dict[str, str]] = load_table(__package__, "objects.json")
 """The schema of each object; the standard has none for a tool_search_result."""
 
@@ -112,7 +109,7 @@ def _validator(name: str) -> Any:
         from jsonschema import Draft202012Validator
     except ImportError as error:
         raise ConfigurationError("conformance needs the extra agenttool-otel[conformance]") from error
-    return Draft202012Validator(json.loads((_SCHEMAS / f"agenttool-{name}.schema.json").read_text(encoding="utf-8")))
+    return Draft202012Validator(load_table(__package__, f"schemas/agenttool-{name}.schema.json"))
 
 
 def _note(seen: dict[str, set[str]], lines: Iterable[JsonObject]) -> None:

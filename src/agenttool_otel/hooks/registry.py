@@ -187,11 +187,8 @@ class Hooks:
 
 
 def _check(event: HookEvent, options: HookOptions) -> None:
-    timeout, order, on_failure = (
-        options.get("timeout", DEFAULT_TIMEOUT),
-        options.get("order", 0),
-        options.get("on_failure"),
-    )
+    timeout, order = options.get("timeout", DEFAULT_TIMEOUT), options.get("order", 0)
+    on_failure = options.get("on_failure")
     if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not 0 < timeout < float("inf"):
         raise ConfigurationError("a hook's timeout is a positive number of seconds")
     if isinstance(order, bool) or not isinstance(order, (int, float)) or order != order:

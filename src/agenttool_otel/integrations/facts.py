@@ -10,12 +10,12 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
-from importlib import resources
 from pathlib import Path
 from typing import Any, cast
 
 from agenttool_otel.catalog import GovernOptions
 from agenttool_otel.errors import ConfigurationError
+from agenttool_otel.values.tables import load_table
 
 Trusts = Callable[[Any], bool]
 """Tells whether the host vouches for what a tool object says of itself in its metadata."""
@@ -51,8 +51,7 @@ def server_facts(server: str, *, prefix: str = "") -> dict[str, GovernOptions]:
     Raises:
         ConfigurationError: nobody reviewed a server of that name.
     """
-    text = resources.files("agenttool_otel.integrations").joinpath("known_servers.json").read_text("utf-8")
-    servers = json.loads(text)["servers"]
+    servers = load_table(__package__, "known_servers.json")["servers"]
     if server not in servers:
         raise ConfigurationError(f"nobody reviewed a server {server!r}; it is one of {', '.join(servers)}")
     found: dict[str, GovernOptions] = {}
@@ -80,19 +79,25 @@ def options_for(facts: Mapping[str, GovernOptions], name: str) -> GovernOptions:
     return next((stated for pattern, stated in facts.items() if fnmatchcase(name, pattern)), GovernOptions())
 
 
+def options_of(tool: Any, name: str, facts: Mapping[str, GovernOptions], trusts: Trusts | None) -> GovernOptions:
+    """Return the facts stated of a tool object, and where the host trusts it those of its metadata, too."""
+    options = options_for(facts, name)
+    if trusts is None or not trusts(tool):
+        return options
+    return cast(GovernOptions, {**facts_in_metadata(tool), **options})
+
+
 def read_facts(path: str) -> Mapping[str, GovernOptions]:
     """Read a JSON file of facts by tool name or glob."""
     if not path:
         return {}
     try:
         data = json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigurationError(f"the facts of tools in {path} can't be read: {type(error).__name__}") from None
     except json.JSONDecodeError as error:
         raise ConfigurationError(
             f"the facts of tools in {path} are no JSON: {error.msg} in line {error.lineno}"
         ) from None
-    except (ValueError, RecursionError) as error:  # bytes that are no UTF-8
+    except (OSError, ValueError, RecursionError) as error:  # a ValueError: bytes that are no UTF-8
         raise ConfigurationError(f"the facts of tools in {path} can't be read: {type(error).__name__}") from None
     if not isinstance(data, dict) or not all(isinstance(entry, dict) for entry in data.values()):
         raise ConfigurationError(

@@ -14,7 +14,7 @@ import logging
 import threading
 import weakref
 from collections.abc import Collection, Mapping
-from typing import Any, cast
+from typing import Any
 
 import wrapt
 from opentelemetry.instrumentation.instrumentor import BaseInstrumentor  # type: ignore[attr-defined, unused-ignore]
@@ -24,7 +24,7 @@ from agenttool_otel.context.settings import Settings
 from agenttool_otel.errors import AgentToolError, ConfigurationError, PolicyLoadError, ToolDenied
 from agenttool_otel.govern.default import default_governor
 from agenttool_otel.govern.governor import Governor
-from agenttool_otel.integrations.facts import Trusts, facts_in_metadata, options_for, read_facts
+from agenttool_otel.integrations.facts import Trusts, options_of, read_facts
 from agenttool_otel.policy.engines.refusing import RefusingEngine
 
 _logger = logging.getLogger("agenttool_otel.instrumentor")
@@ -128,7 +128,7 @@ class AgentToolInstrumentor(BaseInstrumentor):  # type: ignore[misc, unused-igno
                 try:
                     if self._failure is not None:
                         raise self._failure
-                    govern_in_place(instance, None, self._options(instance))
+                    govern_in_place(instance, None, options_of(instance, instance.name, self._facts, self._trusts))
                 except Exception as error:
                     self._put_under_refusal(instance, error)
                 self._swapped.append((weakref.ref(instance), original))
@@ -145,12 +145,6 @@ class AgentToolInstrumentor(BaseInstrumentor):  # type: ignore[misc, unused-igno
             _logger.error("the tool %r can't be governed, so it is refused: %s", name, error)
             raise ToolDenied(f"the tool {name!r} can't be governed: {error}") from error
         return wrapped(*args, **kwargs)
-
-    def _options(self, tool: Any) -> GovernOptions:
-        options = options_for(self._facts, tool.name)
-        if self._trusts is None or not self._trusts(tool):
-            return options
-        return cast(GovernOptions, {**facts_in_metadata(tool), **options})
 
     def _put_under_refusal(self, tool: Any, error: Exception) -> None:
         """Put a tool under a Governor that refuses each of its calls, in a span that says why."""

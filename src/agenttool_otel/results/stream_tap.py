@@ -91,16 +91,14 @@ class StreamTap:
         for item in items:
             if self.items == 0:
                 self._on_first_item()
-            size = None
-            if self._collector is not None:
-                size = self._collector.add(item)
+            size = None if self._collector is None else self._collector.add(item)
             if self._on_item is not None:
-                self._on_item(self.items, size if self._collector is not None else _size(item))
+                self._on_item(self.items, measure(item).bytes if self._collector is None else size)
             self.items += 1
         return items if self._left is None else [self._limited(item) for item in items]
 
     def _limited(self, item: Any) -> Any:
-        cost = len(item) if type(item) is str else _size(item)
+        cost = len(item) if type(item) is str else measure(item).bytes
         if cost is not None and not is_measured(item, cost):
             cost = None
         if self._left is not None and cost is not None and cost <= self._left and not self._withheld:
@@ -110,13 +108,6 @@ class StreamTap:
         if type(item) is bytes:
             return b""
         return "" if type(item) is str and self._withheld > 1 else _LIMITED_TEXT
-
-
-def _size(item: Any) -> int | None:
-    try:
-        return measure(item).bytes
-    except Exception:
-        return None
 
 
 def guard(tap: StreamTap, body: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from agenttool_otel.errors import PersistenceError
 from agenttool_otel.values.conversion import to_whole_json
-from agenttool_otel.values.inspection import Kind, kind_of
+from agenttool_otel.values.inspection import CONTAINERS, Kind, kind_of
 
 LOOKAHEAD_CHARS: Final = 2048
 """Characters that must follow a text of a stream before it is passed on."""
@@ -30,11 +30,18 @@ _MAX_CUTS: Final = 12
 _MAX_HELD_ITEM_CHARS: Final = 1 << 20
 _SPLIT_STEPS: Final = (0, 1, -1, 2, -2, 4, -4, 8, -8, 16, -16, 32, -32, 64, -64, 128, -128)
 _HARMLESS_CHARS: Final = 6  # a shorter text holds no secret that a detector could know
-_CONTAINERS: Final = frozenset({Kind.MAPPING, Kind.SEQUENCE, Kind.SET, Kind.DATACLASS, Kind.MODEL})
 
 
 class RedactionFailed(PersistenceError):
     """The redactor raised or returned something else; nothing that it should have cleaned is kept or shown."""
+
+
+def redacted(redactor: Callable[..., Any], *given: Any) -> Any:
+    """Return what a redactor makes of what it is given; whatever it raises becomes RedactionFailed."""
+    try:
+        return redactor(*given)
+    except Exception as error:
+        raise RedactionFailed(f"redaction failed: {type(error).__name__}") from None
 
 
 class Transform(NamedTuple):
@@ -102,12 +109,24 @@ class CleanText:
         return cleaned
 
     def _run(self, text: str) -> str:
-        try:
-            cleaned = self.clean(text)
-        except Exception as error:
-            raise RedactionFailed(f"redaction failed: {type(error).__name__}") from None
+        cleaned = redacted(self.clean, text)
         if type(cleaned) is not str:
             raise RedactionFailed("redaction failed: no text")
+        return cleaned
+
+
+@dataclass(slots=True)
+class CleanValue:
+    """Redacts the values of a result at their places."""
+
+    clean: Callable[[Any, str], Any]  # redacts a value that sits at a JSON pointer
+    changed: bool = False  # whether anything was redacted so far
+
+    def at(self, value: Any, pointer: str) -> Any:
+        """Return the redacted value."""
+        cleaned = redacted(self.clean, value, pointer)
+        if not self.changed and cleaned is not value:
+            self.changed = bool(cleaned != value)
         return cleaned
 
 
@@ -246,4 +265,4 @@ def read(value: Any) -> Reading | None:
         except UnicodeDecodeError:
             return None  # an image, an archive: a text redactor sees nothing in it
     data, whole = to_whole_json(value)
-    return None if not whole and kind is not Kind.TEXT and kind not in _CONTAINERS else Reading(data, whole)
+    return None if not whole and kind is not Kind.TEXT and kind not in CONTAINERS else Reading(data, whole)

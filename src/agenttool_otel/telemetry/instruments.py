@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 
-from opentelemetry.metrics import Meter, MeterProvider
+from opentelemetry.metrics import Histogram, Meter, MeterProvider
 
 from agenttool_otel.names import Metric
 from agenttool_otel.telemetry.tallies import Counts, tally_for
@@ -26,32 +27,26 @@ class Instruments:
     )  # fmt: skip
 
     def __init__(self, meter: Meter, provider: MeterProvider | None = None) -> None:
-        histogram, counter = meter.create_histogram, meter.create_counter
-        self.duration = histogram(
-            Metric.DURATION, "s", "Duration of a tool call.", explicit_bucket_boundaries_advisory=_SECONDS
-        )
+        counter = meter.create_counter
+
+        def histogram(name: str, unit: str, text: str, bounds: Sequence[float]) -> Histogram:
+            return meter.create_histogram(name, unit, text, explicit_bucket_boundaries_advisory=bounds)
+
+        self.duration = histogram(Metric.DURATION, "s", "Duration of a tool call.", _SECONDS)
         self.decision_duration = histogram(
-            Metric.DECISION_DURATION,
-            "s",
-            "Time that a fresh permission decision took.",
-            explicit_bucket_boundaries_advisory=_DECISION_SECONDS,
+            Metric.DECISION_DURATION, "s", "Time that a fresh permission decision took.", _DECISION_SECONDS
         )
         self.fail_closed = counter(Metric.FAIL_CLOSED, "{decision}", "Calls denied because no decision could be had.")
         self.shadow_differences = counter(
             Metric.SHADOW_DIFFERENCES, "{decision}", "Decisions that a shadow policy would have made differently."
         )
         self.approval_wait = histogram(
-            Metric.APPROVAL_WAIT,
-            "s",
-            "Time between an approval request and its answer.",
-            explicit_bucket_boundaries_advisory=_WAIT_SECONDS,
+            Metric.APPROVAL_WAIT, "s", "Time between an approval request and its answer.", _WAIT_SECONDS
         )
         self.approvals_pending = meter.create_up_down_counter(
             Metric.APPROVALS_PENDING, "{request}", "Approval requests that wait for an answer."
         )
-        self.result_size = histogram(
-            Metric.RESULT_SIZE, "By", "Size of a tool's result.", explicit_bucket_boundaries_advisory=_BYTES
-        )
+        self.result_size = histogram(Metric.RESULT_SIZE, "By", "Size of a tool's result.", _BYTES)
         self.redactions = counter(Metric.REDACTIONS, "{redaction}", "Values that were redacted.")
         self.redaction_failures = counter(
             Metric.REDACTION_FAILURES, "{failure}", "Values dropped because redaction failed."

@@ -76,13 +76,7 @@ class EventEmitter:
 
     def wanted(self, span: Span) -> bool:
         """Tell whether building an event's attributes is worth the work."""
-        if self.elsewhere:
-            return True
-        try:
-            return span.is_recording()
-        except BaseException as error:
-            self._losses.note("is_recording", error)
-            return False
+        return self.elsewhere or _is_recording(span, self._losses)
 
     def emit(
         self,
@@ -186,11 +180,7 @@ class Telemetry:
 
     def recording(self, span: Span) -> bool:
         """Tell whether a span keeps what it is told."""
-        try:
-            return span.is_recording()
-        except BaseException as error:
-            self.losses.note("is_recording", error)
-            return False
+        return _is_recording(span, self.losses)
 
     def attribute(self, span: Span, name: str, value: Any) -> None:
         """Set one attribute of a span."""
@@ -240,6 +230,14 @@ class Telemetry:
 def records_duration(span: Span) -> bool:
     """Tell whether the instrumentation that made a span measures the call, too: OpenTelemetry's own for GenAI."""
     return getattr(getattr(span, "instrumentation_scope", None), "name", "").startswith(MEASURES)
+
+
+def _is_recording(span: Span, losses: Losses) -> bool:
+    try:
+        return span.is_recording()
+    except BaseException as error:
+        losses.note("is_recording", error)
+        return False
 
 
 def _is_of(span: Span, attributes: Mapping[str, Any]) -> bool:

@@ -26,7 +26,7 @@ import rfc8785
 from agenttool_otel.names import Env
 from agenttool_otel.values.conversion import JsonLike, bytes_tag, scalar_text
 from agenttool_otel.values.ids import uuid7_hex
-from agenttool_otel.values.inspection import Kind, class_name, kind_of, mapping_items, sequence_items
+from agenttool_otel.values.inspection import CONTAINERS, Kind, class_name, kind_of, parts_of
 
 _PROCESS_KEY: Final = secrets.token_bytes(32)
 _SAFE_INT: Final = 2**53 - 1
@@ -35,7 +35,6 @@ _CHUNK: Final = 1 << 18
 _TREE_DEPTH: Final = 100
 _TREE_NODES: Final = 1_000_000
 _NO_LIMIT: Final = 1 << 62
-_CONTAINERS: Final = frozenset({Kind.MAPPING, Kind.SEQUENCE, Kind.SET, Kind.DATACLASS, Kind.MODEL})
 # For data of text, small integers, booleans and null with ASCII keys, this encoder's output is RFC 8785's (a property
 # test compares the two), at a third of the cost.
 _encode = json.JSONEncoder(
@@ -140,7 +139,7 @@ class _Tagger:
             if kind is Kind.ENUM:
                 entry = object.__getattribute__(entry, "_value_")
                 kind = kind_of(entry)
-            if kind not in _CONTAINERS:
+            if kind not in CONTAINERS:
                 frame.out.append(leaf_tag(entry, kind))
             elif id(entry) in depth_of:
                 frame.out.append({"$cycle": len(stack) - depth_of[id(entry)]})
@@ -164,12 +163,7 @@ class _Frame:
 
     @classmethod
     def open(cls, source: Any, kind: Kind) -> _Frame:
-        if kind in (Kind.SEQUENCE, Kind.SET):
-            pending = sequence_items(source, _NO_LIMIT)
-        else:
-            pending = [part for item in mapping_items(source, kind, _NO_LIMIT) for part in item]
-        pending.reverse()
-        return cls(pending, [], source, kind)
+        return cls(parts_of(source, kind, _NO_LIMIT)[::-1], [], source, kind)
 
     def finish(self) -> JsonLike:
         if self.kind is Kind.SEQUENCE:

@@ -28,6 +28,8 @@ from typing import Any, Final, NoReturn, TypeAlias
 from uuid import UUID
 
 from agenttool_otel.values.inspection import (
+    CONTAINERS,
+    SEQUENCES,
     Kind,
     class_name,
     holds_more,
@@ -145,23 +147,23 @@ class Converter:
                     out.sort(key=_sort_key)
                 continue
             entry = pending.pop()
-            key: Any = None
+            name = ""
             if isinstance(out, dict):
                 key, entry = entry
+                name = self._key(key, out)
             self._nodes -= 1
             if self._nodes < 0:
                 self.whole = False
-                _put(out, self._key(key, out) if isinstance(out, dict) else "", {"$truncated": "nodes"})
+                _put(out, name, {"$truncated": "nodes"})
                 pending.clear()
                 continue
             kind = kind_of(entry)
-            name = self._key(key, out) if isinstance(out, dict) else ""
             if kind is Kind.ENUM:
                 entry = object.__getattribute__(entry, "_value_")
                 kind = kind_of(entry)
             if self._watch and self.whole:
                 self.whole = not holds_more(entry, kind)
-            if kind not in _CONTAINERS:
+            if kind not in CONTAINERS:
                 _put(out, name, self._leaf(entry, kind))
             elif id(entry) in open_ids:
                 _put(out, name, {"$ref": "cycle"})
@@ -171,7 +173,7 @@ class Converter:
             else:
                 children: list[Any]
                 inner: list[JsonLike] | dict[str, JsonLike]
-                if kind in (Kind.SEQUENCE, Kind.SET):
+                if kind in SEQUENCES:
                     children, inner = sequence_items(entry, self._nodes + 1), []
                 else:
                     children, inner = self._items(entry, kind), {}
@@ -219,7 +221,7 @@ class Converter:
 
     def _unread(self, value: object) -> JsonLike:
         self.whole = False
-        return _type_tag(value)
+        return {"$type": class_name(type(value))}
 
     def _text(self, text: str) -> JsonLike:
         if len(text) > self._chars:
@@ -246,16 +248,13 @@ class Converter:
             leaf = self._leaf(key, kind)
             name = json.dumps(leaf)
         else:
-            leaf = self._leaf(key, kind) if kind not in _CONTAINERS else self._unread(key)
+            leaf = self._leaf(key, kind) if kind not in CONTAINERS else self._unread(key)
             name = leaf if isinstance(leaf, str) else json.dumps(leaf, sort_keys=True)
         unique, count = name, 1
         while unique in out:  # 1 and "1" are two keys in Python and one in JSON: neither may hide the other
             count += 1
             unique = f"{name}${count}"
         return unique
-
-
-_CONTAINERS: Final = frozenset({Kind.MAPPING, Kind.SEQUENCE, Kind.SET, Kind.DATACLASS, Kind.MODEL})
 
 
 def _put(out: list[JsonLike] | dict[str, JsonLike], key: str, value: JsonLike) -> None:
@@ -267,10 +266,6 @@ def _put(out: list[JsonLike] | dict[str, JsonLike], key: str, value: JsonLike) -
 
 def _sort_key(value: JsonLike) -> tuple[str, str]:
     return type(value).__name__, value if isinstance(value, str) else json.dumps(value, sort_keys=True)
-
-
-def _type_tag(value: object) -> dict[str, JsonLike]:
-    return {"$type": class_name(type(value))}
 
 
 def bytes_tag(value: bytes | bytearray | memoryview) -> dict[str, JsonLike]:

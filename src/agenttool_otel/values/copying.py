@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter, OrderedDict, UserDict, UserList, defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from itertools import chain
@@ -185,18 +185,18 @@ def shell_of(source: Any, kind: Kind) -> Shell | None:
     if kind is Kind.SEQUENCE:
         if list in mro:
             grown = list.__new__(cls) if reads_as(cls, list) else []
-            return _with_state(Shell(grown, list(list.__iter__(source)), _extends(list.extend, grown)), source)
+            return _with_state(Shell(grown, list(list.__iter__(source)), _filled(list.extend, grown, list)), source)
         if tuple in mro:
             return _frozen(source, cls, tuple)
         if cls is deque:
             queue: deque[Any] = deque(maxlen=source.maxlen)
-            return Shell(queue, list(source), _extends(deque.extend, queue))
+            return Shell(queue, list(source), _filled(deque.extend, queue, deque))
         return _wrapper(UserList(), source)
     if kind is Kind.SET:
         if frozenset in mro:
             return _frozen(source, cls, frozenset)
         members = set.__new__(cls) if reads_as(cls, set) else set()
-        return _with_state(Shell(members, list(set.__iter__(source)), _joins(members)), source)
+        return _with_state(Shell(members, list(set.__iter__(source)), _filled(set.update, members, set)), source)
     return _instance(source, cls)
 
 
@@ -238,18 +238,10 @@ def _frozen(source: Any, cls: Any, base: Any) -> Shell | None:
 _SUBCLASSABLE: Final = 1 << 10  # Py_TPFLAGS_BASETYPE: every class that Python code made has it
 
 
-def _extends(extend: Callable[..., None], made: Any) -> Callable[[list[Any]], Any]:
+def _filled(fill: Callable[..., None], made: Any, base: type[Collection[Any]]) -> Callable[[list[Any]], Any]:
     def finish(copies: list[Any]) -> Any:
-        extend(made, copies)
-        return made
-
-    return finish
-
-
-def _joins(made: set[Any]) -> Callable[[list[Any]], Any]:
-    def finish(copies: list[Any]) -> Any:
-        set.update(made, copies)
-        if set.__len__(made) != len(copies):
+        fill(made, copies)
+        if base.__len__(made) != len(copies):
             raise NotCopyable("two members are one")
         return made
 

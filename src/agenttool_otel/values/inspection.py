@@ -52,56 +52,38 @@ class Kind(Enum):
     OPAQUE = auto()
 
 
-_EXACT: Final[dict[type, Kind]] = {
-    type(None): Kind.NONE,
-    bool: Kind.BOOL,
-    int: Kind.INT,
-    float: Kind.FLOAT,
-    str: Kind.TEXT,
-    bytes: Kind.BYTES,
-    bytearray: Kind.BYTES,
-    memoryview: Kind.BYTES,
-    dict: Kind.MAPPING,
-    OrderedDict: Kind.MAPPING,
-    defaultdict: Kind.MAPPING,
-    MappingProxyType: Kind.MAPPING,
-    UserDict: Kind.MAPPING,
-    list: Kind.SEQUENCE,
-    tuple: Kind.SEQUENCE,
-    deque: Kind.SEQUENCE,
-    UserList: Kind.SEQUENCE,
-    set: Kind.SET,
-    frozenset: Kind.SET,
-    range: Kind.RANGE,
-    complex: Kind.COMPLEX,
-    UUID: Kind.UUID,
-    Decimal: Kind.DECIMAL,
-    SecretStr: Kind.SECRET,
-    SecretBytes: Kind.SECRET,
+_TYPES: Final[dict[Kind, tuple[type, ...]]] = {
+    Kind.NONE: (type(None),),
+    Kind.BOOL: (bool,),
+    Kind.INT: (int,),
+    Kind.FLOAT: (float,),
+    Kind.TEXT: (str,),
+    Kind.BYTES: (bytes, bytearray, memoryview),
+    Kind.MAPPING: (dict, OrderedDict, defaultdict, MappingProxyType, UserDict),
+    Kind.SEQUENCE: (list, tuple, deque, UserList),
+    Kind.SET: (set, frozenset),
+    Kind.RANGE: (range,),
+    Kind.COMPLEX: (complex,),
+    Kind.UUID: (UUID,),
+    Kind.DECIMAL: (Decimal,),
+    Kind.SECRET: (SecretStr, SecretBytes),
 }
+_EXACT: Final = {cls: kind for kind, classes in _TYPES.items() for cls in classes}
+_PLAIN_BASES: Final = (bool, int, float, str, bytes, bytearray, dict, list, tuple, set, frozenset, UUID, Decimal)
 # Order matters: an enum member may be an int as well, and bool is an int.
 _BASES: Final[tuple[tuple[type, Kind], ...]] = (
     (Enum, Kind.ENUM),
     (BaseModel, Kind.MODEL),
-    (bool, Kind.BOOL),
-    (int, Kind.INT),
-    (float, Kind.FLOAT),
-    (str, Kind.TEXT),
-    (bytes, Kind.BYTES),
-    (bytearray, Kind.BYTES),
-    (dict, Kind.MAPPING),
-    (list, Kind.SEQUENCE),
-    (tuple, Kind.SEQUENCE),
-    (set, Kind.SET),
-    (frozenset, Kind.SET),
-    (datetime, Kind.TIME),
-    (date, Kind.TIME),
-    (time, Kind.TIME),
-    (timedelta, Kind.TIME),
+    *((base, _EXACT[base]) for base in _PLAIN_BASES),
+    *((base, Kind.TIME) for base in (datetime, date, time, timedelta)),
     (PurePath, Kind.PATH),
-    (UUID, Kind.UUID),
-    (Decimal, Kind.DECIMAL),
 )
+SEQUENCES: Final = frozenset({Kind.SEQUENCE, Kind.SET})
+"""The kinds that hold items; the other containers hold pairs."""
+
+CONTAINERS: Final = SEQUENCES | {Kind.MAPPING, Kind.DATACLASS, Kind.MODEL}
+"""The kinds that hold other values."""
+
 _SAFE_ZONES: Final = frozenset({type(None), timezone, ZoneInfo})
 _SAFE_ZONE_PACKAGES: Final = frozenset({"pydantic_core", "dateutil", "pytz", "pandas", "pyarrow"})
 _mro = type.__dict__["__mro__"].__get__
@@ -218,17 +200,17 @@ def mapping_items(value: Any, kind: Kind, limit: int) -> list[tuple[Any, Any]]:
         if type(extra) is dict:
             fields += dict.items(extra)
         return fields[:limit]
-    state = instance_dict(value)
-    found: list[tuple[Any, Any]] = []
-    for name in islice(_dataclass_fields(type(value)), limit):
-        if name in state:
-            found.append((name, state[name]))
-        else:
-            missing = object()
-            item = _slot(value, name, missing)
-            if item is not missing:
-                found.append((name, item))
-    return found
+    state, missing = instance_dict(value), object()
+    names = islice(_dataclass_fields(type(value)), limit)
+    fields = [(name, state[name] if name in state else _slot(value, name, missing)) for name in names]
+    return [(name, item) for name, item in fields if item is not missing]
+
+
+def parts_of(value: Any, kind: Kind, limit: int) -> list[Any]:
+    """Return the items of a sequence or set, the keys and values of another container in turn."""
+    if kind in SEQUENCES:
+        return sequence_items(value, limit)
+    return [part for item in mapping_items(value, kind, limit) for part in item]
 
 
 def holds_more(value: Any, kind: Kind) -> bool:

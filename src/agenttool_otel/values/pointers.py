@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import Any, Final
 
 from agenttool_otel.values.canonical import canonical_bytes
@@ -43,21 +44,12 @@ def changed_pointers(a: Any, b: Any, *, limit: int = _MAX_POINTERS) -> list[str]
             for key in reversed(keys):
                 stack.append((f"{pointer}/{escape_token(key)}", left.get(key, _ABSENT), right.get(key, _ABSENT)))
         elif isinstance(left, list) and isinstance(right, list):
-            for index in reversed(range(max(len(left), len(right)))):
-                stack.append(
-                    (
-                        f"{pointer}/{index}",
-                        left[index] if index < len(left) else _ABSENT,
-                        right[index] if index < len(right) else _ABSENT,
-                    )
-                )
+            pairs = enumerate(zip_longest(left, right, fillvalue=_ABSENT))
+            stack.extend((f"{pointer}/{index}", old, new) for index, (old, new) in reversed(list(pairs)))
         elif type(left) is not type(right) or left != right:
             found.append(pointer)
     return found or [""]
 
 
-class _Absent:
-    """Marks a member that one side does not have."""
-
-
-_ABSENT: Any = _Absent()
+_ABSENT: Final[Any] = object()
+"""Marks a member that one side does not have."""

@@ -13,11 +13,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 from agenttool_otel.values.copying import NotCopyable, Shell, plain_copy, shell_of
-from agenttool_otel.values.inspection import Kind, kind_of
+from agenttool_otel.values.inspection import CONTAINERS, kind_of
 
 _ATOMS: Final = frozenset({str, int, bool, float, type(None), bytes})
 _MISSING: Final = object()
-_CONTAINERS: Final = frozenset({Kind.MAPPING, Kind.SEQUENCE, Kind.SET, Kind.DATACLASS, Kind.MODEL})
 
 
 def snapshot(value: Any) -> Any:
@@ -65,9 +64,9 @@ class _Copier:
                 continue
             self._keep.append(source)
             kind = kind_of(source)
-            shell_or_none = shell_of(source, kind) if kind in _CONTAINERS else None
+            shell_or_none = shell_of(source, kind) if kind in CONTAINERS else None
             if shell_or_none is None:
-                self._memo[id(source)] = source if kind in _CONTAINERS else plain_copy(source, kind)
+                self._memo[id(source)] = source if kind in CONTAINERS else plain_copy(source, kind)
                 continue
             self._shells[id(source)] = shell_or_none
             self._memo[id(source)] = _MISSING if shell_or_none.made is None else shell_or_none.made

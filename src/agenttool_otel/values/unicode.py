@@ -20,11 +20,8 @@ _IGNORABLE: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0\u180b\
 @cache
 def look_alike_table() -> dict[int, str]:
     """Return a table for ``str.translate`` from characters outside ASCII to the ASCII text that they look like."""
-    table: dict[int, str] = {}
-    for target, characters in load_table(__package__, "data/confusables.json")["confusables"].items():
-        for character in characters:
-            table[ord(character)] = target
-    return table
+    table = load_table(__package__, "data/confusables.json")["confusables"]
+    return {ord(character): target for target, characters in table.items() for character in characters}
 
 
 def _is_invisible(character: str) -> bool:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
@@ -179,12 +180,10 @@ def read_entries(connection: Connection, after: int = 0) -> Iterator[LogEntry]:
 
 
 def _entry_of(row: Any) -> LogEntry:
-    try:
+    with suppress(ValueError, TypeError, RecursionError):
         kind, data = ApprovalLogKind(row.kind), json.loads(row.data)
         if json_text(data) == row.data:
             return LogEntry(row.seq, row.previous, row.hash, row.at_us, kind, row.request_id, data, row.changed_row)
-    except (ValueError, TypeError, RecursionError):
-        pass
     raise ApprovalStoreError(f"entry {row.seq} of the evidence log can't be read")
 
 

@@ -39,10 +39,8 @@ def parse_key(key: str | bytes) -> bytes:
         return key
     text = (key.decode("ascii", "replace") if isinstance(key, bytes) else key).strip()
     if len(text) == 2 * KEY_BYTES:
-        try:
+        with contextlib.suppress(ValueError):
             return bytes.fromhex(text)
-        except ValueError:
-            pass
     try:
         raw = base64.b64decode(text.replace("-", "+").replace("_", "/") + "=" * (-len(text) % 4), validate=True)
     except (binascii.Error, ValueError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
@@ -96,11 +97,8 @@ def decide(
     try:
         document = read_json(source, "the input")
         project = open_project(bundle, data, standalone, verification_of(verification_key, algorithm))
-        decider = Decider([EmbeddedEngine(project.whole, fast=False)], timeout=timeout)
-        try:
+        with closing(Decider([EmbeddedEngine(project.whole, fast=False)], timeout=timeout)) as decider:
             verdict = decider.decide(document)
-        finally:
-            decider.close()
     except (PolicyError, ConfigurationError) as error:
         _print_error(str(error))
         raise typer.Exit(EXIT_CODES["error"]) from None

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -38,15 +37,6 @@ CaFile = Annotated[
 ]
 
 
-@contextlib.contextmanager
-def _connected(url: str, token_file: Path | None, ca_file: Path | None) -> Iterator[OpaServerEngine]:
-    engine = OpaServerEngine(url, token_file=token_file, ca_file=ca_file)
-    try:
-        yield engine
-    finally:
-        engine.close()
-
-
 def push(
     url: Url,
     folder: Folder = _HERE,
@@ -65,7 +55,7 @@ def push(
     with failures():
         project = open_project(folder, standalone=standalone)
         raise_first(check_load(project, EngineName.OPA_SERVER))
-        with _connected(url, token_file, ca_file) as engine:
+        with closing(OpaServerEngine(url, token_file=token_file, ca_file=ca_file)) as engine:
             done = pushed_to(engine, project, with_base=with_base)
     if as_json:
         print_json({"policies": done.policies, "removed": done.removed, "data": done.data})
@@ -91,7 +81,7 @@ def status(
     """
     with failures():
         project = None if folder is None else open_project(folder, standalone=standalone)
-        with _connected(url, token_file, ca_file) as engine:
+        with closing(OpaServerEngine(url, token_file=token_file, ca_file=ca_file)) as engine:
             found = server_status(engine, project)
     if as_json:
         print_json(found.to_json_object())

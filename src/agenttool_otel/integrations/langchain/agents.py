@@ -21,7 +21,7 @@ from langgraph.types import Command
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.tool import GovernedTool
 from agenttool_otel.catalog import GovernOptions, ToolSource, declare
-from agenttool_otel.integrations.facts import Trusts, facts_in_metadata, options_for
+from agenttool_otel.integrations.facts import Trusts, options_for, options_of
 from agenttool_otel.integrations.langchain.arguments import Reader, json_object, use_reading
 from agenttool_otel.integrations.langchain.calls import LangChainAdapter
 from agenttool_otel.integrations.langchain.decided import DecidedTool
@@ -108,33 +108,28 @@ class ToolNodeGuard:
                 elif request.tool is not None:
                     self.surface.know(request.tool)
                 stack.enter_context(self.surface.in_force(request.state))
-            known = None if request.tool is not None and is_governed(request.tool) else self._known(request)
+            governed = request.tool is not None and is_governed(request.tool)
+            known = None if governed else self._known(request.tool_call["name"], request.tool)
             stack.enter_context(in_turn(request, handle_of(request.tool) if known is None else known.handle))
             yield request, known
 
     def _handle(self, tool: BaseTool) -> GovernedTool:
-        return self._known_tool(tool.name, tool).handle
+        return self._known(tool.name, tool).handle
 
-    def _known(self, request: ToolCallRequest) -> _Known:
-        return self._known_tool(request.tool_call["name"], request.tool)
-
-    def _known_tool(self, name: str, tool: Any) -> _Known:
+    def _known(self, name: str, tool: Any) -> _Known:
         schema = tool.args_schema if isinstance(tool, BaseTool) else None
         known = self._handles.get(name)
         if known is not None and known.tool is tool and known.schema is schema:
             return known
         reader = None
-        options = options_for(self._facts, name)
         if isinstance(tool, BaseTool):
-            if self._trusts is not None and self._trusts(tool):
-                options = cast(GovernOptions, {**facts_in_metadata(tool), **options})
-            spec = declare_langchain(tool, options)
+            spec = declare_langchain(tool, options_of(tool, name, self._facts, self._trusts))
             reader = Reader(tool)
         else:
             source = ToolSource(
                 name=name, namespace="langchain", description=f"unknown tool {name}", schema={"type": "object"}
             )
-            spec = declare(options, source)
+            spec = declare(options_for(self._facts, name), source)
             spec.unknown = True  # refused here, whatever the handler would say to it
         handle = GovernedTool(spec, _unreachable, governor=self._governor, is_async=False, streams=False)
         known = self._handles[name] = _Known(tool, schema, handle, reader)

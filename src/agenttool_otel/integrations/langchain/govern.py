@@ -157,9 +157,8 @@ def _governed_class(base: type[BaseTool], handle: GovernedTool, options: GovernO
         "__init_subclass__": refuse_subclass,
         "__reduce_ex__": reduce,
     }
-    if (
-        defining_class(base, "_arun") is not BaseTool
-    ):  # else keep it: LangChain tells by its identity what a tool can do
+    # BaseTool's own is kept: LangChain tells by its identity what a tool can do
+    if defining_class(base, "_arun") is not BaseTool:
         namespace["_arun"] = aguard(base._arun)
     governed: type[BaseTool] = type(base.__name__, (base,), namespace)
     for name in ("func", "coroutine"):

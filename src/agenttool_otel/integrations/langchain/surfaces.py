@@ -22,7 +22,7 @@ from agenttool_otel.catalog.search import DEFAULT_LIMIT
 from agenttool_otel.context.context import agent_context
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.govern.builtin_tools import TOOL_SEARCH_ID, tool_search_facts
-from agenttool_otel.integrations.langchain.govern import is_governed
+from agenttool_otel.integrations.langchain.govern import handle_of, is_governed
 from agenttool_otel.preflight.discovery import search_and_load
 from agenttool_otel.preflight.surfaces import Surface
 
@@ -113,8 +113,7 @@ class AgentSurface:
     def know(self, tool: BaseTool) -> GovernedTool:
         """Return what is known of a tool, and let the catalog know it, too."""
         if is_governed(tool):
-            handle: GovernedTool = type(tool).__dict__["agenttool"]
-            return handle
+            return handle_of(tool)
         handle = self._handle_of(tool)
         if self._governor.registry.resolve(handle.spec.tool_id) is None:
             self._governor.registry.add(handle)

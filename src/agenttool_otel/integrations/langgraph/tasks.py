@@ -83,12 +83,12 @@ def _state_of(pad: Any) -> _ExecutionState:
 class GraphTask:
     """One execution of a task, seen from inside it."""
 
-    __slots__ = ("_conf", "_config", "_pad", "_saver", "namespace", "state", "thread_id")
+    __slots__ = ("_config", "_pad", "_saver", "configurable", "namespace", "state", "thread_id")
 
     def __init__(self, config: RunnableConfig) -> None:
         conf = config["configurable"]
         self._config = config
-        self._conf = conf
+        self.configurable = conf  # in which the host may say who answers
         self._pad = conf[SCRATCHPAD]
         self._saver = conf[_CHECKPOINTER]
         self.thread_id = str(conf["thread_id"])
@@ -108,11 +108,6 @@ class GraphTask:
         if any(key not in conf for key in needed) or not all(hasattr(pad, name) for name in fields):
             return None
         return cls(config)
-
-    @property
-    def configurable(self) -> dict[str, Any]:
-        """``config["configurable"]``, in which the host may say who answers."""
-        return self._conf
 
     def occurrence(self, key: str) -> int:
         """Count a call, and return how many like it this execution has made before."""
@@ -167,7 +162,7 @@ class GraphTask:
     @property
     def answered(self) -> bool:
         """Whether a resume value may be waiting for this task."""
-        return bool(self._conf.get(_RESUME_MAP)) or self._pad.get_null_resume(False) is not None
+        return bool(self.configurable.get(_RESUME_MAP)) or self._pad.get_null_resume(False) is not None
 
     def read_interrupt(self) -> None:
         """Read from the checkpoint what this task last asked."""
@@ -192,7 +187,7 @@ class GraphTask:
         shown = self.state.shown
         if not _is_ours(shown) or shown is None:
             return None
-        by_id = self._conf.get(_RESUME_MAP) or {}
+        by_id = self.configurable.get(_RESUME_MAP) or {}
         if shown.id in by_id:
             if self._pad.resume and self._pad.resume[-1] is by_id[shown.id]:
                 self._pad.resume.pop()
@@ -202,12 +197,12 @@ class GraphTask:
 
     def _stored_value(self) -> bool:
         shown = self.state.shown
-        if not _is_ours(shown) or shown is None or shown.id in (self._conf.get(_RESUME_MAP) or {}):
+        if not _is_ours(shown) or shown is None or shown.id in (self.configurable.get(_RESUME_MAP) or {}):
             return False
         return self._pad.get_null_resume(False) is not None
 
     def _note_interrupt(self, found: Any) -> None:
-        task_id = self._conf[_TASK_ID]
+        task_id = self.configurable[_TASK_ID]
         for write in (found.pending_writes or ()) if found is not None else ():
             if write[0] == task_id and write[1] == _INTERRUPT:
                 interrupts = write[2] if isinstance(write[2], (tuple, list)) else (write[2],)
@@ -217,11 +212,10 @@ class GraphTask:
         return self.namespace.rpartition("|")[0]
 
     def _checkpoint_config(self, namespace: str) -> RunnableConfig:
-        place: dict[str, Any] = {"thread_id": self._conf["thread_id"], "checkpoint_ns": namespace}
-        checkpoint = (self._conf.get("checkpoint_map") or {}).get(namespace)
+        checkpoint = (self.configurable.get("checkpoint_map") or {}).get(namespace)
         if checkpoint is None:
             raise LookupError("no checkpoint of this task is known")
-        place["checkpoint_id"] = checkpoint
+        place = {"thread_id": self.configurable["thread_id"], "checkpoint_ns": namespace, "checkpoint_id": checkpoint}
         return {"configurable": place}
 
     # --- the pause ---------------------------------------------------------------------------------------------------
@@ -241,12 +235,12 @@ class GraphTask:
             if theirs is not None:
                 pad.resume.append(theirs)  # it answers a tool's own interrupt, and has to be there for it later
         if pad.resume:
-            self._conf[_SEND]([(_RESUME, list(pad.resume))])
+            self.configurable[_SEND]([(_RESUME, list(pad.resume))])
         place = len(pad.resume)
         at_end = dataclasses.replace(
             pad, interrupt_counter=lambda: place, get_null_resume=lambda consume=False: None, resume=list(pad.resume)
         )
-        config = {**self._config, "configurable": {**self._conf, SCRATCHPAD: at_end}}
+        config = {**self._config, "configurable": {**self.configurable, SCRATCHPAD: at_end}}
         token = var_child_runnable_config.set(config)  # type: ignore[arg-type]
         try:
             interrupt(value)

@@ -12,7 +12,15 @@ from json.encoder import encode_basestring
 from typing import Any, Final
 
 from agenttool_otel.values.conversion import JsonLike, to_json_value
-from agenttool_otel.values.inspection import Kind, kind_of, mapping_items, sequence_items
+from agenttool_otel.values.inspection import (
+    CONTAINERS,
+    SEQUENCES,
+    Kind,
+    kind_of,
+    mapping_items,
+    parts_of,
+    sequence_items,
+)
 from agenttool_otel.values.pointers import escape_token
 from agenttool_otel.values.unicode import escape_surrogates
 
@@ -25,8 +33,6 @@ _BATCH: Final = 128
 _DEEPEST: Final = 200
 _NO_LIMIT: Final = 1 << 62
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False, allow_nan=False).encode
-_CONTAINERS: Final = frozenset({Kind.MAPPING, Kind.SEQUENCE, Kind.SET, Kind.DATACLASS, Kind.MODEL})
-_SEQUENCES: Final = frozenset({Kind.SEQUENCE, Kind.SET})
 _PLAIN_CONTAINERS: Final = frozenset({dict, list, tuple})
 _PLAIN_LEAVES: Final = frozenset({int, bool, float, type(None)})
 
@@ -101,7 +107,7 @@ def _parts(root: Any, transform: ValueTransform | None) -> Iterator[str]:
     if _is_small(root):
         yield _encode(_plain(transform(_plain(root), "") if transform else root))
         return
-    if kind_of(root) not in _CONTAINERS:
+    if kind_of(root) not in CONTAINERS:
         yield from _leaf(transform(_plain(root), "") if transform else root)
         return
     stack: list[_Frame] = [_Frame(root, "")]
@@ -127,7 +133,7 @@ def _parts(root: Any, transform: ValueTransform | None) -> Iterator[str]:
             yield plain
             continue
         kind = kind_of(child)
-        if kind in _CONTAINERS and not _is_small(child):
+        if kind in CONTAINERS and not _is_small(child):
             if id(child) in open_ids:
                 yield '{"$ref":"cycle"}'
             elif len(stack) > _DEEPEST:
@@ -141,7 +147,7 @@ def _parts(root: Any, transform: ValueTransform | None) -> Iterator[str]:
         if transform is not None:
             child = _transformed(child, key, frame, transform)
             kind = kind_of(child)
-        if kind in _CONTAINERS:
+        if kind in CONTAINERS:
             yield _encode(_plain(child))
         else:
             yield from _leaf(child)
@@ -160,11 +166,8 @@ def _transformed(child: Any, key: str, frame: _Frame, transform: ValueTransform)
     return kept.get(key) if isinstance(kept, dict) else None
 
 
-class _End:
-    """Marks the end of a frame's children."""
-
-
-_END: Final = _End()
+_END: Final = object()
+"""Marks the end of a frame's children."""
 
 
 class _Frame:
@@ -176,7 +179,7 @@ class _Frame:
         kind = kind_of(source)
         self.source = source
         self.pointer = pointer
-        self.pairs = kind not in _SEQUENCES
+        self.pairs = kind not in SEQUENCES
         self.opening, self.closing = ("{", "}") if self.pairs else ("[", "]")
         self.count = 0
         self.one_by_one = 0 if type(source) in (list, tuple) else _NO_LIMIT
@@ -228,20 +231,17 @@ def _key(key: Any) -> str:
 
 def _is_small(value: Any) -> bool:
     """Tell whether a value is a container of few parts and short strings; cycles and unknown classes are not small."""
-    if kind_of(value) not in _CONTAINERS:
+    if kind_of(value) not in CONTAINERS:
         return False
     budget, chars = _SMALL_NODES, PIECE_CHARS
     stack = [(value, 0)]
     while stack:
         top, depth = stack.pop()
         kind = kind_of(top)
-        if kind in _CONTAINERS:
+        if kind in CONTAINERS:
             if depth > 50:
                 return False
-            if kind in _SEQUENCES:
-                children = sequence_items(top, budget + 1)
-            else:
-                children = [part for item in mapping_items(top, kind, budget + 1) for part in item]
+            children = parts_of(top, kind, budget + 1)
             budget -= len(children)
             if budget < 0:
                 return False

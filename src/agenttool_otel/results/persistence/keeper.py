@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from agenttool_otel.errors import PersistenceError
@@ -21,7 +22,7 @@ from agenttool_otel.results.persistence.strategy import NO_DEMAND, SENSITIVE, De
 from agenttool_otel.results.persistence.stream import StreamCollector
 from agenttool_otel.results.persistence.writer import PayloadWriter, ref_block, stand_in, text_block
 from agenttool_otel.results.stores.types import PayloadStore, PersistedRef
-from agenttool_otel.results.transform import RedactionFailed, Transform
+from agenttool_otel.results.transform import RedactionFailed, Transform, redacted
 from agenttool_otel.values.conversion import to_json_value
 from agenttool_otel.values.inspection import error_name
 
@@ -123,9 +124,8 @@ class ResultKeeper:
         """Make the collector of a stream, of whose size nothing is known yet, and say what was chosen."""
         has_store = self._store is not None
         choice = choose_strategy(demand, size=0, default_limit=self.max_inline_chars, has_store=has_store)
-        may_store = demand.supports_persistence and not demand.exempt and has_store
-        # the policy says that nothing is stored
-        may_store = may_store and demand.obliged_strategy != _S.INLINE.value
+        stores_nothing = demand.exempt or demand.obliged_strategy == _S.INLINE.value
+        may_store = demand.supports_persistence and has_store and not stores_nothing
         collector = StreamCollector(
             invocation_id,
             choice,
@@ -203,7 +203,7 @@ class _Job(NamedTuple):
     def _inline(self) -> Kept:
         value = self._clean_value()
         state = RedactionState.NONE if value is self.value else RedactionState.REDACTED
-        return Kept(self._record(self.choice.strategy, self.choice.reason, state), value)
+        return Kept(self._record(self.choice.strategy, self.choice.reason, state, size=self.size), value)
 
     def _clean_value(self) -> Any:
         """Redact the value as plain data; where nothing is found, it keeps its own type."""
@@ -211,10 +211,7 @@ class _Job(NamedTuple):
         if transform is None:
             return value
         plain: Any = value if type(value) is str else to_json_value(value)
-        try:
-            cleaned = transform.text(plain) if type(plain) is str else transform.value(plain, "")
-        except Exception as error:
-            raise RedactionFailed(f"redaction failed: {type(error).__name__}") from None
+        cleaned = redacted(transform.text, plain) if type(plain) is str else redacted(transform.value, plain, "")
         return value if cleaned == plain else cleaned
 
     def _cut(self, source: Source, writer: PayloadWriter, ref: PersistedRef | None) -> Kept:
@@ -240,26 +237,10 @@ class _Job(NamedTuple):
     def dropped(self, reason: str, failure: str | None, state: RedactionState) -> Kept:
         """Return the outcome of a result that nobody sees."""
         text = f"[result dropped: {reason}]"
-        decision = self._record(_S.DROP_WITH_REASON, reason, state, preview_bytes=len(text))
+        decision = self._record(_S.DROP_WITH_REASON, reason, state, size=self.size, preview_bytes=len(text))
         return Kept(decision, text, None, failure, [text_block(text)], [text_block(text)])
 
-    def _record(
-        self,
-        strategy: PersistenceStrategy,
-        reason: str,
-        state: RedactionState,
-        *,
-        size: int | None = None,
-        preview_bytes: int | None = None,
-        ref: PersistedRef | None = None,
-    ) -> ResultPersistence:
-        return self.choice.record(
-            self.invocation_id,
-            strategy,
-            reason,
-            state,
-            size=self.size if size is None else size,
-            preview_bytes=preview_bytes,
-            ref=ref,
-            result_id=self.result_id,
-        )
+    @property
+    def _record(self) -> Callable[..., ResultPersistence]:
+        """What makes the record of this result."""
+        return partial(self.choice.record, self.invocation_id, result_id=self.result_id)

@@ -7,6 +7,7 @@ import os
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import PurePath
 from typing import Any, Final
 
@@ -14,7 +15,7 @@ from agenttool_otel.errors import PersistenceError
 from agenttool_otel.results.content.json_stream import json_pieces
 from agenttool_otel.results.content.media import OCTETS, SNIFF_BYTES, TEXT, sniff
 from agenttool_otel.results.content.native import IMAGE, encode_image, result_type
-from agenttool_otel.results.transform import CleanText, RedactionFailed, Transform
+from agenttool_otel.results.transform import CleanText, CleanValue, Transform
 from agenttool_otel.values.inspection import Kind, kind_of
 from agenttool_otel.values.unicode import escape_surrogates
 
@@ -29,7 +30,7 @@ class Source:
     media_type: str  # media type of the whole
     pieces: Iterator[str] | Iterator[bytes]  # text (to be encoded as UTF-8) or bytes; read once
     is_text: bool  # whether the pieces are text
-    _cleaner: CleanText | _Watch | None = None
+    _cleaner: CleanText | CleanValue | None = None
 
     @property
     def changed(self) -> bool:
@@ -53,7 +54,7 @@ def source_of(value: Any, transform: Transform | None = None) -> Source:
     if kind is Kind.PATH:
         blocks = _file_blocks(PurePath.__str__(value))
         head = next(blocks, b"")
-        return _bytes_source(_chain(head, blocks), head, transform)
+        return _bytes_source(chain((head,), blocks), head, transform)
     if kind is Kind.OPAQUE:
         known = result_type(value)
         if known is IMAGE:
@@ -62,25 +63,8 @@ def source_of(value: Any, transform: Transform | None = None) -> Source:
             return _text_source(known.lines(value), "application/x-ndjson", transform)
     if transform is None:
         return Source("application/json", json_pieces(value), True)
-    watch = _Watch(transform)
-    return Source("application/json", json_pieces(value, watch.value), True, watch)
-
-
-class _Watch:
-    """Notices whether a value transform changed anything."""
-
-    def __init__(self, transform: Transform) -> None:
-        self._transform = transform
-        self.changed = False
-
-    def value(self, value: Any, pointer: str) -> Any:
-        try:
-            cleaned = self._transform.value(value, pointer)
-        except Exception as error:
-            raise RedactionFailed(f"redaction failed: {type(error).__name__}") from None
-        if not self.changed and cleaned is not value:
-            self.changed = bool(cleaned != value)
-        return cleaned
+    cleaner = CleanValue(transform.value)
+    return Source("application/json", json_pieces(value, cleaner.at), True, cleaner)
 
 
 def _text_source(pieces: Iterator[str], media_type: str, transform: Transform | None) -> Source:
@@ -116,12 +100,6 @@ def _slices(text: str) -> Iterator[str]:
 def _views(view: memoryview) -> Iterator[bytes]:
     for start in range(0, view.nbytes, _BYTES):
         yield bytes(view[start : start + _BYTES])
-
-
-def _chain(head: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
-    if head:
-        yield head
-    yield from rest
 
 
 def _decoded(blocks: Iterator[bytes]) -> Iterator[str]:

@@ -72,7 +72,7 @@ class StrategyChoice(NamedTuple):
         state: RedactionState,
         *,
         size: int | None,
-        preview_bytes: int | None,
+        preview_bytes: int | None = None,
         ref: PersistedRef | None = None,
         result_id: str | None = None,
     ) -> ResultPersistence:
@@ -99,27 +99,21 @@ def choose_strategy(
         limit = min(limit, _limit(demand.obliged_limit, 0))
     over = size is None or size > limit
     wanted, reason = _wanted(demand)
-    if wanted is _S.DROP_WITH_REASON:
+    if wanted in (_S.DROP_WITH_REASON, _S.NEVER_PERSIST):
         return StrategyChoice(wanted, reason, limit, over)
     if wanted is _S.INLINE and demand.obliged_strategy == _S.INLINE.value:
         # The policy says inline: nothing is stored; only the policy's own limit still cuts.
         cut = demand.obliged_limit is not None and over
         return StrategyChoice(_S.NEVER_PERSIST if cut else _S.INLINE, reason, limit, cut)
-    blocked = _blocked(wanted, demand, has_store=has_store)
+    if over and wanted in (_S.INLINE, _S.REDACT):
+        wanted = _S.PREVIEW_AND_PERSIST
+        reason = "result_exceeded_inline_limit" if size is not None else "result_size_unknown"
     if wanted in (_S.PREVIEW_AND_PERSIST, _S.REF_ONLY):
-        if blocked is None:
+        if (blocked := _blocked(demand, has_store=has_store)) is None:
             return StrategyChoice(wanted, reason, limit, over)
-        if wanted is _S.REF_ONLY:
-            # The payload must not be shown, and can't be kept.
-            return StrategyChoice(_S.DROP_WITH_REASON, blocked, limit, over)
-        return StrategyChoice(_S.NEVER_PERSIST, blocked, limit, over)
-    if wanted is _S.NEVER_PERSIST:
-        return StrategyChoice(wanted, reason, limit, over)
-    if over:
-        if blocked is not None:
-            return StrategyChoice(_S.NEVER_PERSIST, blocked, limit, over)
-        over_reason = "result_exceeded_inline_limit" if size is not None else "result_size_unknown"
-        return StrategyChoice(_S.PREVIEW_AND_PERSIST, over_reason, limit, over)
+        # What only a reference may show must not be shown, and can't be kept.
+        instead = _S.DROP_WITH_REASON if wanted is _S.REF_ONLY else _S.NEVER_PERSIST
+        return StrategyChoice(instead, blocked, limit, over)
     if wanted is _S.REDACT or demand.redact:
         return StrategyChoice(_S.REDACT, reason if wanted is _S.REDACT else "redaction_required", limit, over)
     return StrategyChoice(_S.INLINE, "within_inline_limit", limit, over)
@@ -139,9 +133,7 @@ def _wanted(demand: Demand) -> tuple[PersistenceStrategy, str]:
     return max(reversed(found), key=lambda item: _ORDER.index(item[0]))
 
 
-def _blocked(wanted: PersistenceStrategy, demand: Demand, *, has_store: bool) -> str | None:
-    if wanted is _S.NEVER_PERSIST:
-        return "never_persist"
+def _blocked(demand: Demand, *, has_store: bool) -> str | None:
     if demand.exempt:
         return "circular_result_guard"
     if not demand.supports_persistence:

@@ -20,7 +20,7 @@ from agenttool_otel.results.content.size import size_of, text_bytes
 from agenttool_otel.results.persistence.strategy import StrategyChoice
 from agenttool_otel.results.persistence.writer import PayloadWriter, ref_block, stand_in, text_block
 from agenttool_otel.results.stores.types import PayloadStore, PersistedRef
-from agenttool_otel.results.transform import CleanText, RedactionFailed, Transform
+from agenttool_otel.results.transform import CleanText, CleanValue, RedactionFailed, Transform
 
 _MAX_PIECE_CHARS: Final = 1 << 16
 _S = PersistenceStrategy
@@ -69,7 +69,6 @@ class StreamCollector:
         self._has_store = store is not None
         self._may_store = self._has_store and (choice.persists or choice.strategy in (_S.INLINE, _S.REDACT))
         self._preview_chars = preview_chars
-        self._transform = transform
         self._view = PreviewBuilder(max(preview_chars, choice.max_inline_chars))
         self._writer = PayloadWriter(
             invocation_id,
@@ -82,9 +81,9 @@ class StreamCollector:
             holds=self._may_store,
         )
         self._cleaner = CleanText(transform.text) if transform is not None else None
+        self._values = CleanValue(transform.value) if transform is not None else None
         self._form: _Form | None = None
         self._items = 0
-        self._value_changed = False
         self._redaction_failed = False
         self._closed = False
 
@@ -138,23 +137,15 @@ class StreamCollector:
                     self._out(ready)
         else:
             # A line of JSON, also for the odd item in a stream of another form.
-            for piece in json_pieces(item, None if self._transform is None else self._clean_value):
+            values, place = self._values, f"/{self._items - 1}"
+            clean = None if values is None else lambda value, pointer: values.at(value, place + pointer)
+            for piece in json_pieces(item, clean):
                 self._out(piece)
             self._out("\n")
 
     def _write_held_text(self) -> None:
         for piece in self._cleaner.finish() if self._cleaner is not None else ():
             self._out(piece)
-
-    def _clean_value(self, value: Any, pointer: str) -> Any:
-        if self._transform is None:
-            return value
-        try:
-            cleaned = self._transform.value(value, f"/{self._items - 1}{pointer}")
-        except Exception as error:
-            raise RedactionFailed(f"redaction failed: {type(error).__name__}") from None
-        self._value_changed = self._value_changed or cleaned != value
-        return cleaned
 
     def _out(self, piece: str | bytes) -> None:
         self._writer.write(piece)
@@ -177,7 +168,7 @@ class StreamCollector:
         state = RedactionState.NONE
         if self._redaction_failed:
             state = RedactionState.FAILED
-        elif self._value_changed or (self._cleaner is not None and self._cleaner.changed):
+        elif any(cleaner is not None and cleaner.changed for cleaner in (self._cleaner, self._values)):
             state = RedactionState.REDACTED
         strategy, reason = self._strategy(ref, large=large)
         text = self._shown(reason, ref, large=large)

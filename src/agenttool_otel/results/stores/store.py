@@ -12,6 +12,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
@@ -260,10 +261,8 @@ class ResultStore:
             return None
 
     def _discard(self, key: str) -> None:
-        try:
+        with suppress(PersistenceError):  # the sweep takes it later
             self._backend.delete(key)
-        except PersistenceError:
-            return  # the sweep takes it later
 
     def _room(self) -> int:
         """Return how many bytes the next payload may have."""
@@ -290,10 +289,8 @@ class ResultStore:
             if due := every is not None and time.monotonic() - self._swept_at >= every:
                 self._swept_at = time.monotonic()
         if due:
-            try:
+            with suppress(PersistenceError):  # a failing cleaner does not stop a writer; writing itself will tell
                 self.sweep()
-            except PersistenceError:
-                return  # a failing cleaner does not stop a writer; writing itself will tell
 
 
 class _Meter:
