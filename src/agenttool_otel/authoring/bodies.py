@@ -17,6 +17,8 @@ from agenttool_otel.policy.engines.native import new_engine
 _PLACES: Final = frozenset({"span", "eidx", "sidx", "qidx"})
 _SPAN: Final = frozenset({"line", "col", "start", "end"})
 _COMMENT: Final = re.compile(r'"(?:[^"\\\n]|\\.)*"|`[^`]*`|(#[^\n]*)')
+_KEY: Final = re.compile(r"[^{}\"]*?\bcontains\b(.*)\bif$", re.DOTALL)
+_CASE: Final = re.compile(r"[A-Za-z_]\w*\[([^\]]*)\]\s*(?::=\s*true\s*)?if$")
 
 
 class Expression(NamedTuple):
@@ -73,9 +75,9 @@ def bodies_of(rule: Rule, module: Module) -> list[Body]:
         body = Body(rule, module, node["span"]["line"] if bodies else rule.line, label=_label(key))
         _cut(body, node["query"], source)
         if key is not None:
-            body.key = _key_text(source, value["span"]["start"], node["query"]["span"]["start"])
+            body.key = _head_text(_KEY, source, value["span"]["start"], node["query"]["span"]["start"])
         if head_kind == "Compr" and "RefBrack" in head["refr"]:
-            body.case = _case_text(source, value["span"]["start"], node["query"]["span"]["start"])
+            body.case = _head_text(_CASE, source, value["span"]["start"], node["query"]["span"]["start"])
         body.readable = body.readable and _same_tree(body, node["query"], key)
         bodies.append(body)
     if not bodies:
@@ -117,15 +119,9 @@ def _line_end(source: bytes, start: int) -> int:
     return len(source) if end < 0 else end
 
 
-def _key_text(source: bytes, start: int, query: int) -> str:
-    head = source[start:query].decode("utf-8", "replace").rstrip()
-    match = re.match(r"[^{}\"]*?\bcontains\b(.*)\bif$", head, re.DOTALL)
-    return match[1].strip() if match else ""
-
-
-def _case_text(source: bytes, start: int, query: int) -> str:
-    head = source[start:query].decode("utf-8", "replace").rstrip()
-    match = re.match(r"[A-Za-z_]\w*\[([^\]]*)\]\s*(?::=\s*true\s*)?if$", head)
+def _head_text(pattern: re.Pattern[str], source: bytes, start: int, query: int) -> str:
+    """Return what a pattern's group has of the head of a rule, which ends where its query begins."""
+    match = pattern.match(source[start:query].decode("utf-8", "replace").rstrip())
     return match[1].strip() if match else ""
 
 

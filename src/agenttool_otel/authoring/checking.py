@@ -15,7 +15,7 @@ from agenttool_otel.authoring.unread import missing_data
 from agenttool_otel.errors import PolicyError, PolicyUnavailable
 from agenttool_otel.names import EngineName, EntryPoint
 from agenttool_otel.policy.bundles.check import check_program, entry_path, load_program
-from agenttool_otel.policy.bundles.own_rules import rule_problems
+from agenttool_otel.policy.bundles.own_rules import CUSTOM, KINDS, rule_problems
 from agenttool_otel.policy.bundles.reads import obstacles
 from agenttool_otel.policy.bundles.rego import Module
 from agenttool_otel.policy.bundles.settings_check import settings_problems
@@ -24,8 +24,6 @@ from agenttool_otel.policy.engines.evaluation import CompiledBundle
 from agenttool_otel.policy.input_schema import write_input_schema
 
 _MANY_INTERPRETED: Final = 0.25  # of the inputs
-_KINDS: Final = frozenset({"deny", "ask", "allow"})
-_CUSTOM: Final = ("agenttool", "custom")
 _SCHEMA: Final = re.compile(r"^#\s+- input: schema\.input\s*$", re.MULTILINE)
 _PLACE: Final = re.compile(r"^(\S+?):(\d+): (.*)$", re.DOTALL)
 
@@ -200,7 +198,7 @@ def _documented(project: Project) -> Check:
         problems += [
             Problem(rule.file, rule.line, f"{rule.name} has no METADATA with a title")
             for rule in rules
-            if rule.path[-1] in _KINDS and len(rule.path) > len(module.package)
+            if rule.path[-1] in KINDS and len(rule.path) > len(module.package)
             if not title_above(module.text, rule.line)
         ]
     return _done("METADATA", problems, otherwise="warned")
@@ -211,18 +209,14 @@ def _placed(project: Project) -> Check:
         return Check("places", "skipped", "a whole bundle has its own order")
     problems = []
     for module in _own_modules(project):
-        if module.package[:2] != _CUSTOM:
-            message = (
-                f"package {'.'.join(module.package)} is not under agenttool.custom, so the decision does not ask it"
-            )
+        package = ".".join(module.package)
+        if module.package[:2] != CUSTOM:
+            message = f"package {package} is not under agenttool.custom, so the decision does not ask it"
             problems.append(Problem(module.file, module.line, message))
-        elif len(module.package) > len(_CUSTOM) + 1:
-            message = (
-                f"package {'.'.join(module.package)} lies too deep: agenttool.custom and one level below are asked"
-            )
-            problems += [Problem(module.file, module.line, message)] * any(
-                rule.path[-1] in _KINDS for rule in module.rules
-            )
+        elif len(module.package) > len(CUSTOM) + 1:
+            message = f"package {package} lies too deep: agenttool.custom and one level below are asked"
+            if any(rule.path[-1] in KINDS for rule in module.rules):
+                problems.append(Problem(module.file, module.line, message))
     for file, text in project.own.tests.items():
         match = re.search(r"^package\s+agenttool\.custom(\.\S+)?\s*$", text, re.MULTILINE)
         if match and "agenttool.permission" in text:

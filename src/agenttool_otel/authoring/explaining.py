@@ -11,13 +11,12 @@ from agenttool_otel.authoring.probes import Prober, Reading
 from agenttool_otel.authoring.project import Project
 from agenttool_otel.names import EntryPoint
 from agenttool_otel.policy.bundles.check import entry_path
+from agenttool_otel.policy.bundles.own_rules import CUSTOM, KINDS
 from agenttool_otel.policy.bundles.rego import Program, Rule
 from agenttool_otel.policy.decider import Decider
 from agenttool_otel.policy.engines.embedded import EmbeddedEngine
 from agenttool_otel.policy.types import PolicyInput, Verdict
 
-_KINDS: Final = ("deny", "ask", "allow")
-_CUSTOM: Final = ("agenttool", "custom")
 _RELAY: Final = ("agenttool", "extension")
 _DECISION: Final = entry_path(EntryPoint.DECISION)
 
@@ -151,11 +150,11 @@ def _contributing(program: Program) -> list[Rule]:
         for rule in program.rules
         if id(rule) in reachable
         and len(rule.path) > 1
-        and rule.path[-1] in _KINDS
+        and rule.path[-1] in KINDS
         # these hand on what the custom rules say
         and rule.path[:2] != _RELAY
         # nobody asks rules that lie deeper
-        and (rule.path[:2] != _CUSTOM or len(rule.path) <= len(_CUSTOM) + 2)
+        and (rule.path[:2] != CUSTOM or len(rule.path) <= len(CUSTOM) + 2)
     ]
     return rules or [rule for rule in program.rules if rule.path == _DECISION]
 
@@ -180,7 +179,7 @@ def _helpers(project: Project, rules: list[Rule]) -> list[Rule]:
 
 
 def _rank(kind: str) -> int:
-    return _KINDS.index(kind) if kind in _KINDS else -1
+    return KINDS.index(kind) if kind in KINDS else -1
 
 
 def _distance(item: ExplainedRule) -> tuple[bool, float, int, str, int]:
@@ -205,7 +204,7 @@ def _told(project: Project, reading: Reading, document: Mapping[str, Any], below
     kind = body.rule.path[-1]
     return ExplainedRule(
         rule=body.rule.name,
-        kind=kind if kind in _KINDS or body.rule.path == _DECISION else "rule",
+        kind=kind if kind in KINDS or body.rule.path == _DECISION else "rule",
         label=body.label or _names(reading.values),
         title=title_above(body.module.text, body.line),
         file=body.rule.file,

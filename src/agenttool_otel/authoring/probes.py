@@ -15,12 +15,11 @@ from typing import Any, Final, NamedTuple
 from agenttool_otel.authoring.bodies import Body, Expression, bodies_of, imports_of
 from agenttool_otel.errors import PolicyError, PolicyEvaluationError, PolicyLoadError
 from agenttool_otel.policy.bundles.rego import Program, Rule
-from agenttool_otel.policy.engines.native import native_error, new_engine
+from agenttool_otel.policy.engines.native import UNDEFINED, loaded_engine, native_error
 
 _MARK: Final = "agenttool_probe"
 _MAX_EXPRESSIONS: Final = 16
 _MAX_FOUND: Final = 300
-_UNDEFINED: Final = "<undefined>"
 _STRING: Final = re.compile(r'"(?:[^"\\\n]|\\.)*"|`[^`]*`')
 _OPERATOR: Final = re.compile(r"(==|!=|<=|>=|<|>|\bin\b)")
 _WITH: Final = re.compile(r"\s+with\s+(?:input|data)\b")
@@ -86,7 +85,7 @@ class Prober:
         except BaseException as error:
             native_error(error, PolicyError)  # a panic of the engine too: the test has failed anyway
             return ""
-        if values == _UNDEFINED or not values:
+        if values == UNDEFINED or not values:
             return "undefined"
         text = ", ".join(json.dumps(item, ensure_ascii=False) for item in values)
         return text if len(text) <= _MAX_FOUND else f"{text[:_MAX_FOUND]}..."
@@ -103,7 +102,7 @@ class Prober:
             try:
                 value = _evaluate(self._engine, f"{path}_{passed + 1}")
             except PolicyError as error:
-                value, problem = _UNDEFINED, str(error)
+                value, problem = UNDEFINED, str(error)
             if value is not True:
                 return Reading(body, False, passed, body.expressions[body.order[passed]], problem=problem)
         if not body.key:
@@ -118,21 +117,14 @@ class Prober:
             value = _evaluate(self._engine, body.rule.name)
         except PolicyError:
             return ()
-        if value == _UNDEFINED:
+        if value == UNDEFINED:
             return ()
         return tuple(value) if isinstance(value, list) else (value,)
 
     # --- engines -----------------------------------------------------------------------------------------------------
 
     def _base_engine(self) -> Any:
-        engine = new_engine()
-        try:
-            for module in self._program.modules:
-                engine.add_policy(module.file, module.text)
-            engine.add_data_json(self._data_json)
-        except BaseException as error:
-            raise native_error(error, PolicyLoadError, "the bundle can't be loaded: ") from None
-        return engine
+        return loaded_engine(((module.file, module.text) for module in self._program.modules), self._data_json)
 
     def _ready_engine(self) -> Any:
         """Add the probes; a body whose expressions need another order gets it, or is given up."""
@@ -216,10 +208,9 @@ def _probe(head: str, expressions: Sequence[Expression]) -> str:
 
 def _evaluate(engine: Any, path: str) -> Any:
     try:
-        value = json.loads(engine.eval_rule_as_json(path))
+        return json.loads(engine.eval_rule_as_json(path))
     except BaseException as error:
         raise native_error(error, PolicyEvaluationError, "evaluation failed: ") from None
-    return value
 
 
 class Compared(NamedTuple):

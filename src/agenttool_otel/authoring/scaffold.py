@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Final
 
 from agenttool_otel.errors import ConfigurationError
-from agenttool_otel.policy.input_schema import write_input_schema
+from agenttool_otel.policy.input_schema import schema_text
 
 _SCHEMA: Final = "schemas/input.json"
 _NAME: Final = re.compile(r"[^A-Za-z0-9._-]+")
 _IGNORED: Final = frozenset({".git"})
 
 
+@dataclass(slots=True)
 class Written:
     """What was made of a folder."""
 
-    __slots__ = ("kept", "made", "root")
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self.made: list[str] = []
-        self.kept: list[str] = []
+    root: Path
+    made: list[str] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
 
 
 def init_project(root: Path, *, force: bool = False) -> Written:
@@ -43,11 +42,7 @@ def init_project(root: Path, *, force: bool = False) -> Written:
             text = source.read_text("utf-8").replace("PROJECT_NAME", name)
             # packaging tools leave out files whose name starts with a dot
             _write(written, ".manifest" if relative == "manifest.json" else relative, text)
-        if (root / _SCHEMA).exists():
-            written.kept.append(_SCHEMA)
-        else:
-            write_input_schema(root / _SCHEMA)
-            written.made.append(_SCHEMA)
+        _write(written, _SCHEMA, schema_text())
     except OSError as error:
         raise ConfigurationError(f"{root}: {error.strerror or error}") from None
     return written

@@ -21,12 +21,10 @@ from agenttool_otel.names import EngineName
 from agenttool_otel.policy.bundles.check import check_program
 from agenttool_otel.policy.bundles.rego import Program, Rule
 from agenttool_otel.policy.engines.builtins import EMBEDDED_BUILTINS
-from agenttool_otel.policy.engines.native import native_error, new_engine
+from agenttool_otel.policy.engines.native import UNDEFINED, loaded_engine, native_error
 
 ENGINES: Final = ("auto", "opa", EngineName.EMBEDDED.value)
 """What tests can run on; ``opa`` is a program, ``auto`` that program where there is one, else the embedded engine."""
-
-_UNDEFINED: Final = "<undefined>"
 
 
 @dataclass(slots=True)
@@ -183,14 +181,9 @@ def _judged(rule: Rule, value: Any, wanted: Iterable[Any] | None, seconds: float
 def _embedded(project: Project, program: Program) -> TestReport:
     # every rule compiles, those too that no test reaches
     Prober(program, project.whole.data_json, ())
-    engine = new_engine()
-    try:
-        for module in program.modules:
-            engine.add_policy(module.file, module.text)
-        engine.add_data_json(project.whole.data_json)
-        engine.set_enable_coverage(True)
-    except BaseException as error:
-        raise native_error(error, PolicyLoadError, "the tests can't be loaded: ") from None
+    modules = ((module.file, module.text) for module in program.modules)
+    engine = loaded_engine(modules, project.whole.data_json, what="the tests")
+    engine.set_enable_coverage(True)
 
     def value_of(path: tuple[str, ...]) -> Any:
         try:
@@ -237,7 +230,7 @@ def _run_each(project: Project, program: Program, value_of: Callable[[tuple[str,
         if prober is not None and rule in over_cases:
             number = next(i for i, body in enumerate(prober.bodies) if body.rule is rule)
             wanted = prober.cases(number)
-            if value == _UNDEFINED:
+            if value == UNDEFINED:
                 value = {}
         results.append(_judged(rule, value, wanted, seconds))
     return results

@@ -24,12 +24,10 @@ def bind_python(call: Invocation) -> None:
         raise TypeError("this tool takes no positional call")
     bound = parameters.bind(call.call_args, call.call_kwargs)
     added = parameters.fill(bound)
-    for value in bound.values():
-        if added or type(value) not in _IMMUTABLE:
-            # copied before it is shown: another thread may change it between the two
-            bound = _copied(parameters, bound)
-            call.call_args, call.call_kwargs = parameters.unbind(bound)
-            break
+    if added or not _IMMUTABLE.issuperset(map(type, bound.values())):
+        # copied before it is shown: another thread may change it between the two
+        bound = _copied(parameters, bound)
+        call.call_args, call.call_kwargs = parameters.unbind(bound)
     call.bound = bound
     flat = parameters.flatten(bound)
     shown: Any = quick_object(flat)
@@ -57,12 +55,9 @@ def bind_json(call: Invocation) -> None:
     call.bound = {}
     if not spec.check.is_valid(arguments):
         return  # the pipeline says what is wrong
-    as_given = True
-    bound: dict[str, Any] = {}
-    for name, value in parameters.spread(arguments).items():
-        read = bound[name] = parameters.coerce(name, value)
-        if as_given and not _is_as_given(read, value):
-            as_given = False
+    given = parameters.spread(arguments)
+    bound = {name: parameters.coerce(name, value) for name, value in given.items()}
+    as_given = all(_is_as_given(bound[name], value) for name, value in given.items())
     added = parameters.fill(bound)
     if added or not as_given:
         bound = _copied(parameters, bound)

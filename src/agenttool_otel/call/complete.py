@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextvars
 from dataclasses import replace
 from functools import partial
@@ -12,7 +11,7 @@ from opentelemetry.trace import Link
 
 from agenttool_otel.approvals.types import RequiredCall
 from agenttool_otel.call.binding import bind_permitted
-from agenttool_otel.call.drivers import arun, run
+from agenttool_otel.call.drivers import aresult, run
 from agenttool_otel.call.effects import Attempt
 from agenttool_otel.call.envelope import to_result
 from agenttool_otel.call.invocation import Invocation
@@ -20,6 +19,7 @@ from agenttool_otel.call.pending.serialized import recall, unpack
 from agenttool_otel.call.resume import asking_context, asking_span
 from agenttool_otel.call.runtime import Runtime
 from agenttool_otel.catalog import ToolSource, ToolSpec, declare
+from agenttool_otel.context.context import AgentContext
 from agenttool_otel.errors import (
     ApprovalNotFound,
     InvocationNotFound,
@@ -61,12 +61,10 @@ async def acomplete_call(
         )
     else:
         call, attempt, links = _taken(runtime, invocation_id, result, error)
-    await arun(call, runtime.pipeline.complete(call, attempt, links))
+    completed = await aresult(call, runtime.pipeline.complete(call, attempt, links))
     if canceled is not None:
         raise canceled
-    if isinstance(call.exception, asyncio.CancelledError):
-        raise call.exception
-    return to_result(call)
+    return completed
 
 
 def _taken(
@@ -108,9 +106,8 @@ def _second_part(runtime: Runtime, waiting: Invocation | RequiredCall) -> tuple[
     if isinstance(waiting, Invocation):
         return waiting.second_part(), _first_span(waiting)
     stored, tool = waiting.context, runtime.find(waiting.tool_id)
-    spec = tool.spec if tool is not None else undeclared(waiting.tool_id, str(stored.get("tool_name")))
-    # the call is still its actor's, whoever ends it
-    context = contextvars.Context().run(asking_context, stored)
+    spec = tool.spec if tool is not None else _undeclared(waiting.tool_id, str(stored.get("tool_name")))
+    context = _its_context(stored)
     call = unpack(waiting.invocation_id, stored, spec, replace(context, surface=stored.get("surface")))
     if tool is not None:
         bind_permitted(call)
@@ -122,8 +119,7 @@ def _hold(runtime: Runtime, call: Invocation, taken: Invocation | RequiredCall) 
     call.claim = taken.claim
     if taken.claim is not None:
         runtime.approvals.hold(taken.claim)
-    if call.request is None and taken.claim is not None:
-        call.request = taken.claim.request
+        call.request = call.request or taken.claim.request
 
 
 def _first_span(call: Invocation) -> tuple[Link, ...]:
@@ -145,12 +141,10 @@ async def ainterrupt_call(runtime: Runtime, invocation_id: str, reason: str) -> 
     """The same without blocking the event loop."""
     why = _readable(runtime, reason)
     (call, links), canceled = await run_to_completion(partial(_cleared, runtime, invocation_id, why))
-    await arun(call, runtime.pipeline.interrupt(call, why, links))
+    ended = await aresult(call, runtime.pipeline.interrupt(call, why, links))
     if canceled is not None:
         raise canceled
-    if isinstance(call.exception, asyncio.CancelledError):
-        raise call.exception
-    return to_result(call)
+    return ended
 
 
 def _readable(runtime: Runtime, reason: str) -> str:
@@ -176,21 +170,33 @@ def _cleared(runtime: Runtime, invocation_id: str, reason: str) -> tuple[Invocat
 
 
 def _asking_call(runtime: Runtime, stored: StoredCall, request: ApprovalRequest) -> Invocation:
-    tool = runtime.find(request.tool_id)
-    spec = tool.spec if tool is not None else undeclared(request.tool_id, request.tool_name)
-    # the call is still its actor's, whoever interrupts it
-    context = contextvars.Context().run(asking_context, stored.context)
-    call = Invocation(
-        spec, context, native_call_id=stored.context.get("native_call_id"), id=request.invocation_id, resumed=True
-    )
-    recall(call, stored.context)
-    call.request = request
+    call = asked_call(runtime, stored, request)
     call.model_input = call.observable_input = call.permission_input = dict(stored.original_arguments)
     call.approval_status = ApprovalStatus.CANCELED.value
     return call
 
 
-def undeclared(tool_id: str, name: str) -> ToolSpec:
+def asked_call(runtime: Runtime, stored: StoredCall, request: ApprovalRequest) -> Invocation:
+    """Make the second part of a call that was asked about and will not run, to be ended here."""
+    tool = runtime.find(request.tool_id)
+    call = Invocation(
+        tool.spec if tool is not None else _undeclared(request.tool_id, request.tool_name),
+        _its_context(stored.context),
+        native_call_id=stored.context.get("native_call_id"),
+        id=request.invocation_id,
+        resumed=True,
+    )
+    recall(call, stored.context)
+    call.request = request
+    return call
+
+
+def _its_context(stored: dict[str, Any]) -> AgentContext:
+    """Return the context of a call that is still its actor's, whoever ends it."""
+    return contextvars.Context().run(asking_context, stored)
+
+
+def _undeclared(tool_id: str, name: str) -> ToolSpec:
     """Declare a tool of which this process knows nothing but its name, so that its call can end here."""
     source = ToolSource(name=name, namespace="unknown", description=name, schema={"type": "object"})
     return declare({"tool_id": tool_id}, source)

@@ -200,8 +200,15 @@ class Delivery:
         cleaner, found = None, list[Redaction]()
         if self._must_redact(call):
             pointers = _item_pointers(self._pointers(call))
-            apart = names_everything(pointers)
-            cleaner = ItemCleaner(self._item_cleaner(call, pointers, found), apart=apart)
+
+            def clean(item: Any) -> Any:
+                cleaned = self._redacted(call, item, pointers)
+                if cleaned is None or cleaned.state is RedactionState.FAILED:
+                    raise RedactionFailed("redaction failed")
+                found.extend(cleaned.redactions)
+                return cleaned.value
+
+            cleaner = ItemCleaner(clean, apart=names_everything(pointers))
 
         def partial(sequence: int, size: int | None) -> None:
             attributes: dict[str, Any] = {Attr.PROGRESS_SEQUENCE: sequence}
@@ -209,7 +216,7 @@ class Delivery:
                 attributes[Attr.RESULT_SIZE_BYTES] = size
             recorder.emit(call, Event.INVOCATION_PARTIAL_RESULT, attributes)
 
-        def cleaned(failed: bool) -> None:
+        def redacted(failed: bool) -> None:
             state = RedactionState.REDACTED if found else RedactionState.NONE
             recorder.redacted(call, "result", _summed(found), RedactionState.FAILED if failed else state)
 
@@ -220,20 +227,8 @@ class Delivery:
             cleaner=cleaner,
             limit=limit,
             on_item=partial if verbose else None,
-            on_redacted=cleaned,
+            on_redacted=redacted,
         )
-
-    def _item_cleaner(
-        self, call: Invocation, pointers: tuple[str, ...], found: list[Redaction]
-    ) -> Callable[[Any], Any]:
-        def clean(item: Any) -> Any:
-            cleaned = self._redacted(call, item, pointers)
-            if cleaned is None or cleaned.state is RedactionState.FAILED:
-                raise RedactionFailed("redaction failed")
-            found.extend(cleaned.redactions)
-            return cleaned.value
-
-        return clean
 
 
 def _demand(call: Invocation) -> Demand:

@@ -19,10 +19,11 @@ from opentelemetry import context as otel_context
 from opentelemetry import trace
 
 from agenttool_otel.call.effects import Attempt, Effect, Execute
-from agenttool_otel.call.envelope import outcome_of
+from agenttool_otel.call.envelope import outcome_of, to_result
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.running.handle import running_body
 from agenttool_otel.call.scheduling.executors import submit, takes
+from agenttool_otel.records import ToolResult
 
 Steps = Generator[Any, Any, Invocation]
 """A pipeline in progress: yields effects, returns the invocation in its terminal state."""
@@ -38,6 +39,14 @@ async def arun(call: Invocation, steps: Steps) -> Invocation:
     """Await every effect, the tool's body included."""
     await aadvance(call, steps, through=True)
     return call
+
+
+async def aresult(call: Invocation, steps: Steps) -> ToolResult:
+    """Await every effect and return the envelope; that the caller's own task is canceled is no outcome of the call."""
+    await arun(call, steps)
+    if isinstance(call.exception, asyncio.CancelledError):
+        raise call.exception
+    return to_result(call)
 
 
 def advance(call: Invocation, steps: Steps, result: Any = None, *, through: bool = False) -> Execute | None:

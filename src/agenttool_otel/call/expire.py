@@ -8,15 +8,13 @@ the same invocation id. If the asking process goes on later all the same, it tel
 from __future__ import annotations
 
 import contextlib
-import contextvars
 from typing import TYPE_CHECKING, Any, Final
 
-from agenttool_otel.call.complete import undeclared
+from agenttool_otel.call.complete import asked_call
 from agenttool_otel.call.drivers import run
 from agenttool_otel.call.envelope import to_result
 from agenttool_otel.call.invocation import Invocation
-from agenttool_otel.call.pending.serialized import recall
-from agenttool_otel.call.resume import asking_context, asking_span
+from agenttool_otel.call.resume import asking_span
 from agenttool_otel.call.runtime import Runtime
 from agenttool_otel.call.target import Target
 from agenttool_otel.errors import ApprovalConflict, ApprovalError, ApprovalStoreError
@@ -45,18 +43,14 @@ def close_call(runtime: Runtime, ref: str) -> ToolResult:
 
 def _close(runtime: Runtime, stored: StoredCall) -> ToolResult:
     request = stored.request
-    tool = runtime.find(request.tool_id)
-    call = Invocation(
-        tool.spec if tool is not None else undeclared(request.tool_id, request.tool_name),
-        contextvars.Context().run(asking_context, stored.context),  # it is its actor's call, whoever ends it
-        native_call_id=stored.context.get("native_call_id"),
-        id=request.invocation_id,
-        resumed=True,
-    )
-    recall(call, stored.context)
-    call.request, call.ticket = request, stored
+    call = asked_call(runtime, stored, request)
+    call.ticket = stored
     call.validated = True
-    target = Target(_never, _binder(stored), _unchanged)
+
+    def bind(call: Invocation) -> None:
+        call.model_input = call.observable_input = dict(stored.original_arguments)
+
+    target = Target(_never, bind, _unchanged)
     runtime.pipeline.paused.take(request.invocation_id)
     return to_result(run(call, runtime.pipeline.run(call, target, asking_span(stored.context))))
 
@@ -73,13 +67,6 @@ def close_expired(runtime: Runtime) -> list[ToolResult]:
         except ApprovalError:
             continue
     return results
-
-
-def _binder(stored: StoredCall) -> Any:
-    def bind(call: Invocation) -> None:
-        call.model_input = call.observable_input = dict(stored.original_arguments)
-
-    return bind
 
 
 def _unchanged(call: Invocation, before: dict[str, Any], after: dict[str, Any]) -> None:

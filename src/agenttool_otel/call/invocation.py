@@ -159,6 +159,13 @@ class Invocation:
     told: bool = False  # that there is a result was told
 
     @property
+    def in_charge(self) -> Services:
+        """Who decides and asks for it, once the pipeline has started it."""
+        if self.services is None:
+            raise RuntimeError("the call was not started by the pipeline")
+        return self.services
+
+    @property
     def ran(self) -> bool:
         """Whether the tool returned a value."""
         return self.value is not NOT_RUN

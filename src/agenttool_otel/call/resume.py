@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from opentelemetry.trace import Link, SpanContext, TraceFlags
 
 from agenttool_otel.call.binding import bind_again, bind_json
-from agenttool_otel.call.drivers import Steps, arun, run
+from agenttool_otel.call.drivers import Steps, aresult, run
 from agenttool_otel.call.envelope import to_result
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.pending.paused import PausedCall
@@ -29,10 +29,9 @@ def resume_call(runtime: Runtime, invocation_id: str) -> ToolResult:
     """Continue a paused call of a tool of this process."""
     going = _plan(runtime, invocation_id, runtime.approvals.waiting(invocation_id), asynchronous=False)
     try:
-        run(going.call, going.steps)
+        return to_result(run(going.call, going.steps))
     finally:
         going.leave(runtime)
-    return to_result(going.call)
 
 
 async def aresume_call(runtime: Runtime, invocation_id: str) -> ToolResult:
@@ -40,12 +39,9 @@ async def aresume_call(runtime: Runtime, invocation_id: str) -> ToolResult:
     stored = await asyncio.to_thread(runtime.approvals.waiting, invocation_id)
     going = _plan(runtime, invocation_id, stored, asynchronous=True)
     try:
-        await arun(going.call, going.steps)
+        return await aresult(going.call, going.steps)
     finally:
         going.leave(runtime)
-    if isinstance(going.call.exception, asyncio.CancelledError):
-        raise going.call.exception
-    return to_result(going.call)
 
 
 class _Going(NamedTuple):

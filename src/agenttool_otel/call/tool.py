@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from agenttool_otel.call.binding import bind_json, rebind_python
-from agenttool_otel.call.drivers import arun, run
+from agenttool_otel.call.drivers import aresult, arun, run
 from agenttool_otel.call.envelope import to_result
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.preflight import preflight_of
 from agenttool_otel.call.runtime import DEFAULT_TOOLS, Runtime, default_runtime
 from agenttool_otel.call.target import Target
 from agenttool_otel.catalog import ToolSource, ToolSpec, declare
+from agenttool_otel.catalog.signature import without_partial
 from agenttool_otel.context.context import current_context, current_mappings, current_native_call
 from agenttool_otel.errors import InstanceMissing
 from agenttool_otel.policy.preflight import Preflight
@@ -122,10 +122,7 @@ class GovernedTool:
         governor, target = self.governor, self.json_target()
         if not target.is_async:
             target.is_async = target.in_thread = True
-        await arun(call, governor.pipeline.run(call, target))
-        if isinstance(call.exception, asyncio.CancelledError):
-            raise call.exception  # cancelling the caller is not an outcome of the call
-        return to_result(call)
+        return await aresult(call, governor.pipeline.run(call, target))
 
     def check(self, arguments: Mapping[str, Any] | None = None, /, **named: Any) -> Preflight:
         """Tell what would be decided and what to call instead; runs nothing and spends nothing.
@@ -210,9 +207,7 @@ def shape_of(function: Any) -> tuple[bool, bool]:
     Args:
         function: function, method, partial or callable object.
     """
-    target = function
-    while hasattr(target, "func") and hasattr(target, "keywords"):
-        target = target.func
+    target = without_partial(function)
     if isinstance(target, (classmethod, staticmethod)):
         target = target.__func__
     if not inspect.isroutine(target) and not inspect.isclass(target) and callable(target):

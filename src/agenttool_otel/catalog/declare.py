@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from agenttool_otel.catalog.options import GovernOptions
 from agenttool_otel.catalog.parameters import Parameters
 from agenttool_otel.catalog.schema import SchemaCheck
-from agenttool_otel.catalog.signature import read_docstring, read_parameters
+from agenttool_otel.catalog.signature import read_docstring, read_parameters, without_partial
 from agenttool_otel.catalog.spec import Safety, ToolSpec
 from agenttool_otel.catalog.vocabulary import TABLES, check_fields, check_options
 from agenttool_otel.errors import ConfigurationError
@@ -115,9 +115,7 @@ def declare_function(
 ) -> ToolSpec:
     """Declare a Python callable."""
     description, parameter_docs = read_docstring(function)
-    target: Any = function
-    while hasattr(target, "func") and hasattr(target, "keywords"):
-        target = target.func
+    target = without_partial(function)
     name = getattr(target, "__name__", None) or type(target).__name__
     if "description" not in options and target is not function:
         description, parameter_docs = read_docstring(target)

@@ -93,11 +93,9 @@ class Parameters:
         """Return the given arguments by name; defaults are not filled in."""
         if self._simple and len(args) <= len(self._positional):
             bound = dict(zip(self._positional, args, strict=False))
-            if kwargs:
-                if not kwargs.keys() <= self._keywords or not kwargs.keys().isdisjoint(bound):
-                    return dict(self.signature.bind(*args, **kwargs).arguments)
-                bound.update(kwargs)
-            if self._required <= bound.keys():
+            known = kwargs.keys() <= self._keywords and kwargs.keys().isdisjoint(bound)
+            bound.update(kwargs)
+            if known and self._required <= bound.keys():
                 return bound
         return dict(self.signature.bind(*args, **kwargs).arguments)
 
@@ -203,9 +201,8 @@ class Parameters:
 
     def accepts(self, name: str, value: Any) -> bool:
         """Tell whether a Python value fits the annotation as it is, without conversion."""
-        if (argument := self.arguments.get(name)) is None:
-            return False
-        if argument.adapter is None:
+        argument = self.arguments.get(name)
+        if argument is None or argument.adapter is None:
             return False
         try:
             argument.adapter.validate_python(value, strict=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any, Final
 
 from agenttool_otel.errors import ConfigurationError
@@ -34,7 +35,7 @@ class SchemaCheck:
     def problems(self, instance: Any, *, limit: int = 8) -> list[tuple[str, str]]:
         """Return what is wrong: the JSON pointer of each place, and what is wanted there."""
         found: list[tuple[str, str]] = []
-        for error, _ in zip(self._validator.iter_errors(instance), range(limit), strict=False):
+        for error in islice(self._validator.iter_errors(instance), limit):
             kind: Any = error.kind
             if kind.name == "required":
                 found.append((f"{_pointer(error)}/{escape_token(str(kind.property))}", "Field required"))
@@ -44,11 +45,8 @@ class SchemaCheck:
 
     def messages(self, instance: Any, *, limit: int = 8) -> list[str]:
         """Say what is wrong in words, for whoever has to correct it; no value of the instance is in them."""
-        return [_message(error) for error, _ in zip(self._validator.iter_errors(instance), range(limit), strict=False)]
-
-
-def _message(error: Any) -> str:
-    return f"{_pointer(error) or '/'} {_wanted(error.kind, error)}"
+        errors = islice(self._validator.iter_errors(instance), limit)
+        return [f"{_pointer(error) or '/'} {_wanted(error.kind, error)}" for error in errors]
 
 
 def _pointer(error: Any) -> str:

@@ -80,10 +80,15 @@ def read_parameters(
     return Parameters(arguments, schema, signature, internal_names, defaults, receiver=drop_first, function=function)
 
 
+def without_partial(function: Any) -> Any:
+    """Return the callable behind ``functools.partial`` objects, and what is like them."""
+    while hasattr(function, "func") and hasattr(function, "keywords"):
+        function = function.func
+    return function
+
+
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
-    target: Any = function
-    while hasattr(target, "func") and hasattr(target, "keywords"):  # functools.partial
-        target = target.func
+    target = without_partial(function)
     if not inspect.isroutine(target) and not inspect.isclass(target) and callable(target):
         target = type(target).__call__
     try:

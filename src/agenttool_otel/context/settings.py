@@ -53,32 +53,26 @@ def _truth(text: str) -> bool:
     raise ValueError("true or false")
 
 
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan  # the error would quote the value, which may be a secret in the wrong place
+def _number(wanted: str, fits: Callable[[float], bool]) -> Callable[[str], float]:
+    def read(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan  # the error would quote the value, which may be a secret in the wrong place
+        if not (math.isfinite(value) and fits(value)):
+            raise ValueError(wanted)
+        return value
+
+    return read
 
 
-def _positive(text: str) -> float:
-    value = _number(text)
-    if not 0 < value < math.inf:
-        raise ValueError("a positive number")
-    return value
-
-
-def _seconds(text: str) -> float:
-    value = _number(text)
-    if not 0 <= value < math.inf:
-        raise ValueError("a number of seconds, not negative")
-    return value
+_positive = _number("a positive number", lambda value: value > 0)
+_seconds = _number("a number of seconds, not negative", lambda value: value >= 0)
+_whole = _number("a whole number, not negative", lambda value: value >= 0 and value.is_integer())
 
 
 def _count(text: str) -> int:
-    value = _number(text)
-    if not 0 <= value < math.inf or value != int(value):
-        raise ValueError("a whole number, not negative")
-    return int(value)
+    return int(_whole(text))
 
 
 def _paths(text: str) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ import wrapt
 from opentelemetry import context as otel_context
 
 from agenttool_otel.call.binding import bind_python, rebind_python
-from agenttool_otel.call.drivers import arun, deliver, run
+from agenttool_otel.call.drivers import Steps, arun, deliver, run
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.runtime import Runtime, build_default_with, default_runtime
 from agenttool_otel.call.streams import astream, stream
@@ -200,9 +200,7 @@ def _govern_callable(governor: Governor | None, target: Any, options: GovernOpti
     spec = declare_function(function, options, drop_first=has_self, is_async=is_async, streams=streams)
     tool = GovernedTool(spec, function, governor=governor, is_async=is_async, streams=streams)
 
-    def plan(
-        wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[Invocation, Runtime, Any]:
+    def plan(wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Invocation, Steps]:
         in_charge = governor if governor is not None else default_runtime()
         if has_self and instance is None and not inspect.ismethod(wrapped):
             # called as the plain function that it is in the class's dictionary: the instance is an argument
@@ -212,35 +210,32 @@ def _govern_callable(governor: Governor | None, target: Any, options: GovernOpti
         call = Invocation(spec, in_charge.effective(current_context()), native_call_id=current_native_call())
         call.call_args, call.call_kwargs = args, kwargs
         call.mappings = current_mappings()
-        return call, in_charge, wrapped
+        runs = Target(wrapped, bind_python, rebind_python, is_async=is_async, streams=streams)
+        return call, in_charge.pipeline.run(call, runs)
 
     wrapper: Any
     if streams and is_async:
 
         def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
-            call, in_charge, wrapped = plan(wrapped, instance, args, kwargs)
-            steps = in_charge.pipeline.run(call, Target(wrapped, bind_python, rebind_python, True, True))
+            call, steps = plan(wrapped, instance, args, kwargs)
             return astream(call, steps, otel_context.get_current())
 
     elif streams:
 
         def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
-            call, in_charge, wrapped = plan(wrapped, instance, args, kwargs)
-            steps = in_charge.pipeline.run(call, Target(wrapped, bind_python, rebind_python, streams=True))
+            call, steps = plan(wrapped, instance, args, kwargs)
             return stream(call, steps, otel_context.get_current())
 
     elif is_async:
 
         async def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
-            call, in_charge, wrapped = plan(wrapped, instance, args, kwargs)
-            steps = in_charge.pipeline.run(call, Target(wrapped, bind_python, rebind_python, is_async=True))
+            call, steps = plan(wrapped, instance, args, kwargs)
             return deliver(await arun(call, steps))
 
     else:
 
         def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
-            call, in_charge, wrapped = plan(wrapped, instance, args, kwargs)
-            steps = in_charge.pipeline.run(call, Target(wrapped, bind_python, rebind_python))
+            call, steps = plan(wrapped, instance, args, kwargs)
             return deliver(run(call, steps))
 
     tool.register()

@@ -20,20 +20,21 @@ from agenttool_otel.policy.bundles.bundle import default_bundle_path
 
 
 @cache
-def _schema_text() -> str:
+def schema_text() -> str:
+    """Return the schema as the stock bundle ships it, with what each member is."""
     return (default_bundle_path() / "schemas" / "input.json").read_text("utf-8")
 
 
 def input_schema() -> dict[str, Any]:
     """Return a fresh copy of the schema of the policy input (JSON Schema draft 7)."""
-    return dict(json.loads(_schema_text()))
+    return dict(json.loads(schema_text()))
 
 
 def write_input_schema(path: str | Path) -> None:
     """Write the schema with what each member is, as the stock bundle ships it, to a file."""
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(_schema_text(), encoding="utf-8")
+    target.write_text(schema_text(), encoding="utf-8")
 
 
 @cache

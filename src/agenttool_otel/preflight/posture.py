@@ -313,16 +313,11 @@ _UNAVAILABLE: Final = frozenset({"blocked_tool", "setup_required", "schema_not_l
 def _pending(runtime: Runtime, context: AgentContext) -> tuple[list[JsonObject], bool]:
     """Return this session's open requests; another tenant's or session's are nobody else's business."""
     mine: list[ApprovalRequest] = []
+    whose = (context.tenant, context.session_id, context.actor)
     try:
         for page in range(_MAX_PAGES):
             found = runtime.approvals.store.list(ApprovalStatus.PENDING, limit=_PAGE, offset=page * _PAGE)
-            mine += [
-                request
-                for request in found
-                if request.tenant == context.tenant
-                and request.session_id == context.session_id
-                and request.actor_id == context.actor
-            ]
+            mine += [one for one in found if (one.tenant, one.session_id, one.actor_id) == whose]
             if len(mine) >= _MAX_PENDING or len(found) < _PAGE:
                 break
     except ApprovalError:

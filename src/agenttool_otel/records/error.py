@@ -74,6 +74,7 @@ class ToolError(Part):
             policy_refs: policies behind it.
         """
         spec = TAXONOMY[error_class]
+        guidance = {name: getattr(spec, name) for name in RetryGuidance.model_fields}
         return cls(
             error_class=error_class,
             error_code=spec.code,
@@ -81,12 +82,6 @@ class ToolError(Part):
             recoverability=spec.recoverability,
             retry_after=retry_after,
             native_error_ref=native_error_ref,
-            retry=RetryGuidance(
-                retry_safe=spec.retry_safe,
-                arguments_must_change=spec.arguments_must_change,
-                discovery_required=spec.discovery_required,
-                approval_required=spec.approval_required,
-                sibling_caused=spec.sibling_caused,
-            ),
+            retry=RetryGuidance(**guidance),
             policy_refs=policy_refs or [],
         )

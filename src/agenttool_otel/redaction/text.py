@@ -28,19 +28,8 @@ from agenttool_otel.redaction.placeholders import Placeholders, omitted
 from agenttool_otel.redaction.prefilter import prefilter
 from agenttool_otel.redaction.types import RedactionSettings, Span
 from agenttool_otel.redaction.views import json_text
-from agenttool_otel.redaction.views.decoded import (
-    HEXADECIMAL,
-    PERCENT,
-    REFERENCE,
-    escaped_view,
-    html_view,
-    percent_view,
-)
+from agenttool_otel.redaction.views.decoded import escaped_view, html_view, percent_view
 from agenttool_otel.redaction.views.joined import (
-    COLOUR,
-    CONCATENATION,
-    SOFT_BREAK,
-    ZERO,
     concatenated_view,
     event_views,
     joined_view,
@@ -65,13 +54,9 @@ _BEFORE_PLACE: Final = 96
 _BEGINNING_BYTES: Final = 16 << 10
 _PERSONAL: Final = frozenset(("email", "phone", "national_id", "iban"))
 
-_DECODED: Final = (
-    (percent_view, PERCENT, b"%", False), (escaped_view, HEXADECIMAL, b"\\x", False),
-    (html_view, REFERENCE, b"&", False), (uncoloured_view, COLOUR, b"[", False),
-    (unwrapped_view, SOFT_BREAK, b"=", False), (narrowed_view, ZERO, b"\0", False),
-    (concatenated_view, CONCATENATION, b"", True),
+_READINGS: Final = (
+    percent_view, escaped_view, html_view, uncoloured_view, unwrapped_view, narrowed_view, concatenated_view,
 )  # fmt: skip
-"""A reading, the pattern of what it decodes, bytes that each of those has, and whether only tokens are looked for."""
 
 Finds = list[tuple[str, str]]
 """(kind, rule) of each thing that was removed from one text."""
@@ -217,24 +202,18 @@ class TextRedactor:
     def spans(self, text: str) -> list[Span]:
         """Everything that is to go, in the text's UTF-8 bytes, merged and in order."""
         data = text.encode("utf-8", "surrogatepass")
-        found: list[tuple[int, Span]] = []
-        self._run(self._all, original_view(data), found)
+        found = list(self._run(self._all, original_view(data)))
         if (normalised := normalised_view(text)) is not None:
-            self._run(self._all, normalised, found)
-        for make, pattern, mark, joins in _DECODED:
-            if mark not in data:
-                continue
-            detectors = self._joined_tokens if joins else self._inner
-            for first, last in parts_around(data, (match.span() for match in pattern.finditer(data))):
-                if (decoded := make(data[first:last])) is not None:
-                    inner: list[tuple[int, Span]] = []
-                    self._run(detectors, decoded, inner)
-                    found.extend((order, _moved(span, first)) for order, span in inner)
+            found.extend(self._run(self._all, normalised))
+        for reading in _READINGS:
+            detectors = self._joined_tokens if reading.tokens_only else self._inner
+            for first, last in reading.parts(data):
+                if (decoded := reading(data[first:last])) is not None:
+                    found.extend((order, _moved(span, first)) for order, span in self._run(detectors, decoded))
         for events in event_views(data):
-            self._run(self._inner, events, found)
-        if self._joined is not None:
-            for joined in self._joined_views(data):
-                self._run(self._joined_tokens, joined, found)
+            found.extend(self._run(self._inner, events))
+        for joined in self._joined_views(data):
+            found.extend(self._run(self._joined_tokens, joined))
         return self._merge(data, found)
 
     def suspicious_together(self, strings: Sequence[str]) -> bool:
@@ -267,18 +246,13 @@ class TextRedactor:
         return found
 
     def _find_by(self, detectors: tuple[_Named, ...], data: bytes, lowered: bytes | None = None) -> list[Span]:
-        found: list[tuple[int, Span]] = []
-        self._run(detectors, original_view(data, lowered), found)
-        return self._merge(data, found)
+        return self._merge(data, list(self._run(detectors, original_view(data, lowered))))
 
     def _find_joined(self, data: bytes) -> list[Span]:
         if self._joined is None or not self._joined.keywords.occurs(data.lower()):
             return []
-        found: list[tuple[int, Span]] = []
-        self._run(self._joined_tokens, original_view(data), found)
-        for joined in self._joined_views(data):
-            self._run(self._joined_tokens, joined, found)
-        return self._merge(data, found)
+        views = (original_view(data), *self._joined_views(data))
+        return self._merge(data, [find for view in views for find in self._run(self._joined_tokens, view)])
 
     def card(self, number: int) -> bool:
         """Whether an integer is a payment card's number."""
@@ -309,7 +283,8 @@ class TextRedactor:
                 if (view := joined_view(data, start, stop)) is not None:
                     yield view
 
-    def _run(self, detectors: tuple[_Named, ...], view: View, found: list[tuple[int, Span]]) -> None:
+    def _run(self, detectors: tuple[_Named, ...], view: View) -> Iterator[tuple[int, Span]]:
+        """What some detectors find in a reading, in the original's bytes, each with the place of its detector."""
         original = view.name == ""
         for detector in detectors:
             order = self._order.get(detector.name, 0)
@@ -318,9 +293,9 @@ class TextRedactor:
                     if span.kind == PERSONAL_NUMBER and not self._personal_numbers:
                         continue
                     if original:
-                        found.append((order, span))
+                        yield order, span
                     elif 0 <= span.start < span.end <= len(view.data) and (not view.joins or view.changed(span)):
-                        found.extend((order, part) for part in view.sources(span))
+                        yield from ((order, part) for part in view.sources(span))
             except TooMuchWork:
                 raise
             except Exception as error:

@@ -137,11 +137,10 @@ class RequiredActions:
                 self._ended.move_to_end(invocation_id)
                 if len(self._ended) > self._remembered:
                     self._ended.popitem(last=False)
-        if call is not None:
-            return call
-        if taken is not None:
-            return taken
-        raise self._missing(invocation_id)
+        found = taken if call is None else call
+        if found is None:
+            raise self._missing(invocation_id)
+        return found
 
     def _take_stored(self, invocation_id: str, how: RequiredStatus) -> RequiredCall | None:
         """Take a call in the store; ``None`` where only memory can know it."""

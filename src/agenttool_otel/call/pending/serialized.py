@@ -91,7 +91,6 @@ def pack(call: Invocation) -> dict[str, Any]:
     state = call.hook_state
     return {
         **stored_context(call),
-        "surface": call.context.surface,
         "tool_name": call.spec.name,
         "call": {
             **_past(call),

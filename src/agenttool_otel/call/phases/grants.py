@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from agenttool_otel.approvals.grants import questions_of
 from agenttool_otel.approvals.types import Grant, GrantQuery
-from agenttool_otel.call.effects import Asks, Call
+from agenttool_otel.call.effects import Call
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.recorder import Recorder
 from agenttool_otel.facts.needs import Need, needs_of, widened
@@ -66,8 +66,7 @@ class GrantUse:
             roots=context.roots,
             approver_roles=_roles(verdict),
         )
-        approvals = _approvals(call)
-        grant: Grant | None = yield Call(approvals.find_grant, None, (wanted,))
+        grant: Grant | None = yield Call(call.in_charge.approvals.find_grant, None, (wanted,))
         if grant is None:
             return False
         self._found = _Found(grant, wanted, digest(call.permission_input), verdict)
@@ -118,7 +117,7 @@ class GrantUse:
             return verdict
         terms = {"invocation_id": call.id, "policy_revision": verdict.revision}
         used: bool = self.allows(verdict) and (
-            yield Call(_approvals(call).use_grant, None, (found.grant, found.wanted), terms)
+            yield Call(call.in_charge.approvals.use_grant, None, (found.grant, found.wanted), terms)
         )
         if not used:
             self._forget(call)
@@ -166,9 +165,3 @@ def _offers(verdict: Verdict, args: str = "") -> bool:
 
 def _roles(verdict: Verdict) -> frozenset[str]:
     return frozenset(verdict.approver_roles)
-
-
-def _approvals(call: Invocation) -> Asks:
-    if call.services is None:
-        raise RuntimeError("the call was not started by the pipeline")
-    return call.services.approvals

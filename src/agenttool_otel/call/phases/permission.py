@@ -9,13 +9,13 @@ from typing import Any
 
 from agenttool_otel.approvals.types import ApprovalAnswer, ClaimBinding
 from agenttool_otel.call.approval_requests import Questions, bound_places
-from agenttool_otel.call.effects import Call, Services, finish_claim
+from agenttool_otel.call.effects import Call, finish_claim
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.pending.serialized import asked_context
 from agenttool_otel.call.phases.grants import GrantUse, fill_in
 from agenttool_otel.call.phases.hooks import HookRunner
 from agenttool_otel.call.phases.inputs import Inputs, differs
-from agenttool_otel.call.phases.refusals import Refusals, fail_closed
+from agenttool_otel.call.phases.refusals import Refusals
 from agenttool_otel.call.recorder import Recorder
 from agenttool_otel.call.scheduling.phase import Schedule
 from agenttool_otel.call.target import Target
@@ -32,7 +32,6 @@ from agenttool_otel.names import (
     DecisionSource,
     ErrorClass,
     Event,
-    FailClosedCause,
     InvocationStatus,
     Lifecycle,
     MutationSource,
@@ -105,7 +104,7 @@ class Permission:
             admitted: bool | None = False
             try:
                 self.establish(call, session)  # now that what other processes told is known
-                document, decider = policy_input(call, session, counters), _services(call).decider
+                document, decider = policy_input(call, session, counters), call.in_charge.decider
                 verdict: Verdict = yield Call(decider.decide, decider.adecide, (document,))
                 verdict = yield from self._take_verdict(call, target, session, verdict, grant)
                 admitted = yield from self._admits(call, verdict, session, grant)
@@ -129,11 +128,11 @@ class Permission:
                 if (yield from grant.find(call, verdict)):
                     continue
             yield from self._ask(call, target, verdict, session)
-        self._deny_unsettled(call, session)
+        self._refusals.deny_undecided(call, "the input kept changing between decisions", session)
 
     def _begin(self, call: Invocation, session: Session) -> None:
         """Take the call into the session's history, where a rule may read that."""
-        wanted = _services(call).decider.wants(HISTORY, call.context.mode)
+        wanted = call.in_charge.decider.wants(HISTORY, call.context.mode)
         entry = Happened.of(call.spec.tool_id, call.permission_input, session.key) if wanted else None
         if call.happened is not None and entry is not None:
             call.happened.targets = entry.targets  # its input may have been changed since
@@ -143,7 +142,7 @@ class Permission:
 
     def foresee(self, call: Invocation, session: Session) -> Phase:
         """Decide a call that nobody will run, as it would be with the grants that there are; none is used."""
-        decider, grant = _services(call).decider, GrantUse(self._recorder)
+        decider, grant = call.in_charge.decider, GrantUse(self._recorder)
         verdict: Verdict = yield Call(decider.decide, decider.adecide, (policy_input(call, session),))
         if verdict.behavior is Behavior.ASK and (yield from grant.find(call, verdict)):
             again: Verdict = yield Call(decider.decide, decider.adecide, (policy_input(call, session),))
@@ -207,20 +206,13 @@ class Permission:
         self.establish(call, session)
         return bool(call.facts != decided) or (verdict.expires_at is not None and expired(verdict))
 
-    def _deny_unsettled(self, call: Invocation, session: Session) -> None:
-        verdict = fail_closed("the input kept changing between decisions", FailClosedCause.NO_DECISION)
-        self._recorder.decided(call, verdict)
-        self._refusals.deny(call, verdict, session)
-
     def _check_not_expired(self, call: Invocation, verdict: Verdict, session: Session) -> Phase:
         """Deny a call whose decision ended meanwhile: while a hook or a claim took its time."""
         if not expired(verdict):
             return
         if call.claim is not None:
-            yield finish_claim(_services(call), call.claim, ResultStatus.DENIED)
-        verdict = fail_closed("the decision expired before the call could run", FailClosedCause.NO_DECISION)
-        self._recorder.decided(call, verdict)
-        self._refusals.deny(call, verdict, session)
+            yield finish_claim(call.in_charge, call.claim, ResultStatus.DENIED)
+        self._refusals.deny_undecided(call, "the decision expired before the call could run", session)
 
     def suggest(self, call: Invocation, verdict: Verdict) -> None:
         """Add safer calls to a verdict that lets no shell command run, and the facts to what may be remembered."""
@@ -245,7 +237,7 @@ class Permission:
         self._recorder.pending(1)
         if call.handle is not None:
             call.handle.tell(ProgressStatus.WAITING_FOR_PERMISSION)
-        approvals, asked_at = _services(call).approvals, time.perf_counter()
+        approvals, asked_at = call.in_charge.approvals, time.perf_counter()
         try:
             answer: ApprovalAnswer | None = yield Call(
                 approvals.ask, approvals.aask, (request, call.permission_input, asked_context(call))
@@ -315,7 +307,7 @@ class Permission:
         if call.request is None or call.approval is None:
             return
         context = call.context
-        approvals = _services(call).approvals
+        approvals = call.in_charge.approvals
         places = bound_places(context, call.facts)
         terms = digest(self._inputs.approved_form(call)), verdict.revision, call.spec.digest
         binding = ClaimBinding(*terms, call.spec.tool_id, context.actor, context.tenant, context.session_id, places)
@@ -339,12 +331,6 @@ class Permission:
             session.count("denials")
             roles = self._refusals.redact(", ".join(needed), call)
             self._refusals.unapproved(call, f"the approval can't be used: it takes one of the roles: {roles}")
-
-
-def _services(call: Invocation) -> Services:
-    if call.services is None:
-        raise RuntimeError("the call was not started by the pipeline")
-    return call.services
 
 
 def _reads_history(call: Invocation) -> bool:

@@ -104,6 +104,12 @@ class Refusals:
         message = verdict.message or "the policy denies this call"
         self.refuse(call, error_class, message, InvocationStatus.DENIED, result)
 
+    def deny_undecided(self, call: Invocation, message: str, session: Session) -> NoReturn:
+        """End the call with the denial of one for which there is no decision that holds."""
+        verdict = fail_closed(message, FailClosedCause.NO_DECISION)
+        self._recorder.decided(call, verdict)
+        self.deny(call, verdict, session)
+
     def reject(self, call: Invocation, answer: ApprovalAnswer, session: Session) -> NoReturn:
         """End the call because somebody said no."""
         session.count("denials")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
@@ -179,7 +179,8 @@ def bundle_from_files(files: Mapping[str, bytes], *, origin: str, verified: bool
         data_json = json.dumps(data, ensure_ascii=True, sort_keys=True, separators=(",", ":"), allow_nan=False)
     except (RecursionError, ValueError):
         raise PolicyLoadError(f"{origin}: the data can't be written as JSON") from None
-    digest = _digest(modules, data_json, manifest)
+    texts = [part for path in sorted(modules) for part in (path, modules[path])]
+    digest = digest_of([*texts, data_json, json.dumps(manifest, sort_keys=True)])
     return Bundle(
         modules=MappingProxyType(modules),
         data_json=data_json,
@@ -193,12 +194,12 @@ def bundle_from_files(files: Mapping[str, bytes], *, origin: str, verified: bool
     )
 
 
-def _digest(modules: Mapping[str, str], data_json: str, manifest: Mapping[str, Any]) -> str:
+def digest_of(parts: Iterable[str]) -> str:
+    """Return a digest of texts, as hexadecimal digits."""
     state = hashlib.sha256()
-    parts = [part for path in sorted(modules) for part in (path, modules[path])]
-    for part in (*parts, data_json, json.dumps(manifest, sort_keys=True)):
+    for part in parts:
         encoded = part.encode("utf-8", "surrogatepass")
-        # each part with its length, so that no two different bundles join to the same bytes
+        # each part with its length, so that no two different lists join to the same bytes
         state.update(len(encoded).to_bytes(8, "big"))
         state.update(encoded)
     return state.hexdigest()

@@ -8,6 +8,7 @@ refuse a policy whose builtins the engine lacks").
 from __future__ import annotations
 
 from collections.abc import Iterable
+from graphlib import CycleError, TopologicalSorter
 
 from agenttool_otel.errors import PolicyLoadError, PolicyUnsupported
 from agenttool_otel.policy.bundles.bounds import check_bounds
@@ -58,7 +59,7 @@ def check_program(program: Program, *, builtins: Iterable[str], entry_points: It
                     else f"which {engine} does not have or does not answer as OPA does"
                 )
                 raise PolicyUnsupported(f"{rule.file}:{call.line}: {rule.name} uses {call.name}, {why}")
-        for path, line in rule.functions:
+        for path, line, _ in rule.functions:
             if path not in defined:
                 raise PolicyLoadError(f"{rule.file}:{line}: the function data.{'.'.join(path)} is not defined")
     _check_recursion(program)
@@ -69,28 +70,16 @@ def check_program(program: Program, *, builtins: Iterable[str], entry_points: It
 
 
 def _check_recursion(program: Program) -> None:
-    """Refuse cycles. Iterative, because a bundle may be long chains of rules."""
+    """Refuse cycles."""
     edges: dict[Path, dict[Path, Rule]] = {}
     for rule in program.rules:
         # a local variable of the same name hides the rule
         wanted = {ref.path for ref in rule.references if ref.base == "data" and not rule.shadows & {*ref.path[-1:]}}
-        wanted.update(path for path, _ in rule.functions)
+        wanted.update(path for path, _, _ in rule.functions)
         edges.setdefault(rule.path, {}).update((to.path, to) for path in wanted for to in program.matching(path))
-    state: dict[Path, int] = {}
-    for start in edges:
-        if start in state:
-            continue
-        state[start] = 1
-        stack = [(start, iter(edges[start].items()))]
-        while stack:
-            path, targets = stack[-1]
-            for target, rule in targets:
-                if state.get(target) == 1:
-                    raise PolicyLoadError(f"{rule.file}:{rule.line}: {rule.name} is recursive")
-                if target not in state:
-                    state[target] = 1
-                    stack.append((target, iter(edges[target].items())))
-                    break
-            else:
-                state[path] = 2
-                stack.pop()
+    try:
+        TopologicalSorter(edges).prepare()
+    except CycleError as error:
+        asked, asking = error.args[1][:2]
+        rule = edges[asking][asked]
+        raise PolicyLoadError(f"{rule.file}:{rule.line}: {rule.name} is recursive") from None

@@ -23,7 +23,6 @@ def overlay(bundle: Bundle, *, data: Mapping[str, Any] | None = None, extension:
         return bundle
     modules, tests = dict(bundle.modules), dict(bundle.tests)
     document = bundle.data
-    roots = bundle.roots
     if extension is not None:
         if clash := modules.keys() & extension.modules.keys():
             raise PolicyLoadError(f"{extension.origin}: replaces {sorted(clash)[0]} of the base bundle")
@@ -31,10 +30,8 @@ def overlay(bundle: Bundle, *, data: Mapping[str, Any] | None = None, extension:
         modules.update(extension.modules)
         tests.update(extension.tests)
         document = merged(document, extension.data)
-        roots = ("",)
     if data is not None:
         document = merged(document, data)
-        roots = ("",)
     try:
         text = json.dumps(document, ensure_ascii=True, sort_keys=True, separators=(",", ":"), allow_nan=False)
     except (TypeError, ValueError, RecursionError):
@@ -48,7 +45,7 @@ def overlay(bundle: Bundle, *, data: Mapping[str, Any] | None = None, extension:
         modules=MappingProxyType(modules),
         tests=MappingProxyType(tests),
         data_json=text,
-        roots=roots,
+        roots=("",),
         revision=f"{bundle.revision}+{digest[:12]}",
         digest=digest,
     )

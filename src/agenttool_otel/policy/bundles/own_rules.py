@@ -11,8 +11,12 @@ from agenttool_otel.policy.bundles.bundle import Bundle
 from agenttool_otel.policy.bundles.rego import Path, Program, parse_program
 from agenttool_otel.policy.input_schema import input_schema
 
-_KINDS: Final = ("deny", "ask", "allow")
-_CUSTOM: Final = ("agenttool", "custom")
+KINDS: Final = ("deny", "ask", "allow")
+"""Names of the rules that say something about a call, those that count most first."""
+
+CUSTOM: Final = ("agenttool", "custom")
+"""The package of one's own rules, which the stock decision asks, and those one level below it."""
+
 _STOCK: Final = re.compile(r"^package\s+agenttool\.(?!custom\b)", re.MULTILINE)
 
 
@@ -28,18 +32,18 @@ def rule_problems(bundle: Bundle) -> list[str]:
 
 def _unasked(program: Program) -> Iterator[str]:
     """Find sets that look like findings and that neither the decision nor another rule asks for."""
-    asked = {path for rule in program.rules for path, _ in rule.functions}
+    asked = {path for rule in program.rules for path, _, _ in rule.functions}
     asked |= {reference.path for rule in program.rules for reference in rule.references if reference.base == "data"}
     for module in program.modules:
         size = len(module.package)
-        placed = module.package[:2] == _CUSTOM and size <= len(_CUSTOM) + 1
+        placed = module.package[:2] == CUSTOM and size <= len(CUSTOM) + 1
         for rule in module.rules:
             name = rule.path[size] if len(rule.path) > size else ""
-            near = did_you_mean(name, _KINDS, cutoff=0.75)
-            if (name in _KINDS and placed) or not (name in _KINDS or near):
+            near = did_you_mean(name, KINDS, cutoff=0.75)
+            if (name in KINDS and placed) or not (name in KINDS or near):
                 continue
             if not any(path[: len(rule.path)] == rule.path[: len(path)] for path in asked):
-                where = near if name not in _KINDS else "; agenttool.custom and one level below it are asked"
+                where = near if name not in KINDS else "; agenttool.custom and one level below it are asked"
                 yield f"{rule.file}:{rule.line}: {rule.name} is asked by no decision{where}"
 
 

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any, Final, NamedTuple
 
 from agenttool_otel.errors import PolicyLoadError
@@ -57,8 +58,8 @@ class Rule:
     node: dict[str, Any]  # the syntax tree
     references: list[Reference] = field(default_factory=list)  # what it refers to
     calls: list[Call] = field(default_factory=list)  # builtins that it calls
-    functions: list[tuple[Path, int]] = field(default_factory=list)  # paths of the functions it calls, with the line
-    function_starts: list[tuple[Path, int]] = field(default_factory=list)  # the same with the byte offset of the call
+    # paths of the functions it calls, with the line and the byte offset of the call
+    functions: list[tuple[Path, int, int]] = field(default_factory=list)
     has_with: bool = False  # it uses the ``with`` keyword
     shadows: set[str] = field(default_factory=set)  # names of local variables that are also rules of its package
 
@@ -135,7 +136,7 @@ class Program:
             for reference in rule.references:
                 if reference.base == "data":
                     pending.extend(self.matching(reference.path))
-            for path, _ in rule.functions:
+            for path, _, _ in rule.functions:
                 pending.extend(self.matching(path))
         return list(seen.values())
 
@@ -201,6 +202,15 @@ def _segments(node: Any) -> tuple[str | None, list[Any], dict[str, Any]]:
             return None, [node, *parts[::-1]], value.get("span", {}) if isinstance(value, dict) else {}
 
 
+def _constant_start(segments: Iterable[Any]) -> Path:
+    """Return the segments of a reference before the first that is computed."""
+    return tuple(takewhile(lambda segment: isinstance(segment, str), segments))
+
+
+def _text(source: bytes, span: Mapping[str, int]) -> str:
+    return source[span["start"] : span["end"]].decode("utf-8")
+
+
 class _Reader:
     """Reads one module's tree."""
 
@@ -216,23 +226,16 @@ class _Reader:
         for item in self.ast["imports"]:
             path = self._constant(item["refr"])
             if path[0] in _SCOPES:
-                alias = self._text(item["as"]) if item.get("as") else path[-1]
+                alias = _text(self.text.encode("utf-8"), item["as"]) if item.get("as") else path[-1]
                 imports[alias] = path
         module = Module(self.file, package, package_node["span"]["line"], self.text, imports, [])
         for node in self.ast["rules"]:
             kind, value = next(iter(node.items()))
             head = value["refr"] if kind == "Default" else next(iter(value["head"].values()))["refr"]
             first, parts, _ = _segments(head)
-            segments = [*package, *([first] if first else [])]
-            for part in parts:
-                if not isinstance(part, str):
-                    break
-                segments.append(part)
-            module.rules.append(Rule(tuple(segments), self.file, value["span"]["line"], node))
+            path = (*package, *([first] if first else ()), *_constant_start(parts))
+            module.rules.append(Rule(path, self.file, value["span"]["line"], node))
         return module
-
-    def _text(self, span: dict[str, int]) -> str:
-        return str(self.text.encode("utf-8")[span["start"] : span["end"]], "utf-8")
 
     def _constant(self, node: Any) -> Path:
         first, parts, span = _segments(node)
@@ -274,16 +277,13 @@ class _Resolver:
         for body in value["bodies"]:
             self._visit(body)
 
-    def _name(self, item: Any) -> str:
-        return self.bytes[item["start"] : item["end"]].decode("utf-8")
-
     def _collect_locals(self) -> None:
         for item in self.rule.nodes:
             if "SomeVars" in item:
-                self.locals.update(self._name(span) for span in item["SomeVars"]["vars"])
+                self.locals.update(_text(self.bytes, span) for span in item["SomeVars"]["vars"])
             if "Every" in item:
                 every = item["Every"]
-                self.locals.update(self._name(span) for span in (every.get("key"), every["value"]) if span)
+                self.locals.update(_text(self.bytes, span) for span in (every.get("key"), every["value"]) if span)
             if "SomeIn" in item:
                 self._bind([item["SomeIn"].get("key"), item["SomeIn"]["value"]])
             if "AssignExpr" in item and item["AssignExpr"]["op"] == "ColEq":
@@ -339,13 +339,9 @@ class _Resolver:
         computed = [part for part in parts if not isinstance(part, str)]
         if first is not None and (target := self._target(first, parts)) is not None:
             base, segments = target
-            constant: list[str] = []
-            for segment in segments:
-                if not isinstance(segment, str):
-                    break
-                constant.append(segment)
-            whole = len(constant) == len(segments)
-            self.rule.references.append(Reference(base, tuple(constant), whole, span["line"], span["start"]))
+            path = _constant_start(segments)
+            whole = len(path) == len(segments)
+            self.rule.references.append(Reference(base, path, whole, span["line"], span["start"]))
         return computed
 
     def _viewed(self, node: Any, view: str) -> list[Any]:
@@ -364,8 +360,7 @@ class _Resolver:
             raise PolicyLoadError(f"{self.rule.file}:{span.get('line', self.rule.line)}: a called name is computed")
         target = self._target(first, parts)
         if target is not None and target[0] == "data":
-            self.rule.functions.append((tuple(target[1]), span["line"]))
-            self.rule.function_starts.append((tuple(target[1]), span["start"]))
+            self.rule.functions.append((tuple(target[1]), span["line"], span["start"]))
             return rest
         end = next(iter(call["fcn"].values()))["span"]["end"]
         name = ".".join((first, *parts))

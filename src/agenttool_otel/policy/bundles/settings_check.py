@@ -223,10 +223,9 @@ class _Walk:
 
 def _fits(value: Any, schema: Mapping[str, Any]) -> bool:
     kinds = _kinds(schema)
-    for kind in kinds:
-        if isinstance(value, _TYPES[kind]) and (kind == "boolean" or not isinstance(value, bool)):
-            return True
-    return not kinds
+    if isinstance(value, bool):
+        return not kinds or "boolean" in kinds
+    return not kinds or any(isinstance(value, _TYPES[kind]) for kind in kinds)
 
 
 def _kinds(schema: Mapping[str, Any]) -> tuple[str, ...]:

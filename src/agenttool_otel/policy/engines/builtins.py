@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from agenttool_otel.errors import PolicyUnsupported
-from agenttool_otel.policy.engines.native import is_panic, new_engine, regorus_version
+from agenttool_otel.policy.engines.native import UNDEFINED, is_panic, new_engine, regorus_version
 from agenttool_otel.values.tables import load_table
 
 _TABLE: Final[dict[str, dict[str, Any]]] = load_table(__package__, "builtin_probes.json")["builtins"]
@@ -53,4 +53,4 @@ def _answer(expression: str) -> Any:
         if not isinstance(error, Exception) and not is_panic(error):
             raise
         return "PANIC" if is_panic(error) else "ERR"
-    return "ERR" if value == "<undefined>" else {"value": value}
+    return "ERR" if value == UNDEFINED else {"value": value}

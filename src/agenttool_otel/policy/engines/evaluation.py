@@ -29,13 +29,12 @@ from agenttool_otel.policy.bundles.rego import Path
 from agenttool_otel.policy.cache import values
 from agenttool_otel.policy.engines.builtins import EMBEDDED_BUILTINS, verify_builtins
 from agenttool_otel.policy.engines.kept import keep, recall
-from agenttool_otel.policy.engines.native import native_error, new_engine
+from agenttool_otel.policy.engines.native import UNDEFINED, loaded_engine, native_error
 from agenttool_otel.policy.engines.rewriting import rewritten
 from agenttool_otel.policy.engines.rvm import CompiledProgram, Machine, compile_program
 from agenttool_otel.policy.jsonio import encode_document
 from agenttool_otel.policy.samples import sample_documents
 
-_UNDEFINED: Final = "<undefined>"
 _generations = itertools.count(1)
 _SELF_CHECKS: Final = 24
 _MOSTLY_INTERPRETED: Final = 0.9  # of the inputs
@@ -203,20 +202,13 @@ class Instance:
             value = orjson.loads(engine.eval_rule_as_json(entry_point))
         except BaseException as error:
             raise native_error(error, PolicyEvaluationError, "evaluation failed: ") from None
-        if value == _UNDEFINED:
+        if value == UNDEFINED:
             raise PolicyEvaluationError("the entry point is undefined for this input", cause=FailClosedCause.UNDEFINED)
         return value
 
     def _interpreter(self) -> Any:
         if self._engine is None:
-            engine = new_engine()
-            try:
-                for file, text in self._modules.items():
-                    engine.add_policy(file, text)
-                engine.add_data_json(self._bundle.data_json)
-            except BaseException as error:
-                raise native_error(error, PolicyLoadError, "the bundle can't be loaded: ") from None
-            self._engine = engine
+            self._engine = loaded_engine(self._modules.items(), self._bundle.data_json)
         return self._engine
 
 

@@ -19,7 +19,7 @@ from importlib.util import cache_from_source
 from pathlib import Path
 from typing import Any, Final
 
-from agenttool_otel.policy.bundles.bundle import Bundle, default_bundle_path
+from agenttool_otel.policy.bundles.bundle import Bundle, default_bundle_path, digest_of
 from agenttool_otel.policy.bundles.load import load_bundle
 from agenttool_otel.policy.engines.native import regorus_module
 
@@ -66,9 +66,5 @@ def _place(bundle: Bundle, entry_points: Sequence[str]) -> Path:
     sources = [Path(regorus_module().regorus.__file__), *sorted(own)]
     stated = [f"{path} {found.st_size} {found.st_mtime_ns}" for path in sources if (found := path.stat())]
     modules = [text for item in sorted(bundle.modules.items()) for text in item]
-    parts = (sys.version, *stated, *entry_points, "", *bundle.roots, bundle.data_json, *modules)
-    state = hashlib.sha256()
-    for part in parts:
-        data = part.encode()
-        state.update(len(data).to_bytes(8, "big") + data)
-    return Path(cache_from_source(__file__)).with_name(f"bundle-{state.hexdigest()}.bin")
+    digest = digest_of((sys.version, *stated, *entry_points, "", *bundle.roots, bundle.data_json, *modules))
+    return Path(cache_from_source(__file__)).with_name(f"bundle-{digest}.bin")

@@ -21,7 +21,7 @@ import re
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any, Final, TypeVar
 
@@ -29,6 +29,9 @@ from agenttool_otel.errors import ConfigurationError, PolicyError, PolicyLoadErr
 from agenttool_otel.names import FailClosedCause
 
 _Error = TypeVar("_Error", bound=PolicyError)
+
+UNDEFINED: Final = "<undefined>"
+"""What an evaluation gives for a rule without a value."""
 
 _PASS_THROUGH: Final = (KeyboardInterrupt, SystemExit, GeneratorExit, asyncio.CancelledError, MemoryError)
 _PLACE: Final = re.compile(r"^-->\s*(.+?):(\d+):(\d+)\s*$", re.MULTILINE)
@@ -150,6 +153,18 @@ class Owned:
 def new_engine() -> Any:
     """Return a fresh engine, usable in this thread only; any thread may drop it."""
     return Owned(regorus_module().Engine)
+
+
+def loaded_engine(modules: Iterable[tuple[str, str]], data_json: str, *, what: str = "the bundle") -> Any:
+    """Return a fresh engine with some modules, each with its file, and a data document."""
+    engine = new_engine()
+    try:
+        for file, text in modules:
+            engine.add_policy(file, text)
+        engine.add_data_json(data_json)
+    except BaseException as error:
+        raise native_error(error, PolicyLoadError, f"{what} can't be loaded: ") from None
+    return engine
 
 
 def new_machine(binary: bytes) -> Any:

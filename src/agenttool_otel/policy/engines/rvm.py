@@ -18,7 +18,7 @@ from agenttool_otel.policy.bundles.bundle import Bundle
 from agenttool_otel.policy.bundles.check import entry_path
 from agenttool_otel.policy.bundles.rego import Call, Program, Rule, calls_with_arguments, walk
 from agenttool_otel.policy.engines.builtins import NONDETERMINISTIC
-from agenttool_otel.policy.engines.native import native_error, new_machine, regorus_module
+from agenttool_otel.policy.engines.native import UNDEFINED, native_error, new_machine, regorus_module
 from agenttool_otel.policy.engines.rewriting import Definedness, Edits, Uneditable, bind_values
 from agenttool_otel.policy.engines.rvm_safety import Safety, only
 from agenttool_otel.values.tables import load_table
@@ -34,7 +34,6 @@ loop := [{", ".join("0" for _ in range(32))}]
 
 stop(_) := count([1 | some a in loop; some b in loop; some c in loop; some d in loop; a == b; c == d])
 """
-_UNDEFINED: Final = "<undefined>"
 
 
 class CompiledProgram(NamedTuple):
@@ -147,4 +146,4 @@ class Machine:
             self.stops += 1
             return None
         # undefined can be an error that was swallowed
-        return None if value == _UNDEFINED else (value,)
+        return None if value == UNDEFINED else (value,)

@@ -137,24 +137,18 @@ class Safety:
         if kind == "Var" and value["value"] in rule.shadows:
             return None
         if kind in ("Var", "RefDot", "RefBrack"):
-            span = first_word(node)
-            target = next((path for path in self._targets(rule, span) if path in self._groups), None)
+            start = first_word(node)
+            here = (item for item in rule.references if item.start == start and item.base == "data" and item.whole)
+            target = next((item.path for item in here if item.path in self._groups), None)
             if target is not None:
                 return self._rule_type(target)
             if kind == "Var":
                 return self._local_type(value["value"], rule)
         return None
 
-    def _targets(self, rule: Rule, start: int) -> list[Path]:
-        return [
-            reference.path
-            for reference in rule.references
-            if reference.base == "data" and reference.whole and reference.start == start
-        ]
-
     def _call_type(self, call: dict[str, Any], rule: Rule) -> str | None:
         start = first_word(call["fcn"])
-        for path, function_start in rule.function_starts:
+        for path, _, function_start in rule.functions:
             if function_start == start:
                 return self._rule_type(path)
         return next((_RETURNS.get(item.name) for item in rule.calls if item.start == start), None)
@@ -206,19 +200,13 @@ def first_word(node: Any) -> int:
 
 
 def value_nodes(spec: dict[str, Any]) -> list[Any]:
-    head_assign = only(spec["head"])[1].get("assign")
-    main = None if head_assign is None else head_assign["value"]
-    bodies = spec["bodies"]
-    if not bodies:
-        return [main]
-    values = []
-    for body in bodies:
-        assign = body.get("assign")
-        if body["is_else"]:
-            values.append(None if assign is None else assign["value"])
-        else:
-            values.append(main)
-    return values
+    """Return what each body of a rule leads to; ``None`` where that is true."""
+    value = _assigned(only(spec["head"])[1])
+    return [_assigned(body) if body["is_else"] else value for body in spec["bodies"]] or [value]
+
+
+def _assigned(node: dict[str, Any]) -> Any:
+    return (node.get("assign") or {}).get("value")
 
 
 def _values(spec: dict[str, Any]) -> list[Any]:

@@ -55,7 +55,7 @@ def _judge(text: bytes | None, start: int, end: int, find_inner: Callable[[bytes
 
 def _is_private_key(blob: bytes) -> bool:
     """Whether base64 begins as a private key does, whatever follows."""
-    head = _decode(blob[:64].translate(_URL_SAFE)) if blob.startswith(b"LS0tLS1CRUdJTi") else None
+    head = decode_bytes(blob[:64].translate(_URL_SAFE)) if blob.startswith(b"LS0tLS1CRUdJTi") else None
     return head is not None and _PEM.match(head) is not None
 
 
@@ -67,12 +67,12 @@ def decode_text(blob: bytes) -> bytes | None:
             return None
         plain = plain.translate(_URL_SAFE)
     # most blobs are no text: the first bytes tell, so that an image costs nothing
-    head = _decode(plain[:64])
+    head = decode_bytes(plain[:64])
     if head is None or not _printable(_narrow(head[: len(head) // 2 * 2])):
         return None
     if len(plain) % 4 == 1:
         return None
-    if (text := _decode(plain)) is not None:
+    if (text := decode_bytes(plain)) is not None:
         text = _narrow(text)
     if text is None or not _printable(text):
         return None
@@ -87,7 +87,8 @@ def _narrow(text: bytes) -> bytes:
 _URL_SAFE = bytes.maketrans(b"-_", b"+/")
 
 
-def _decode(plain: bytes) -> bytes | None:
+def decode_bytes(plain: bytes) -> bytes | None:
+    """What base64 stands for, whether it is padded or not; None when it is none."""
     try:
         return base64.b64decode(plain + b"=" * (-len(plain) % 4), validate=True)
     except (binascii.Error, ValueError):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 from collections.abc import Iterable
 from typing import Final
 
+from agenttool_otel.redaction.detectors.encoded import decode_bytes
 from agenttool_otel.redaction.patterns import LONG_PATTERNS, find_all, spans_of
 from agenttool_otel.redaction.plausibility import has_digit, is_filler, is_stand_in, is_template, plausible_token
 from agenttool_otel.redaction.types import Span
@@ -111,8 +110,5 @@ def _only_shows(value: bytes) -> bool:
 
 def _is_basic(value: bytes) -> bool:
     """Whether it decodes to ``user:password``."""
-    try:
-        text = base64.b64decode(value + b"=" * (-len(value) % 4), validate=True)
-    except (binascii.Error, ValueError):
-        return False
-    return b":" in text and all(32 <= byte < 127 for byte in text[:64])
+    text = decode_bytes(value)
+    return text is not None and b":" in text and all(32 <= byte < 127 for byte in text[:64])

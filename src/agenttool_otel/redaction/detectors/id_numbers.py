@@ -80,9 +80,8 @@ def in_longer_number(data: bytes, start: int, end: int) -> bool:
     """Whether digits go on beyond a dot, dash or slash: a decimal fraction, a UUID, a path."""
     before = data[max(0, start - 2) : start]
     after = data[end : end + 2]
-    joins = b".-/_"
     return (
-        (before[-1:] in (b".",) and before[:1].isdigit())
+        (before[-1:] == b"." and before[:1].isdigit())
         or (len(before) == 2 and before[1:] in (b"-", b"/", b"_") and before[:1].isalnum())
-        or (after[:1] in (b".", b"-", b"_") and after[1:].isalnum() and after[:1] in joins)
+        or (after[:1] in (b".", b"-", b"_") and after[1:].isalnum())
     )

@@ -75,11 +75,7 @@ def _phrases_of(data: bytes, first: int, last: int) -> Iterable[Span]:
         step = 1
         for count in _COUNTS:
             window = numbers[at : at + count]
-            if (
-                len(window) == count
-                and min(window) >= 0
-                and window not in (sorted(window), sorted(window, reverse=True))
-            ):
+            if len(window) == count and min(window) >= 0 and not _is_sorted(window):
                 checks += 1
                 if checks > _MOST_CHECKS:  # nothing that people write; and work must stay bounded
                     yield Span(words[at].start(), last, "seed_phrase", "phrase:words")

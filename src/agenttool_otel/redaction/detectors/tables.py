@@ -28,6 +28,7 @@ _MOST_HEADS: Final = 50
 _MOST_REMEMBERED: Final = 64
 _MOST_ROWS: Final = 5000
 _MOST_COLUMNS: Final = 64
+_AROUND: Final = b" \t\r\"'`"
 
 HEAD: Final = rf"(?:{_WORDS})[\w ]*[\"']?[ \t]*[,;|\t\r\n\]<]"
 """What a text has in it where a table's head could stand."""
@@ -230,9 +231,6 @@ def _cells(data: bytes, start: int, end: int, delimiter: bytes) -> list[Cell]:
 
 
 def _bare(data: bytes, first: int, last: int) -> Cell:
-    around = b" \t\r\"'`"
-    while first < last and data[first] in around:
-        first += 1
-    while last > first and data[last - 1] in around:
-        last -= 1
-    return first, last
+    text = data[first:last].lstrip(_AROUND)
+    first = last - len(text)
+    return first, first + len(text.rstrip(_AROUND))

@@ -13,16 +13,9 @@ from typing import Final
 
 from agenttool_otel.redaction.patterns import LONG_PATTERNS
 from agenttool_otel.redaction.types import Span
-from agenttool_otel.redaction.views.views import Around, View
+from agenttool_otel.redaction.views.views import Around, Reading, View
 from agenttool_otel.redaction.work import spend
 
-# "ab" + "cd", 'ab' . 'cd', 'ab' || 'cd', and literals on two lines with nothing else between them
-_LONG_PATTERNS: Final = LONG_PATTERNS["joined"]
-CONCATENATION = re.compile(_LONG_PATTERNS["concatenation"].encode())
-# colours of a terminal, as they are or as a program's string literal has them
-COLOUR = re.compile(rb"(?:\x1b|\\x1[bB]|\\u001[bB]|\\033|\\e)\[[0-9;]{0,16}[A-Za-z]")
-ZERO = re.compile(rb"\0+")
-SOFT_BREAK = re.compile(rb"=\r?\n")
 _LINE_END = re.compile(rb"\r?\n|\\r\\n|\\n|\r")
 _EVENT = re.compile(rb"(?m)^data:[ ]?([^\r\n]+)")
 _MEMBER = re.compile(rb'"(\w{1,64})"\s*:\s*"((?:[^"\\]++|\\.)*+)"')
@@ -77,34 +70,23 @@ def wrapped_ends(data: bytes, place: int, end: int) -> list[int]:
     return [*found, min(end, len(data))] if at < end else found
 
 
-def concatenated_view(data: bytes) -> View | None:
-    """String literals put together as a program would (``"ab" + "cd"``); None where there are none."""
-    if b'"' not in data and b"'" not in data and b"<" not in data:
-        return None
-    if CONCATENATION.search(data) is None:
-        return None
-    return View("concatenated", CONCATENATION.sub(b"", data), Around(data, CONCATENATION, 0).source, joins=True)
+# "ab" + "cd", 'ab' . 'cd', 'ab' || 'cd', and literals on two lines with nothing else between them
+_CONCATENATION: Final = re.compile(LONG_PATTERNS["joined"]["concatenation"].encode())
+# colours of a terminal, as they are or as a program's string literal has them
+_COLOUR: Final = re.compile(rb"(?:\x1b|\\x1[bB]|\\u001[bB]|\\033|\\e)\[[0-9;]{0,16}[A-Za-z]")
+_MARKS: Final = (b'"', b"'", b"<")
 
+concatenated_view: Final = Reading("concatenated", _CONCATENATION, _MARKS, tokens_only=True)
+"""String literals put together as a program would (``"ab" + "cd"``)."""
 
-def narrowed_view(data: bytes) -> View | None:
-    """The text without zero bytes, as UTF-16 that was read as ASCII has them; None where there are none."""
-    if b"\0" not in data:
-        return None
-    return View("narrowed", data.replace(b"\0", b""), Around(data, ZERO, 0).source, joins=True)
+narrowed_view: Final = Reading("narrowed", re.compile(rb"\0+"), (b"\0",))
+"""The text without zero bytes, as UTF-16 that was read as ASCII has them."""
 
+uncoloured_view: Final = Reading("uncoloured", _COLOUR, (b"[",))
+"""The text without a terminal's colours."""
 
-def uncoloured_view(data: bytes) -> View | None:
-    """The text without a terminal's colours; None where there are none."""
-    if b"[" not in data or COLOUR.search(data) is None:
-        return None
-    return View("uncoloured", COLOUR.sub(b"", data), Around(data, COLOUR, 0).source, joins=True)
-
-
-def unwrapped_view(data: bytes) -> View | None:
-    """The soft line breaks of quoted-printable text (RFC 2045, 6.7) taken out; None where there are none."""
-    if b"=\n" not in data and b"=\r\n" not in data:
-        return None
-    return View("unwrapped", SOFT_BREAK.sub(b"", data), Around(data, SOFT_BREAK, 0).source, joins=True)
+unwrapped_view: Final = Reading("unwrapped", re.compile(rb"=\r?\n"), (b"=\n", b"=\r\n"))
+"""The soft line breaks of quoted-printable text (RFC 2045, 6.7) taken out."""
 
 
 class EventView(View):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from agenttool_otel.redaction.patterns import LONG_PATTERNS
 
@@ -16,15 +16,12 @@ _LONG_PATTERNS: Final = LONG_PATTERNS["json_text"]
 _TOKEN = re.compile(_LONG_PATTERNS["token"], re.DOTALL)
 
 
-class Literal:
+class Literal(NamedTuple):
     """One scalar of a JSON text."""
 
-    __slots__ = ("end", "path", "start")
-
-    def __init__(self, start: int, end: int, path: tuple[str | int, ...]) -> None:
-        self.start = start
-        self.end = end
-        self.path = path
+    start: int
+    end: int
+    path: tuple[str | int, ...]
 
 
 def loads(text: str) -> Any:

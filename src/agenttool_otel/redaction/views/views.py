@@ -13,6 +13,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from functools import lru_cache
+from typing import NamedTuple
 
 from agenttool_otel.redaction.types import Span
 
@@ -250,3 +251,31 @@ class Around:
                 at += len(self._data) - start
                 start = len(self._data)
         self._at, self._start = at, start
+
+
+class Reading(NamedTuple):
+    """A way to read a text: with something else, or nothing, in the place of what a pattern matches."""
+
+    name: str
+    pattern: re.Pattern[bytes]
+    marks: tuple[bytes, ...]  # of which each match has one
+    plain: bytes | Callable[[re.Match[bytes]], bytes] = b""  # what takes the place of a match
+    # of how many bytes of the match each byte of that is made; ``None``: of all of them; 0: there is none, and what was
+    # apart is joined
+    taken: int | None = 0
+    tokens_only: bool = False  # whether nothing but known tokens is looked for
+
+    def __call__(self, data: bytes) -> View | None:
+        """The text as it is read; None where that is as it stands."""
+        if not self._is_marked(data) or self.pattern.search(data) is None:
+            return None
+        locate = Around(data, self.pattern, self.taken).source
+        return View(self.name, self.pattern.sub(self.plain, data), locate, joins=self.taken == 0)
+
+    def parts(self, data: bytes) -> list[tuple[int, int]]:
+        """The parts of a text that are to be read so."""
+        matches = self.pattern.finditer(data) if self._is_marked(data) else ()
+        return parts_around(data, (match.span() for match in matches))
+
+    def _is_marked(self, data: bytes) -> bool:
+        return any(mark in data for mark in self.marks)
