@@ -147,7 +147,7 @@ def test_a_setting_is_harmless_by_its_value(setting: str, harmless: str | None, 
     assert not fact_of("git status", repository)["read_only"]
 
 
-def test_a_credential_in_an_address_that_replaces_another_ends_the_proof(repository: Path) -> None:
+def test_a_credential_in_an_address_ends_the_proof(repository: Path) -> None:
     _git(repository, "config", "url.https://user:x@example.org/.insteadOf", "gh:")
     assert not fact_of("git remote -v", repository)["read_only"]
 
