@@ -76,7 +76,13 @@ class EventEmitter:
 
     def wanted(self, span: Span) -> bool:
         """Tell whether building an event's attributes is worth the work."""
-        return self.elsewhere or _is_recording(span, self._losses)
+        if self.elsewhere:
+            return True
+        try:
+            return span.is_recording()
+        except BaseException as error:
+            self._losses.note("is_recording", error)
+            return False
 
     def emit(
         self,
@@ -180,7 +186,11 @@ class Telemetry:
 
     def recording(self, span: Span) -> bool:
         """Tell whether a span keeps what it is told."""
-        return _is_recording(span, self.losses)
+        try:
+            return span.is_recording()
+        except BaseException as error:
+            self.losses.note("is_recording", error)
+            return False
 
     def attribute(self, span: Span, name: str, value: Any) -> None:
         """Set one attribute of a span."""
@@ -230,14 +240,6 @@ class Telemetry:
 def records_duration(span: Span) -> bool:
     """Tell whether the instrumentation that made a span measures the call, too: OpenTelemetry's own for GenAI."""
     return getattr(getattr(span, "instrumentation_scope", None), "name", "").startswith(MEASURES)
-
-
-def _is_recording(span: Span, losses: Losses) -> bool:
-    try:
-        return span.is_recording()
-    except BaseException as error:
-        losses.note("is_recording", error)
-        return False
 
 
 def _is_of(span: Span, attributes: Mapping[str, Any]) -> bool:
