@@ -49,7 +49,7 @@ def test_no_two_packages_need_each_others_functions() -> None:
     packages = {rule.path: ".".join(module.package) for module in program.modules for rule in module.rules}
     needs: dict[str, set[str]] = {}
     for rule in program.rules:
-        called = {packages[path] for path, _ in rule.functions if path in packages}
+        called = {packages[path] for path, *_ in rule.functions if path in packages}
         needs.setdefault(packages[rule.path], set()).update(called - {packages[rule.path]})
     assert sum(map(len, needs.values())) > 20
     TopologicalSorter(needs).prepare()  # raises where there is a circle

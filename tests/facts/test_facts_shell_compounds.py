@@ -382,9 +382,11 @@ def test_a_link_out_of_the_checkout_is_seen_in_any_folder(name: str, line: str, 
 
 
 def test_a_pipe_among_the_names_of_a_glob_is_seen(root: Path) -> None:
-    assert proven("cat *", root)
+    lines = ("cat *", "find . -type p -o -name '*' | xargs cat", "cat $(find .)", "rg --files | xargs cat")
+    assert all(proven(line, root) for line in lines)
     os.mkfifo(root / "pipe")
-    assert not proven("cat *", root)
+    assert not any(proven(line, root) for line in lines)
+    assert proven("grep -r x .", root)
 
 
 def test_hidden_names_below_the_root_of_all_end_the_search(root: Path) -> None:

@@ -215,6 +215,81 @@ def test_names_behind_a_link_that_was_a_folder_are_elsewhere(repository: Path) -
     assert not _clear(line, repository)
 
 
+@pytest.mark.parametrize("branch", ["feature-x", "feature/a-b", "fix#1", "caf\u00e9"])
+def test_any_ordinary_branch_is_read(branch: str, repository: Path) -> None:
+    _git(repository, "checkout", "-q", "-b", branch)
+    assert fact_of("git status", repository)["read_only"]
+    assert fact_of('git log --all "$(git branch --show-current)"', repository)["read_only"]
+
+
+@pytest.mark.parametrize("name", ["objects/pack", "objects/ab", "info/exclude", "index"])
+def test_links_within_a_repository_end_the_proof(
+    name: str, repository: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    place, away = repository / ".git" / name, tmp_path_factory.mktemp("away") / "x"
+    if place.exists():
+        place.rename(away)
+    place.symlink_to(away)
+    assert not fact_of("git status", repository)["read_only"]
+
+
+@pytest.mark.parametrize("line", ["{hash}\trefs/tags/--output=pwn", "{hash} refs/tags/-x", "{hash} refs/tags/a(b"])
+def test_packed_references_are_read_as_git_reads_them(line: str, repository: Path) -> None:
+    command = 'git log -1 "$(git tag -l)"'
+    packed = repository / ".git" / "packed-refs"
+    packed.write_text(
+        f"# pack-refs with: peeled fully-peeled sorted \n{_git(repository, 'rev-parse', 'HEAD')} refs/tags/v1\n"
+    )
+    assert fact_of(command, repository)["read_only"]
+    packed.write_text(line.format(hash=_git(repository, "rev-parse", "HEAD")) + "\n")
+    assert not fact_of(command, repository)["read_only"]
+
+
+def test_references_behind_a_linked_folder_are_odd(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    tags, away = repository / ".git" / "refs" / "tags", tmp_path_factory.mktemp("tags") / "x"
+    tags.rename(away)
+    tags.symlink_to(away)
+    assert not fact_of('git log -1 "$(git tag -l)"', repository)["read_only"]
+
+
+def test_what_is_tracked_is_asked_by_the_name_that_git_has(repository: Path) -> None:
+    (repository / "sub").mkdir()
+    (repository / "sub" / "h.py").symlink_to("/etc/hostname")
+    _git(repository, "add", "sub")
+    (repository / "lnk").symlink_to("sub")
+    for line in (
+        "cd lnk && git ls-files | xargs cat",
+        "cd lnk && git grep -l vm | xargs cat",
+        "cd sub && cat $(git ls-files)",
+    ):
+        assert not _clear(line, repository), line
+
+
+def test_an_index_in_parts_ends_the_proof(repository: Path) -> None:
+    _git(repository, "update-index", "--split-index")
+    assert not fact_of("git status", repository)["read_only"]
+
+
+@pytest.mark.parametrize(("version", "known"), [("0", True), ("1", True), ("9", False)])
+def test_a_format_of_a_repository_is_one_that_git_knows(version: str, known: bool, repository: Path) -> None:
+    config = repository / ".git" / "config"
+    config.write_text(config.read_text().replace("repositoryformatversion = 0", f"repositoryformatversion = {version}"))
+    assert fact_of("git status", repository)["read_only"] is known
+
+
+def test_names_of_changed_files_are_those_of_the_top(repository: Path) -> None:
+    (repository / "sub").mkdir()
+    (repository / "sub" / ".env").write_text("x\n")
+    assert not _clear("cd sub && git diff --name-only | xargs cat", repository)
+
+
+@pytest.mark.parametrize("name", ["config", "index", "packed-refs", "refs/heads/x"])
+def test_a_pipe_within_a_repository_is_not_waited_for(name: str, repository: Path) -> None:
+    (repository / ".git" / name).unlink(missing_ok=True)
+    os.mkfifo(repository / ".git" / name)
+    assert not fact_of('git log -1 "$(git branch --show-current)"', repository)["read_only"]
+
+
 def test_an_alias_of_a_command_that_git_may_drop_ends_the_proof(repository: Path) -> None:
     assert fact_of("git whatchanged -1", repository)["read_only"]
     subprocess.run(["git", "config", "alias.whatchanged", "!x"], cwd=repository, env=_ENVIRONMENT, check=True)

@@ -353,6 +353,9 @@ def test_a_generated_read_only_query_changes_nothing(query: str, dialect: str) -
         "with recursive t(n) as (select 1 union all select n+1 from t) select * from t",
         "with recursive t(n, s) as (select 1, 'x' union all select n + 1, s || s from t where n < 60) select s from t",
         "with recursive t(n, s) as (select 1, 'x' union all select n + 1, concat(s, s) from t where n < 60) select 1",
+        "with recursive t(n, a, b) as (select 1, 1, 2 union all select n+1, a||b, b||a from t where n < 60) select 1",
+        "with recursive t(n, s) as (select 1, 2 union all select n+1, replace(s, 2, 22) from t where n < 60) select 1",
+        "with recursive t(n, s) as (select 1, 'x' union all select n + 1, hex(s) from t where n < 60) select 1",
         "select max(number) from system.numbers",
         "select struct(@a := 1)",
         "with recursive t(n) as (select 1 union all select n+1 from t where 1=1) select * from t",
@@ -373,6 +376,8 @@ def test_work_without_a_bound_is_not_proven(query: str) -> None:
     [
         "with recursive t(n) as (select 1 union all select n+1 from t where n < 10) select * from t",
         "with recursive t(n, s) as (select 1, 'x' union all select n + 1, s || ',' || n from t where n < 9) select 1",
+        "with recursive t as (select id, name as p from e union all select e.id, t.p || e.name from e join t on 1=1)"
+        " select p from t",
         "select array_agg(struct(day, n)) from visits",
         "select id from customers for json path, root('customers')",
         "with recursive t(n) as (select 1 union all select n+1 from t limit 10) select * from t",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -43,7 +44,7 @@ def lines(text: str) -> list[str]:
 @contextmanager
 def checkout(folder: Path) -> Iterator[None]:
     (folder / "src").mkdir()
-    (folder / ".git").mkdir()
+    subprocess.run(["git", "init", "-q", str(folder)], check=True)
     for name in ("src/app.py", "README.md", "notes.txt", "test_a.py"):
         (folder / name).write_text("x", "utf-8")
     with agent_context(actor="agent:dev", session_id="s", roots=[str(folder)], cwd=str(folder)):

@@ -312,15 +312,20 @@ def _ends(cte: Any, exp: Any) -> bool:
     steps = [
         step for step in cte.this.find_all(exp.Select) if any(t.name == cte.alias for t in step.find_all(exp.Table))
     ]
-    doubles = (exp.DPipe, exp.Concat, exp.ConcatWs, exp.ArrayConcat)
-    names = [
-        [column.name for column in call.find_all(exp.Column)] for step in steps for call in step.find_all(*doubles)
-    ]
-    if any(len(set(one)) < len(one) for one in names):
-        return False  # twice the text with each row
+    if any(_doubles(step, cte, exp) for step in steps):
+        return False
     return all(
         _bounded(step, exp) or any(table.name != cte.alias for table in step.find_all(exp.Table)) for step in steps
     ) or any(cte.this.find_all(exp.Limit))
+
+
+def _doubles(step: Any, cte: Any, exp: Any) -> bool:
+    """Whether a step makes texts of its own texts that may be twice as long with each row."""
+    names = cte.alias_column_names or [one.alias_or_name for one in cte.this.selects]
+    joins = (exp.DPipe, exp.Concat, exp.ConcatWs)
+    growing = {name for name, one in zip(names, step.selects, strict=False) if one.find(*joins) is not None}
+    used = [[column.name for column in one.find_all(exp.Column) if column.name in growing] for one in step.selects]
+    return any(len(one) > 1 for one in used) or any(type(node).__name__ in _table()["grows"] for node in step.walk())
 
 
 def _is_small(call: Any, exp: Any) -> bool:

@@ -15,14 +15,14 @@ from agenttool_otel.facts.shell.directories import Where
 from agenttool_otel.facts.shell.tables import TEXT, programs
 from agenttool_otel.facts.shell.words import Word
 
-_GITLINK = re.compile(rb"\0\0\xe0\0")  # the mode of an entry of the index
-_TO_NAME = 34  # bytes: owner, group, size, hash of 20 and flags
+_GITLINK = re.compile(rb"(?=\0\0\xe0\0)")  # the mode of an entry of the index
+_TO_NAME = 38  # bytes: mode, owner, group, size, hash of 20 and flags
 _MAX_CONFIG_BYTES = 65536
 _SECTION = re.compile(r'\[[ \t]*([A-Za-z0-9.-]+)([ \t]+"(?:[^"\\]|\\.)*")?[ \t]*\]')
-_HEAD = re.compile(rb"(?:ref: refs/(?!\S*/?-)[^\s{(\\]+|[0-9a-f]{40}|[0-9a-f]{64})\n?")
+_HEAD = re.compile(rb"(?:ref: refs/(?!(?:\S*/)?-)[^\s{(\\]+|[0-9a-f]{40}|[0-9a-f]{64})\n?")
 """What a reference leads to: a plain name of another one, or an object."""
 
-_ODD_REFERENCE = re.compile(rb" refs/(?:\S*/)?-| refs/\S*[{(]")
+_PACKED = re.compile(rb"#.*|\^[0-9a-f]+|[0-9a-f]{40,64} refs/(?!(?:\S*/)?-)[^\s{(\\]+|")
 _PATHS = {  # settings that name files, and what these may be called
     "core.hookspath": r"[\w./~-]+",
     "blame.ignorerevsfile": r"[\w./-]*ignore[\w.-]*",
@@ -53,17 +53,23 @@ def is_top(where: Where) -> bool:
 
 def _has_odd_references(repository: Path) -> bool:
     """Whether there may be references whose names a program, or a shell, takes for more than names."""
+    listed = repository / "packed-refs"
+    if os.path.lexists(listed) and not listed.is_file():
+        return True
     try:
-        packed = (repository / "packed-refs").read_bytes() if (repository / "packed-refs").exists() else b""
+        packed = listed.read_bytes() if listed.exists() else b""
         found = [
             (folder, names) for folder, folders, files in os.walk(repository / "refs") for names in (folders, files)
         ]
         loose = [Path(folder, name) for folder, names in found for name in names]
-        aims = [file.read_bytes() for file in loose if not file.is_dir()]
+        if any(file.is_symlink() or not (file.is_dir() or file.is_file()) for file in loose):
+            return True
+        aims = [file.read_bytes() for file in loose if file.is_file()]
     except OSError:
         return True
     odd = any(file.name[0] == "-" or {"{", "("} & {*file.name} for file in loose)
-    return odd or _ODD_REFERENCE.search(packed) is not None or not all(map(_HEAD.fullmatch, aims))
+    plain = all(map(_HEAD.fullmatch, aims)) and all(map(_PACKED.fullmatch, packed.split(b"\n")))
+    return odd or not plain
 
 
 def compares_files(where: Where, words: list[Word]) -> bool:
@@ -87,11 +93,19 @@ def _repository(directory: Path) -> Path | None:
 
 
 def _judge(repository: Path) -> str:
-    elsewhere = any(map(os.path.islink, (repository, repository / "objects", repository / "refs")))
-    if repository.name != ".git" or elsewhere or not repository.is_dir():
+    if repository.name != ".git" or repository.is_symlink() or not repository.is_dir():
         return "repository that lies elsewhere"  # a bare one, a worktree's or submodule's file
-    if not ((repository / "objects").is_dir() and (repository / "refs").is_dir() and _is_plain_head(repository)):
+    files = [repository / name for name in ("config", "index", "packed-refs") if os.path.lexists(repository / name)]
+    usable = all(file.is_file() for file in files) and all(
+        os.access(repository / name, os.R_OK | os.X_OK) for name in ("objects", "refs")
+    )
+    if not (usable and _is_plain_head(repository)):
         return "repository that is none"  # git looks for another one above
+    with os.scandir(repository) as own, os.scandir(repository / "objects") as objects:
+        if any(entry.is_symlink() and entry.name != "hooks" for entry in (*own, *objects)):
+            return "repository with links"
+    if (repository / "info" / "exclude").is_symlink() or (repository / "info" / "attributes").is_symlink():
+        return "repository with links"
     if _has_inner(repository):
         return "repository with others in it"
     if (repository / "commondir").exists() or (repository / "objects" / "info" / "alternates").exists():
@@ -123,8 +137,10 @@ def _has_inner(repository: Path) -> bool:
         content = (repository / "index").read_bytes()
     except FileNotFoundError:
         return False
+    if any(name.startswith("sharedindex") for name in os.listdir(repository)):
+        return True  # it is in parts
     for match in _GITLINK.finditer(content):
-        for start in (match.end() + _TO_NAME, match.end() + _TO_NAME + 2):  # with more flags in between
+        for start in (match.start() + _TO_NAME, match.start() + _TO_NAME + 2):  # with more flags in between
             name = os.fsdecode(content[start:].partition(b"\0")[0][:4096])
             if content[4:8] == b"\0\0\0\4" or (name and os.path.lexists(repository.parent / name / ".git")):
                 return True
@@ -153,7 +169,7 @@ def _judge_config(content: bytes, repository: Path) -> str:
             or not _runs_nothing(section, key.lower(), value, repository.parent)
         ):
             return f"configuration with {section[:40]}.{key[:40]}"
-        if section in ("remote.*", "url.*") and (_CREDENTIAL_IN_URL.search(name + value) or "::" in value):
+        if section in ("remote.*", "url.*") and (_CREDENTIAL_IN_URL.search(name + value) or "::" in name + value):
             return "address with a credential or a helper"
     return ""
 

@@ -133,8 +133,9 @@ class _Reader(CompoundReader):
                     assigned[assignment[0][:-1]] = self.value(command, assignment)
                     continue
             self.assigning = bool(inside) and "$PWD" not in self.text[self.pos : self.pos + 5]  # nothing is split
+            self.of_git = bool(command.words) and command.words[0].text == "git"
             words = self._words() if command.words else [self._word()]
-            word, self.assigning = words[0], False
+            word, self.assigning, self.of_git = words[0], False, False
             if word.text == "!" and not word.quoted and not (negated or command.words or command.assignments):
                 negated = True  # only turns the status round
                 unproven_if(command.redirects or self._peek() not in (" ", "\t"), "negation")

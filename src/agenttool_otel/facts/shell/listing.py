@@ -62,7 +62,7 @@ def listed_by(judged: Iterable[tuple[Simple, Verdict]], *, bare: bool) -> list[T
         tracked = words[:2] == ["git", "ls-files"] and set(options) <= _LS_FILES
         if (tracked or changed) and not any(word[:1] in (":", "/") or ".." in word for word in words):
             chosen = [_TRACKED.fullmatch(word) for word in words[2:] if not word.startswith("-")]
-            of_git = Touch(".", "read", bare=True, tracked={"-o", "--others"}.isdisjoint(options))
+            of_git = Touch(".", "read", bare=True, tracked=tracked and {"-o", "--others"}.isdisjoint(options))
             if not tracked or not chosen or None in chosen:
                 return [of_git]
             kinds = [one.groupdict() for one in chosen if one]

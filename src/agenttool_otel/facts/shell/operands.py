@@ -35,7 +35,7 @@ def prove_words(spec: Spec, arguments: list[Word], verdict: Verdict) -> None:
     for option, value in found:
         if value is None:
             continue
-        wide = spec.operands != "revisions" and value.text.isdigit() and len(value.text) > _MAX_DIGITS
+        wide = spec.operands != "revisions" and value.text.lstrip("+-").isdigit() and len(value.text) > _MAX_DIGITS
         refuse_if(wide or (option == "diff-merges" and value.text[:1] == "r"), "width, or merges made again")
         refuse_if(HASH in value.text and option in {*SIGNED, *spec.path_options}, "commit as a format or file")
         options.update(row for row in spec.recursive if f"{option}={value.text}".startswith(row) and "=" in row)

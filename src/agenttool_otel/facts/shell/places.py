@@ -180,24 +180,30 @@ class Places:
                 self._complete &= not (touch.split and _SPLITS.search(entry.name))
                 self._complete &= not (touch.bare and entry.name[0] == "-" and directory == top)
                 if entry.name == ".git" and os.path.normpath(directory) in roots:
+                    inner = self._listed(entry.path) if entry.is_dir() else []
+                    self._complete &= not any(one.is_symlink() and one.name != "hooks" for one in inner)
                     continue
                 if entry.name.startswith(".") and not (touch.hidden or self._lets_in(entry)):
                     continue
                 if entry.is_symlink():
                     named = not touch.names or any(fnmatchcase(entry.name, pattern) for pattern in touch.names)
                     deep = touch.follow is True and entry.is_dir()
-                    absent = touch.tracked and not self._may_be_tracked(entry.path)
-                    through = touch.tracked and entry.is_dir()  # git lists what lay behind it
-                    if deep or (touch.follow and (named or through) and not absent):
+                    absent = touch.tracked and not self._may_be_tracked(entry.path, top)
+                    # git lists what lay behind it
+                    through = touch.tracked and entry.is_dir() and self._may_be_tracked(f"{entry.path}/", top)
+                    self._complete &= not through
+                    if deep or (touch.follow and named and not absent):
                         self._add(entry.path, touch.operation, directory)
                         if deep and (real := os.path.realpath(entry.path)) not in seen:
                             seen.add(real)
                             waiting.append(entry.path)
                 elif entry.is_dir(follow_symlinks=False):
                     waiting.append(entry.path)
+                elif touch.follow == "named" and not entry.is_file():
+                    self._complete = False  # a pipe, for which a reader would wait
                 elif touch.operation == "read" and names_a_secret(entry.name) and self._is_read(entry, touch):
                     self.secret |= (
-                        self._may_be_tracked(entry.path)
+                        self._may_be_tracked(entry.path, top)
                         if touch.tracked
                         else (touch.hidden or not self._is_left_out(entry.path, top))
                     )
@@ -214,14 +220,15 @@ class Places:
                 break
         return any(fnmatchcase(entry.name, pattern) for pattern in patterns)
 
-    def _may_be_tracked(self, path: str) -> bool:
-        """Whether git's index may hold a name, or some below it, which stand in it as they are."""
-        top = os.path.dirname(path)
-        while not os.path.lexists(f"{top}/.git") and top != "/":
-            top = os.path.dirname(top)
-        content = self._index_of(top)
-        name = os.fsencode(os.path.relpath(path, top))
-        return content is None or name + b"\0" in content or name + b"/" in content
+    def _may_be_tracked(self, path: str, top: str) -> bool:
+        """Whether the index of a directory's repository may hold a name, or with a slash at its end some below it."""
+        repository = os.path.realpath(top)
+        while not os.path.lexists(f"{repository}/.git") and repository != "/":
+            repository = os.path.dirname(repository)
+        content = self._index_of(repository)
+        folder, name = os.path.split(path.rstrip("/"))
+        name = os.path.relpath(os.path.join(os.path.realpath(folder), name), repository)
+        return content is None or os.fsencode(name) + (b"/" if path.endswith("/") else b"\0") in content
 
     def _is_left_out(self, path: str, top: str) -> bool:
         """Whether git's ignore files surely leave out a path below a directory, as ripgrep reads them."""
@@ -268,7 +275,8 @@ def _index_of(top: str) -> bytes | None:
     with suppress(OSError), open(f"{top}/.git/index", "rb") as file:
         content = file.read(_MAX_INDEX_BYTES + 1)
         shared = any(name.startswith("sharedindex") for name in os.listdir(f"{top}/.git"))
-        if content[:8] in (b"DIRC\0\0\0\2", b"DIRC\0\0\0\3") and len(content) <= _MAX_INDEX_BYTES and not shared:
+        whole = len(content) <= _MAX_INDEX_BYTES and not (shared or b"sdir" in content)
+        if content[:8] in (b"DIRC\0\0\0\2", b"DIRC\0\0\0\3") and whole:
             return content
     return None
 

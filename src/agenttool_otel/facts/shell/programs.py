@@ -92,14 +92,16 @@ _JQ_NAME = re.compile(r"(?<![A-Za-z0-9_])(?<!(?<![.0-9])\.)[A-Za-z_][A-Za-z0-9_]
 _JQ_STRING = re.compile(r'"(?:[^"\\]|\\[^(])*"')
 _JQ_PART = re.compile(r"def\s+\w+|\w+|\S")
 _JQ_REPEATS = re.compile(r"\b(?:def|reduce|foreach)\b")
-_JQ_WIDE = re.compile(r"\[\s*[0-9]{6}|\*\s*[0-9]{5}|[0-9]{5}\s*\*")
+_JQ_DEFINES = re.compile(r"\bdef\s")
+_MAX_JQ_STEPS = 24
+_JQ_WIDE = re.compile(r"\"\s*\*|\[\s*[0-9]{6}|\*\s*[0-9]{5}|[0-9]{5}\s*\*")
 _JQ_COUNTS = re.compile(r"\brange\(\s*(?:[0-9]{1,4}|length)\s*(?:;\s*(?:[0-9]{1,4}|length)\s*)?\)")
 
 
 def jq_program(program: str) -> str:
     """Why a jq program may read more than its input, or go on for ever, or ``""``."""
     forbidden = programs()["jq"]["forbidden"]
-    if _JQ_WIDE.search(program) or program.count("def ") > 1:
+    if _JQ_WIDE.search(program) or len(_JQ_DEFINES.findall(program)) > 1 or program.count("|") > _MAX_JQ_STEPS:
         return "jq without a bound"
     if program.count("range") == 1 and not _JQ_REPEATS.search(program):  # several would multiply
         program = _JQ_COUNTS.sub("0", program)

@@ -20,6 +20,7 @@ _IN_FORMATS = str.maketrans(" |_!", "_!\n\n")
 _SIFTS = re.compile(
     r"(?:\|(?:(?:head|tail)(?: -n? ?\+?[0-9]+)?|sort(?: -[nrVu]+)*|uniq|e?grep(?: -[vEFiwx]+)* [^-\s|]\S*))+\Z"
 )
+_CHOOSES = re.compile("--(?:grep|author|since|until|after|before)=")
 _LISTS_FOLDER = re.compile(r"ls(?: -[1trS]+)*(?: (?!-)([\w./-]*[\w.-])/*)?")
 TEXT, NUMBER, HASH = "\0", "\1", "\4"
 """Stand in a word for a text, number or name of a commit that is only known when the line runs; no line holds them."""
@@ -173,6 +174,7 @@ def _shown(command: Simple) -> str:
 def _word(word: Word) -> str:
     text = word.text.replace(HASH, "0")
     text = text.translate(_IN_FORMATS) if text.startswith(("--format=", "--pretty=")) else text
+    text = f"{text.partition('=')[0]}=0" if _CHOOSES.match(text) and not word.unknown else text
     plain = not word.glob and _PLAIN.fullmatch(text)
     listed = word.text == TEXT and word.source is not None and not word.split and not of_index(word.source)
     odd = (word.unknown and not listed) or word.substitution or (word.glob and (word.glob_first or not word.one))

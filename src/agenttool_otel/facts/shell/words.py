@@ -29,7 +29,7 @@ _VARIABLE = re.compile(
     rf"|\{{(?P<cut>{VARIABLE})(?:(?:##?|%%?)[\w.*/-]*|(?::[0-9]+){{1,2}}"
     rf"|//?(?:[\w.*-]|\\[/\"])+/[\w.-]*|:-[\w./?+,:@% -]*)\}}"
     rf"|\{{(?P<element>{VARIABLE})\[(?:[0-9]|\$?(?P<index>{VARIABLE}))\]\}}"
-    rf"|(?P<open>\{{)?(?P<name>{VARIABLE}|[1-9](?![0-9]))(?(open)\}}))(?:(?<=\}})|(?!\[|:[&aAcefFghlpPqQrstuwWx]))",
+    rf"|(?P<open>\{{)?(?P<name>{VARIABLE}|[1-9](?![0-9]))(?(open)\}}))(?:(?<=\}})|(?!\[|:[&aAcefFghlPqQrstuwW]))",
     re.ASCII,
 )
 _ARRAY = re.compile(
@@ -136,6 +136,7 @@ class WordReader:
         self.moves = 0
         self.construct = ""  # what the line holds besides plain commands of literal words
         self.assigning = False  # a value that is assigned is not split
+        self.of_git = False  # a caret in front leaves out commits
 
     def _substitution(self) -> list[Simple] | None:
         """Reads ``$( )``; returns its commands where they are one pipeline."""
@@ -285,7 +286,9 @@ class WordReader:
         following = self._peek()
         if char == "~":
             return following == "/" or following in WORD_ENDS
-        return (char == "!" and following in (" ", "\t", "\n", "")) or (char == "^" and self.assigning)
+        return (char == "!" and following in (" ", "\t", "\n", "")) or (
+            char == "^" and (self.assigning or (self.of_git and following.isalnum()))
+        )
 
     def _glob(self, word: Word, char: str, start: int) -> None:
         alone = self.pos - 1 == start and self._peek() in WORD_ENDS
@@ -301,7 +304,7 @@ class WordReader:
         self.construct = self.construct or ("substitution" if self._peek() == "(" else "expansion")
         first, split = not any(parts), not (quoted or self.assigning)
         if self._peek() == "(":
-            value = self._output(split=split, first=first, lines=quoted and not self.assigning)
+            value = self._output(split=split, first=first)
         else:
             match = self._take(_VARIABLE, "expansion")
             known = self.variables.get(match["name"] or match["cut"] or match["element"] or "")
@@ -345,14 +348,13 @@ class WordReader:
         word.origin = word.origin or (value.origin if first else None)
         parts.append(value.text)
 
-    def _output(self, *, split: bool, first: bool, lines: bool = False) -> Word:
+    def _output(self, *, split: bool, first: bool) -> Word:
         """Reads what stands for the output of commands, or for a number that is computed."""
         if self.text.startswith("((", self.pos):
             self._arithmetic()
             return Word(NUMBER, 0, 0)
         source = self._substitution()
-        # several numbers in their lines are one word between quotes
-        if prints(source, "number", *["numbers"] * lines):
+        if prints(source, "number"):
             return Word(NUMBER, 0, 0, empty=True)
         if prints(source, "hashes", "revisions"):
             return Word(HASH, 0, 0, empty=True)
