@@ -58,7 +58,8 @@ def shell_fact(
         text = command if isinstance(command, str) else shlex.join(argv)
         reading = _Reading(argument, inferred, env or FactEnvironment())
         start = start_of(reading.env)
-        text = _TO_TOP.sub("cd .", text) if reading.env.touch_file_system and is_top(start) else text
+        if _TO_TOP.match(text) and reading.env.touch_file_system and is_top(start):
+            text = _TO_TOP.sub("cd .", text)
         return reading.fact(text, 0, START, start)
     except Exception:  # a parser's bug must read as "not proven", never as an error in a tool call
         return _unreadable("", argument, inferred, "internal")

@@ -15,7 +15,8 @@ from agenttool_otel.facts.shell.directories import Where
 from agenttool_otel.facts.shell.tables import TEXT, programs
 from agenttool_otel.facts.shell.words import Word
 
-_GITLINK = re.compile(rb"(?=\0\0\xe0\0)")  # the mode of an entry of the index
+_MODE = b"\0\0\xe0\0"  # of an entry of the index that is a repository
+_GITLINK = re.compile(b"(?=" + re.escape(_MODE) + b")")
 _TO_NAME = 38  # bytes: mode, owner, group, size, hash of 20 and flags
 _MAX_CONFIG_BYTES = 65536
 _SECTION = re.compile(r'\[[ \t]*([A-Za-z0-9.-]+)([ \t]+"(?:[^"\\]|\\.)*")?[ \t]*\]')
@@ -139,7 +140,7 @@ def _has_inner(repository: Path) -> bool:
         return False
     if any(name.startswith("sharedindex") for name in os.listdir(repository)):
         return True  # it is in parts
-    for match in _GITLINK.finditer(content):
+    for match in _GITLINK.finditer(content) if _MODE in content else ():
         for start in (match.start() + _TO_NAME, match.start() + _TO_NAME + 2):  # with more flags in between
             name = os.fsdecode(content[start:].partition(b"\0")[0][:4096])
             if content[4:8] == b"\0\0\0\4" or (name and os.path.lexists(repository.parent / name / ".git")):
