@@ -163,7 +163,7 @@ def _command_of(name: str, words: list[Word], depth: int) -> tuple[str, list[Wor
     refuse_if(name == "set" and depth, "builtin behind another command")
     if name == "git":
         start = 3 if texts[1:2] == ["-C"] and depth == 0 else 1  # Directories knows where it goes
-        named = any(word.glob or word.source is not None or word.origin is not None for word in words[3:])
+        named = any(word.names_files for word in words[3:])
         refuse_if(start == 3 and named, "names of files for git elsewhere")
         start += 2 if " ".join(texts[start : start + 2]) in tables.programs()["git"]["settings"] else 0
         start += texts[start : start + 1] in (["--no-pager"], ["-P"])

@@ -10,13 +10,12 @@ from typing import Final
 from agenttool_otel.facts.shell import programs, tables
 from agenttool_otel.facts.shell.effects import Refused, Touch, Verdict, refuse_if
 from agenttool_otel.facts.shell.options import SIGNED, check_file, read_words
-from agenttool_otel.facts.shell.secrets import aims_at_secret, asks_for_secret, names_secret, searches_secret
+from agenttool_otel.facts.shell.secrets import BRACE, aims_at_secret, asks_for_secret, names_secret, searches_secret
 from agenttool_otel.facts.shell.tables import HASH, NUMBER, TEXT, Spec
 from agenttool_otel.facts.shell.words import Word, alternatives
 
 _LETTERS: Final = str.maketrans({TEXT: "x", HASH: "x", NUMBER: "1"})
 _MAY_BE_AT: Final = frozenset({"@", "*", "?", "[", "{", TEXT, HASH})
-_BRACE: Final = re.compile(r"\{([^{}]*,[^{}]*)\}")
 _MAX_DIGITS: Final = 8
 _SMALL_N: Final = re.compile(r"n=[0-9]{1,4}")
 _VALUE: Final = re.compile(rf"(?!n=)[a-z]\w*=[{TEXT}{NUMBER}{HASH}\w/.*?\[\]-]*", re.ASCII)  # loops may count up to n
@@ -40,7 +39,7 @@ def prove_words(spec: Spec, arguments: list[Word], verdict: Verdict) -> None:
         refuse_if(HASH in value.text and option in {*SIGNED, *spec.path_options}, "commit as a format or file")
         options.update(row for row in spec.recursive if f"{option}={value.text}".startswith(row) and "=" in row)
         if option in spec.name_options and not (spec.skips_hidden and value.text[:1] == "!"):  # that only leaves out
-            names += alternatives(value.text, _BRACE) if option != "iglob" else ["**"]
+            names += alternatives(value.text, BRACE) if option != "iglob" else ["**"]
         if spec.skips_hidden and (option in spec.name_options or option in ("t", "type")):
             # what is asked for by its name is looked at where it is hidden, too
             code = option in ("t", "type") and value.text in tables.programs()["rg"]["code"]

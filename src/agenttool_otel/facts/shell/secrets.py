@@ -21,7 +21,7 @@ _MAX_SURFACE_WORDS = 400
 _SURFACE_WORD = re.compile(r"[^\s;|&<>()`]{2,200}")
 _ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|([0-7]{1,3}))")
 _HOME_VARIABLE = re.compile(r"\$HOME\b|\$\{HOME\}|\$env:USERPROFILE|\$\{HOME[:%#/-][^}]{0,40}\}")
-_BRACE = re.compile(r"\{([^{}]*,[^{}]*)\}")
+BRACE = re.compile(r"\{([^{}]*,[^{}]*)\}")
 _QUOTES = str.maketrans("", "", "'\"\\")
 _HOME = re.compile(r"/(?:home|users)/[^/]+|/(?:var/)?root", re.IGNORECASE)
 
@@ -143,7 +143,7 @@ def surface_words(text: str) -> list[str]:
     text = _HOME_VARIABLE.sub("~", text.translate(_QUOTES)).replace("$~", "~")
     words: list[str] = []
     for match in _SURFACE_WORD.finditer(text):
-        words.extend(alternatives(match[0].lstrip("$"), _BRACE))
+        words.extend(alternatives(match[0].lstrip("$"), BRACE))
         if len(words) >= _MAX_SURFACE_WORDS:
             break
     return [part for word in words for part in (word, word.partition("=")[2]) if len(part) > 1]

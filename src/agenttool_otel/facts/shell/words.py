@@ -99,6 +99,11 @@ class Word:
         return any(mark in self.text for mark in (TEXT, NUMBER, HASH))
 
     @property
+    def names_files(self) -> bool:
+        """Whether it stands for names that were looked up where it was made."""
+        return self.glob or self.source is not None or self.origin is not None
+
+    @property
     def moves(self) -> bool:
         """Whether it may stand for more or fewer words than one."""
         return self.split or (self.glob and not self.one) or (self.empty and not self.quoted)
@@ -252,7 +257,7 @@ class WordReader:
 
     def _stays(self, name: str, words: list[Word]) -> None:
         """Ends the proof where names of files are used in another directory than the one they were looked up in."""
-        named = any(word.glob or word.source is not None or word.origin is not None for word in words)
+        named = any(word.names_files for word in words)
         unproven_if(named and self.made.get(name, 0) != self.moves, "directory")
 
     def _put_listed(self, word: Word) -> None:
