@@ -9,13 +9,16 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 SEED ?= $(shell date +%s)
 WORKERS ?= 2
 IN_RANDOM_ORDER = -n $(WORKERS) --dist loadfile --random-order --random-order-seed=$(SEED)
+SLOW := slow or opa or servers or browser or postgres
+# tracing each line costs a third of the time: only where everything is tested, and `make test test-all` tests once
+GATE_OF_COVERAGE := $(if $(filter test-all,$(MAKECMDGOALS)),--cov --cov-report=term)
 
 .PHONY: demo test test-all test-pythons fuzz lint bench docs site release servers lock clean help
 
 help:
 	@echo "make demo      set up, and watch an agent's tool calls being decided and traced"
 	@echo "make test      set up, check types and style, run the fast tests"
-	@echo "make test-all  everything, with real servers, kill tests and the gate of coverage (builds servers once, needs Go)"
+	@echo "make test-all  make test with the gate of coverage, then real servers and kill tests (builds servers once, needs Go)"
 	@echo "make test-pythons  a part of the fast tests on every other CPython from 3.11 on that is here"
 	@echo "make fuzz      random edits of hostile inputs for FUZZ_SECONDS (an hour)"
 	@echo "make bench     measure, as ratios in one run"
@@ -35,10 +38,11 @@ demo: $(STAMP)
 
 test: $(STAMP) lint
 	@echo "tests in random order: SEED=$(SEED)"
-	$(BIN)/python -m pytest -m "not slow and not speed" $(IN_RANDOM_ORDER)
+	$(BIN)/python -m pytest -m "not slow and not speed" $(IN_RANDOM_ORDER) $(GATE_OF_COVERAGE)
 
-test-all: $(STAMP) servers
-	FUZZ_SECONDS=$(or $(FUZZ_SECONDS),600) $(BIN)/python -m pytest -m "not speed" -n $(WORKERS) --dist loadfile --cov --cov-report=term
+# what `test` leaves out, and what it skips where the servers are not built yet
+test-all: test servers
+	FUZZ_SECONDS=$(or $(FUZZ_SECONDS),600) $(BIN)/python -m pytest -m "not speed and ($(SLOW))" -n $(WORKERS) --dist loadfile
 	$(BIN)/python -m pytest -m "speed"
 
 # FUZZ_SECONDS is for all targets together: ten minutes in test-all (two in CI), an hour here

@@ -20,6 +20,7 @@ OLDEST_MINOR: Final = 11
 NEWEST_MINOR: Final = 19
 SMOKE: Final = ("tests/core", "tests/records", "tests/hooks/test_hooks_registry.py", "tests/typing")
 LEFT_OUT: Final = "not slow and not speed"
+AT_ONCE: Final = ("-n", "2", "--dist", "loadfile")
 
 _WHAT = "import sys; print(sys.implementation.name, sys.version_info.minor, sys.version.split()[0])"
 
@@ -75,7 +76,7 @@ def main() -> int:
     failed = 0
     for minor, program in others.items():
         python = _installed(program, minor)
-        code = 1 if python is None else _run(str(python), "-m", "pytest", "-m", LEFT_OUT, *SMOKE)
+        code = 1 if python is None else _run(str(python), "-m", "pytest", "-m", LEFT_OUT, *AT_ONCE, *SMOKE)
         outcome = "could not be installed" if python is None else "FAILED" if code else "ok"
         print(f"CPython 3.{minor} ({program}): {outcome}")
         failed |= code

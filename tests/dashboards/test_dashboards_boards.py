@@ -170,6 +170,7 @@ def test_each_table_of_the_session_board_uses_its_session() -> None:
     assert {panel["type"] for panel in tables} == {"table"}
 
 
+@pytest.mark.servers
 def test_queries_parse_in_the_published_grammars() -> None:
     try:
         checker = servers.path("lezer")
