@@ -23,6 +23,7 @@ x.keychain-db a.kwl private_key wg0.conf .flaskenv .dev.vars env.production kube
 .cache/huggingface/token x-firebase-adminsdk-1.json .m2/settings.xml .m2/settings-security.xml
 .gradle/gradle.properties .docker/config.json .cloudflared/cert.pem krb5cc_0 a.remmina x.binarycookies .config/Signal/x
 tdata/key .zhistory .foo_history .bitcoin/wallet passwords.txt token.json .api_key groups.xml serviceaccount/token
+vault_pass.txt vault-password ansible_vault_pass .vault-password
 x.agilekeychain/a x.opvault my-credentials.csv client-cert-key.pem ca-key.pem private.pem server.pem
 """
 HARMLESS = """

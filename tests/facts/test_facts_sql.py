@@ -357,6 +357,8 @@ def test_a_generated_read_only_query_changes_nothing(query: str, dialect: str) -
         "with recursive t(n, s) as (select 1, 2 union all select n+1, replace(s, 2, 22) from t where n < 60) select 1",
         "with recursive t(n, s) as (select 1, 'x' union all select n + 1, hex(s) from t where n < 60) select 1",
         "select max(number) from system.numbers",
+        "summarize 'orders.csv'",
+        "select * from a[date '1'--'2' ]",
         "select struct(@a := 1)",
         "with recursive t(n) as (select 1 union all select n+1 from t where 1=1) select * from t",
         "select printf('%.*c', 1000000000, 'x')",
@@ -365,6 +367,11 @@ def test_a_generated_read_only_query_changes_nothing(query: str, dialect: str) -
         "select repeat('x', 10000 * 10000)",
         "select rpad('x', 1e9, 'y')",
         "select * from generate_series(1, 1000000000000)",
+        "select level from dual connect by 1 = 1",
+        "select level from dual connect by level <= 100000000",
+        "select level from orders connect by level <= 50",
+        "select id from e connect by prior id = boss or 1 = 1",
+        "select id from e connect by prior 1 = 1",
     ],
 )
 def test_work_without_a_bound_is_not_proven(query: str) -> None:
@@ -384,6 +391,11 @@ def test_work_without_a_bound_is_not_proven(query: str) -> None:
         "with recursive t as (select id from e union all select e.id from e join t on e.boss = t.id) select * from t",
         "with t as (select id from orders) select * from t",
         "select printf('%5.2f', price), repeat('-', 20), lpad(name, 12, ' ') from orders",
+        "select level from dual connect by level <= 12",
+        "select id, sys_connect_by_path(name, '/') from e start with boss is null connect by nocycle prior id = boss",
+        "select count(*) from orders where due = any(array[date '2024-03-31', date '2024-04-30'])",
+        "summarize shop.orders",
+        "select uniqExact(user_id), quantile(0.95)(ms) from requests where ts >= now() - interval 1 day",
     ],
 )
 def test_work_with_a_bound_is_proven(query: str) -> None:

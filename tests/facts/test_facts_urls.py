@@ -197,6 +197,17 @@ def test_a_host_as_user_information_is_an_imitation() -> None:
         ("X-Amz-Credential=AKIA" + "Q7ZX3MNB5TRWK2LD" + "%2F20240101", False),
         ("id=550e8400-e29b-41d4-a716-446655440000&sha=da39a3ee5e6b4b0d3255bfef95601890afd80709", False),
         ("q=how+to+rotate+AKIA+keys", False),
+        ("q=Bern&appid=" + "9de243494c0b295c" * 2, True),
+        ("appid=440", False),
+        ("token=rel-9f2c41d7&TARGET=prod", True),
+        ("token=ETH&page_token=CAUQAA12345678", False),
+        ("api_key=DEMO_KEY", False),
+        ("q=postgres%3A%2F%2Fadmin%3AhXk29fQ%40db.example.com%2Fbilling", True),
+        ("q=postgres%253A%252F%252Fadmin%253AhXk29fQ%2540db.example.com", True),
+        ("q=how+to+write+postgres%3A%2F%2Fhost%3A5432", False),
+        ("u=root%3Ax%3A0%3A0%3Aroot%3A%2Froot%3A%2Fbin%2Fbash", True),
+        ("q=DB_PASSWORD%3Dhunter2hunter2", True),
+        ("q=TOKEN%3Dnone+in+bash", False),
     ],
 )
 def test_a_credential_in_the_query_is_one_by_any_name(query: str, sent: bool) -> None:
@@ -213,11 +224,19 @@ def test_a_credential_in_the_query_is_one_by_any_name(query: str, sent: bool) ->
         ("page=3&sort=name&secretary=none", False),
     ],
 )
-def test_a_credential_in_base64_is_one(hidden: str, sent: bool) -> None:
-    for encode in (base64.b64encode, base64.urlsafe_b64encode):
+def test_a_credential_that_is_encoded_is_one(hidden: str, sent: bool) -> None:
+    for encode in (base64.b64encode, base64.urlsafe_b64encode, base64.b32encode, base64.b16encode):
         text = encode(hidden.encode()).decode()
         for url in (f"https://example.com/p.gif?d={text}", f"https://example.com/p/{text.rstrip('=')}"):
             assert fact_of(url)["credentials"] is sent, url
+
+
+def test_a_credential_in_the_host_name_or_the_fragment_is_one() -> None:
+    assert fact_of(f"https://{b'db_password=hunter2'.hex()}.c7k2.example.com/")["credentials"]
+    assert fact_of(f"https://{base64.b32encode(b'db_password=hunter2').decode().rstrip('=')}.example.com/")["credentials"]
+    assert fact_of("https://example.com/callback#access_token=ya29.a0Af" + "8aB3dE" * 2 + "&token_type=Bearer")["credentials"]
+    assert not fact_of("https://docs.example.com/oauth#access_token")["credentials"]
+    assert not fact_of(f"https://{b'weather of tomorrow'.hex()}.example.com/")["credentials"]
 
 
 def test_the_host_is_shown_in_both_forms() -> None:
@@ -234,6 +253,8 @@ def test_the_host_is_shown_in_both_forms() -> None:
         ("services/T0A1B2C3D/B0A1B2C3D/" + "aB3d" * 6, True),
         ("api/webhooks/112233445566778899/" + "aB3-" * 17, True),
         ("v1/sk-" + "proj-" + "aB3d" * 9, True),
+        ("badge/AWS__SECRET__ACCESS__KEY-" + "wJalrXUt2FEMI%2FK7MDENG%2FbPxR" + "-red", True),
+        ("docs/api_key/how-to-rotate-them-in-2026", False),
         ("news/sk-hynix-announces-memory-of-2026-for-everybody-and-more", False),
         ("services/TRAINING/BUSINESS/introduction-to-this", False),
         ("blob/da39a3ee5e6b4b0d3255bfef95601890afd80709/src/a.py", False),

@@ -33,12 +33,12 @@ _EXPLAIN = re.compile(
     r"(?i)\s*explain\s+(?:(?:query\s+plan|analyze|verbose|extended|formatted|format\s*=\s*\w+)\s+|\([\w\s,]*\)\s*)*"
 )
 _PRAGMA = re.compile(r"(?i)\s*pragma\s+(?:\w+\s*\.\s*)?(\w+)\s*(?:\(\s*['\"]?[\w.]+['\"]?\s*\)\s*)?;?\s*\Z")
-_SHOW = re.compile(r"(?i)\s*show\s+[\w\s.%*'`\"]*;?\s*\Z")
+_SHOW = re.compile(r"(?i)\s*(?:(show)\s+[\w\s.%*'`\"]*|(summarize)\s+\w+(?:\.\w+)?);?\s*\Z")
 _WIDE = re.compile(r"%[^a-zA-Z%]*(?:\*|[0-9]{6})")
 _MAX_DIGITS = 6
 _FILE_TABLE = re.compile(r"(?i)[/\\:@?]|\*(?!\Z)|(?<!\w)\*|\.(?:csv|tsv|parquet|jsonl?|ndjson|xlsx|txt|db|gz|zst)\*?\Z")
 # A name or a list in brackets, and a name in backticks, that hold nothing that could end elsewhere for some database.
-_PLAIN_BRACKET = re.compile(r"\[(?:(?i:(?:safe_)?(?:offset|ordinal))\(\w{1,20}\)|(?:[\w\s.,:+]|'\w*')*)\]")
+_PLAIN_BRACKET = re.compile(r"\[(?:(?i:(?:safe_)?(?:offset|ordinal))\(\w{1,20}\)|(?:[\w\s.,:+]|'(?:[\w :./]|-(?!-))*')*)\]")
 _PLAIN_BACKTICKS = re.compile(r"`(?:[\w .]|-(?!-)|\*(?=`))*`")
 _Q_QUOTE = re.compile(r"(?:\A|[^A-Za-z0-9_])[nN]?[qQ]\Z")
 _DOLLAR_QUOTE = re.compile(r"\$(?:[A-Za-z_][A-Za-z0-9_]*)?\$")
@@ -128,8 +128,8 @@ def _fill(fact: SqlFact, query: str, dialect: str) -> None:
         fact["parsed"], fact["statements"] = True, ["pragma"]
         fact["read_only"] = pragma[1].lower() in _table()["pragmas"] and pragma[1].lower() != "writable_schema"
         return
-    if _SHOW.match(query):
-        fact["parsed"], fact["statements"], fact["read_only"] = True, ["show"], True
+    if shown := _SHOW.match(query):
+        fact["parsed"], fact["statements"], fact["read_only"] = True, [(shown[1] or shown[2]).lower()], True
         return
     _read(fact, query, dialect, glot)
 
@@ -289,7 +289,9 @@ def _harmless(node: Any, exp: Any) -> bool:
         return all(hint.name.lower() in table["hints"] for hint in node.expressions)
     if isinstance(node, (exp.CTE, exp.Func)) and not (_ends if isinstance(node, exp.CTE) else _is_small)(node, exp):
         return False
-    if isinstance(node, exp.Anonymous):
+    if isinstance(node, exp.Connect):
+        return _climbs(node, exp)
+    if isinstance(node, (exp.Anonymous, exp.AnonymousAggFunc)):
         return isinstance(node.this, str) and node.this.lower() in table["names"]
     if isinstance(node, exp.Column) and node.table and node.name.lower() == "nextval":
         return False  # Oracle and Snowflake move a sequence by it
@@ -317,6 +319,16 @@ def _ends(cte: Any, exp: Any) -> bool:
     return all(
         _bounded(step, exp) or any(table.name != cte.alias for table in step.find_all(exp.Table)) for step in steps
     ) or any(cte.this.find_all(exp.Limit))
+
+
+def _climbs(node: Any, exp: Any) -> bool:
+    """Whether what CONNECT BY asks comes to an end: each row a child of the one before it, or so many rows of one."""
+    condition = node.args["connect"]
+    counted = isinstance(condition, (exp.LT, exp.LTE)) and condition.this.name.lower() in ("level", "rownum")
+    if counted and condition.expression.is_int and len(condition.expression.name) <= _MAX_DIGITS:
+        return all(table.name.lower() == "dual" for table in node.parent.find_all(exp.Table))
+    steps = [prior for one in condition.find_all(exp.EQ) for prior in one.find_all(exp.Prior)]
+    return any(prior.find(exp.Column) for prior in steps) and condition.find(exp.Or, exp.Not) is None
 
 
 def _doubles(step: Any, cte: Any, exp: Any) -> bool:

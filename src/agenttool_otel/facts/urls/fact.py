@@ -26,10 +26,19 @@ MAX_URL_CHARS: Final = 16_384
 
 _MAX_HOST_CHARS: Final = 253
 _MAX_PARAMETERS: Final = 1000
-_BASE64: Final = (re.compile(r"[A-Za-z0-9+/_-]{24,4096}", re.ASCII), re.compile(r"[A-Za-z0-9+_-]{24,4096}", re.ASCII))
 _URL_SAFE: Final = str.maketrans("-_", "+/")
 _NAMED_SECRET: Final = re.compile(
     r"(?i)(?<![a-z])(?:[\w-]*[_-])?(?:secret|passw(?:or)?d|token|(?:api|access|private|secret)_?key)[\"']?\s*[=:]\s*\S"
+)
+def _base64(text: str) -> bytes:
+    return base64.b64decode(text.translate(_URL_SAFE) + "===")
+
+
+_HIDDEN: Final = (
+    (re.compile(r"[A-Za-z0-9+/_-]{24,4096}", re.ASCII), _base64),
+    (re.compile(r"[A-Za-z0-9+_-]{24,4096}", re.ASCII), _base64),
+    (re.compile(r"(?:[0-9A-Fa-f]{2}){8,2048}", re.ASCII), bytes.fromhex),
+    (re.compile(r"[A-Za-z2-7]{20,4096}", re.ASCII), lambda text: base64.b32decode(text + "=" * (-len(text) % 8), True)),
 )
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _SPACE: Final = re.compile(r"\s")
@@ -124,7 +133,8 @@ def _describe(browser: BrowserReading, text: str, fact: UrlFact, env: FactEnviro
     sent = _given_parameters(browser.query)
     given = sent | _given_parameters(browser.fragment)
     named = "@" in authority(text) or not sent.isdisjoint(_parameters("credential_query"))
-    fact["credentials"] = named or _holds_credential(unquote(f"{browser.path}?{browser.query}"))
+    rest = unquote(unquote(f"{browser.path}?{browser.query}#{browser.fragment}"))
+    fact["credentials"] = named or _holds_credential(f"{host.replace('.', ' ')} {rest}")
     fact["sensitive_query"] = not given.isdisjoint(_parameters("sensitive_query")) or any(
         name.endswith(("token", "secret", "password", "signature", "apikey", "credential")) for name in given
     )
@@ -169,14 +179,15 @@ def _unicode_host(host: str) -> str:
 
 
 def _holds_credential(text: str) -> bool:
-    """Whether a text, or what it holds in Base64, has a credential by its shape or its name."""
+    """Whether a text, or what it holds in Base64, Base32 or hexadecimal, has a credential by its shape or its name."""
     if _credential_value().search(text):
         return True
-    for match in {match[0] for pattern in _BASE64 for match in pattern.finditer(text)}:
-        with suppress(ValueError):
-            hidden = base64.b64decode(match.translate(_URL_SAFE) + "===").decode()
-            if _credential_value().search(hidden) or _NAMED_SECRET.search(hidden):
-                return True
+    for pattern, decode in _HIDDEN:
+        for match in set(pattern.findall(text)):
+            with suppress(ValueError):
+                hidden = decode(match).decode()
+                if _credential_value().search(hidden) or _NAMED_SECRET.search(hidden):
+                    return True
     return False
 
 
