@@ -38,7 +38,9 @@ _WIDE = re.compile(r"%[^a-zA-Z%]*(?:\*|[0-9]{6})")
 _MAX_DIGITS = 6
 _FILE_TABLE = re.compile(r"(?i)[/\\:@?]|\*(?!\Z)|(?<!\w)\*|\.(?:csv|tsv|parquet|jsonl?|ndjson|xlsx|txt|db|gz|zst)\*?\Z")
 # A name or a list in brackets, and a name in backticks, that hold nothing that could end elsewhere for some database.
-_PLAIN_BRACKET = re.compile(r"\[(?:(?i:(?:safe_)?(?:offset|ordinal))\(\w{1,20}\)|(?:[\w\s.,:+]|'(?:[\w :./]|-(?!-))*')*)\]")
+_PLAIN_BRACKET = re.compile(
+    r"\[(?:(?i:(?:safe_)?(?:offset|ordinal))\(\w{1,20}\)|(?:[\w\s.,:+]|'(?:[\w :./]|-(?!-))*')*)\]"
+)
 _PLAIN_BACKTICKS = re.compile(r"`(?:[\w .]|-(?!-)|\*(?=`))*`")
 _Q_QUOTE = re.compile(r"(?:\A|[^A-Za-z0-9_])[nN]?[qQ]\Z")
 _DOLLAR_QUOTE = re.compile(r"\$(?:[A-Za-z_][A-Za-z0-9_]*)?\$")

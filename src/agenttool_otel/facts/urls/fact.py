@@ -30,6 +30,8 @@ _URL_SAFE: Final = str.maketrans("-_", "+/")
 _NAMED_SECRET: Final = re.compile(
     r"(?i)(?<![a-z])(?:[\w-]*[_-])?(?:secret|passw(?:or)?d|token|(?:api|access|private|secret)_?key)[\"']?\s*[=:]\s*\S"
 )
+
+
 def _base64(text: str) -> bytes:
     return base64.b64decode(text.translate(_URL_SAFE) + "===")
 
