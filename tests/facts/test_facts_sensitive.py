@@ -23,13 +23,15 @@ x.keychain-db a.kwl private_key wg0.conf .flaskenv .dev.vars env.production kube
 .cache/huggingface/token x-firebase-adminsdk-1.json .m2/settings.xml .m2/settings-security.xml
 .gradle/gradle.properties .docker/config.json .cloudflared/cert.pem krb5cc_0 a.remmina x.binarycookies .config/Signal/x
 tdata/key .zhistory .foo_history .bitcoin/wallet passwords.txt token.json .api_key groups.xml serviceaccount/token
-vault_pass.txt vault-password ansible_vault_pass .vault-password
+vault_pass.txt vault-password ansible_vault_pass .vault-password group_vars/vault.yml.decrypted app/keystore.properties
+.mvn/settings-security.xml wallet/cwallet.sso Config/Secrets.xcconfig docker/secrets/db_password secrets/api_token
 x.agilekeychain/a x.opvault my-credentials.csv client-cert-key.pem ca-key.pem private.pem server.pem
 """
 HARMLESS = """
 locales/en/auth.json i18n/auth.json id_rsa.pub id_ed25519.pub public.pem my_public_key.pem pubkey.pem ca-cert.pem
 cacerts.pem intermediate.pem roots.pem client-cert.pem archive-keyring.gpg id_rsa.md credentials.example.json
 example.tfvars charts/x/templates/secret.yaml templates/secrets.yaml service_account_schema.json data/cvs/john.pdf
+src/secrets/index.ts secrets/README.md secrets/password_policy.py group_vars/vault.yml
 src/* **/*.py *.json src/**/* [id].tsx routes/[...slug].tsx tests/test_*.py src/?.c {a,b}.ts
 """
 DOTFILES = ".docker/Dockerfile .env-example .env_sample .env.local.example .env.production.example .env.schema"

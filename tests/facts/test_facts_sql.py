@@ -366,6 +366,7 @@ def test_a_generated_read_only_query_changes_nothing(query: str, dialect: str) -
         "select repeat('x', 1000000000)",
         "select repeat('x', 10000 * 10000)",
         "select rpad('x', 1e9, 'y')",
+        "select lpad('x', 200000 * level) from e connect by prior id = boss",
         "select * from generate_series(1, 1000000000000)",
         "select level from dual connect by 1 = 1",
         "select level from dual connect by level <= 100000000",
@@ -392,6 +393,8 @@ def test_work_without_a_bound_is_not_proven(query: str) -> None:
         "with t as (select id from orders) select * from t",
         "select printf('%5.2f', price), repeat('-', 20), lpad(name, 12, ' ') from orders",
         "select level from dual connect by level <= 12",
+        "select lpad(' ', 2 * level) || name from e start with boss is null connect by prior id = boss",
+        "select /*+ MAX_EXECUTION_TIME(2000) */ count(*) from orders",
         "select id, sys_connect_by_path(name, '/') from e start with boss is null connect by nocycle prior id = boss",
         "select count(*) from orders where due = any(array[date '2024-03-31', date '2024-04-30'])",
         "summarize shop.orders",
@@ -400,3 +403,17 @@ def test_work_without_a_bound_is_not_proven(query: str) -> None:
 )
 def test_work_with_a_bound_is_proven(query: str) -> None:
     assert sql_fact(query, argument="/q")["read_only"]
+
+
+@pytest.mark.parametrize(
+    ("query", "proven"),
+    [
+        ("select email, password_hash from users where is_admin", False),
+        ("select u.totp_secret from users as u", False),
+        ("select email from users where refresh_token = 'x'", False),
+        ("select count(password_hash) from users where password_digest is null", True),
+        ("select email, password_changed_at, token_count from users", True),
+    ],
+)
+def test_columns_that_hold_secrets_are_no_mere_reading(query: str, proven: bool) -> None:
+    assert sql_fact(query, argument="/q")["read_only"] is proven

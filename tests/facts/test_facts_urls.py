@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import gzip
 import http.client
 import http.server
 import ipaddress
 import json
 import threading
 import time
+import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -173,10 +175,18 @@ def test_a_lookalike_names_whom_it_imitates() -> None:
     assert fact_of("https://docs.pyth\u043en.org/")["lookalike"] == "docs.python.org"
     assert fact_of("https://docs.python.org.evil.example/")["lookalike"] == "docs.python.org"
     assert fact_of("https://github.com.login.example.net/")["lookalike"] == "github.com"
+    assert fact_of("https://docs.spring.io.artifact-login.top/reference/")["lookalike"] == "spring.io"
     assert fact_of("https://www.paypa1.com/")["lookalike"] == "paypal.com"
     assert fact_of("https://rnicrosoft.com/")["lookalike"] == "microsoft.com"
     assert fact_of("https://\u0455\u0441\u043e\u0440\u0435.io/")["lookalike"] == "scope.io"
-    for genuine in ("docs.python.org", "www.paypal.com", "login.microsoft.com", "netflix.com", "exam.org", "clo.ud"):
+    for genuine in (
+        "docs.python.org",
+        "www.paypal.com",
+        "login.microsoft.com",
+        "netflix.com",
+        "exam.org",
+        "docs.spring.io",
+    ):
         assert fact_of(f"https://{genuine}/")["lookalike"] is None, genuine
 
 
@@ -225,7 +235,11 @@ def test_a_credential_in_the_query_is_one_by_any_name(query: str, sent: bool) ->
     ],
 )
 def test_a_credential_that_is_encoded_is_one(hidden: str, sent: bool) -> None:
-    for encode in (base64.b64encode, base64.urlsafe_b64encode, base64.b32encode, base64.b16encode):
+    packed = [
+        lambda text: base64.urlsafe_b64encode(gzip.compress(text)),
+        lambda text: base64.b64encode(zlib.compress(text)),
+    ]
+    for encode in (base64.b64encode, base64.urlsafe_b64encode, base64.b32encode, base64.b16encode, *packed):
         text = encode(hidden.encode()).decode()
         for url in (f"https://example.com/p.gif?d={text}", f"https://example.com/p/{text.rstrip('=')}"):
             assert fact_of(url)["credentials"] is sent, url

@@ -18,7 +18,8 @@ from world_of_servers import World
 import servers
 
 
-@pytest.fixture(scope="session")
+# of a module and not of the session: its reader exports every 400 ms as long as it is open
+@pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """Run 318 calls of every outcome into Collector, Jaeger and Prometheus."""
     folder = tmp_path_factory.mktemp("servers")

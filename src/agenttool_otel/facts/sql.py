@@ -35,6 +35,7 @@ _EXPLAIN = re.compile(
 _PRAGMA = re.compile(r"(?i)\s*pragma\s+(?:\w+\s*\.\s*)?(\w+)\s*(?:\(\s*['\"]?[\w.]+['\"]?\s*\)\s*)?;?\s*\Z")
 _SHOW = re.compile(r"(?i)\s*(?:(show)\s+[\w\s.%*'`\"]*|(summarize)\s+\w+(?:\.\w+)?);?\s*\Z")
 _WIDE = re.compile(r"%[^a-zA-Z%]*(?:\*|[0-9]{6})")
+_INDENT = re.compile(r"(?i)(?:[0-9]{1,2} \* )?\(?level(?: - 1)?\)?(?: \* [0-9]{1,2})?")
 _MAX_DIGITS = 6
 _FILE_TABLE = re.compile(r"(?i)[/\\:@?]|\*(?!\Z)|(?<!\w)\*|\.(?:csv|tsv|parquet|jsonl?|ndjson|xlsx|txt|db|gz|zst)\*?\Z")
 # A name or a list in brackets, and a name in backticks, that hold nothing that could end elsewhere for some database.
@@ -144,9 +145,8 @@ def _read(fact: SqlFact, query: str, dialect: str, glot: Any) -> None:
             found = glot.parse(query, read=name or None, error_level=glot.ErrorLevel.RAISE)
         except glot.errors.SqlglotError:
             continue
-        trees = [
-            tree for tree in found if tree and not isinstance(tree, glot.exp.Semicolon)
-        ]  # a comment behind the last
+        # a comment behind the last is a tree of its own
+        trees = [tree for tree in found if tree and not isinstance(tree, glot.exp.Semicolon)]
         if not trees:
             raise _Unproven("empty")
         if len(trees) > _MAX_STATEMENTS:
@@ -283,10 +283,8 @@ def _harmless(node: Any, exp: Any) -> bool:
     alias = isinstance(node, exp.Identifier) and isinstance(node.parent, (exp.Alias, exp.TableAlias))
     if alias and not node.args.get("quoted") and node.name.lower() in table["statement_words"]:
         return False  # "SELECT 1 SHUTDOWN" is one statement with an alias, or two in T-SQL
-    if isinstance(node, exp.PropertyEQ):
-        return isinstance(node.parent, exp.Struct) and isinstance(
-            node.this, exp.Identifier
-        )  # elsewhere it assigns: SELECT @a := 1
+    if isinstance(node, exp.PropertyEQ):  # outside of a structure it assigns: SELECT @a := 1
+        return isinstance(node.parent, exp.Struct) and isinstance(node.this, exp.Identifier)
     if isinstance(node, exp.WithTableHint):
         return all(hint.name.lower() in table["hints"] for hint in node.expressions)
     if isinstance(node, (exp.CTE, exp.Func)) and not (_ends if isinstance(node, exp.CTE) else _is_small)(node, exp):
@@ -295,6 +293,8 @@ def _harmless(node: Any, exp: Any) -> bool:
         return _climbs(node, exp)
     if isinstance(node, (exp.Anonymous, exp.AnonymousAggFunc)):
         return isinstance(node.this, str) and node.this.lower() in table["names"]
+    if isinstance(node, exp.Column) and node.name.lower() in table["secret_columns"]:
+        return node.find_ancestor(exp.Count, exp.Is) is not None  # how many there are, or whether, is no secret
     if isinstance(node, exp.Column) and node.table and node.name.lower() == "nextval":
         return False  # Oracle and Snowflake move a sequence by it
     if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Func):
@@ -350,7 +350,8 @@ def _is_small(call: Any, exp: Any) -> bool:
     if name not in _table()["makes"]:
         return True
     sizes = [one.name for one in call.find_all(exp.Literal) if not one.is_string]
-    counted = not any(call.find_all(exp.Mul, exp.Pow, exp.BitwiseLeftShift))
+    products = call.find_all(exp.Mul, exp.Pow, exp.BitwiseLeftShift)
+    counted = all(_INDENT.fullmatch(product.sql()) for product in products)
     return counted and all(len(size) <= _MAX_DIGITS and size.isdecimal() for size in sizes)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import re
 import unicodedata
+import zlib
 from contextlib import suppress
 from functools import cache
 from typing import Any, Final
@@ -26,6 +27,7 @@ MAX_URL_CHARS: Final = 16_384
 
 _MAX_HOST_CHARS: Final = 253
 _MAX_PARAMETERS: Final = 1000
+_GZIP_OR_ZLIB: Final = 47
 _URL_SAFE: Final = str.maketrans("-_", "+/")
 _NAMED_SECRET: Final = re.compile(
     r"(?i)(?<![a-z])(?:[\w-]*[_-])?(?:secret|passw(?:or)?d|token|(?:api|access|private|secret)_?key)[\"']?\s*[=:]\s*\S"
@@ -37,8 +39,8 @@ def _base64(text: str) -> bytes:
 
 
 _HIDDEN: Final = (
-    (re.compile(r"[A-Za-z0-9+/_-]{24,4096}", re.ASCII), _base64),
-    (re.compile(r"[A-Za-z0-9+_-]{24,4096}", re.ASCII), _base64),
+    (re.compile(r"[A-Za-z0-9+/_-]{20,4096}", re.ASCII), _base64),
+    (re.compile(r"[A-Za-z0-9+_-]{20,4096}", re.ASCII), _base64),
     (re.compile(r"(?:[0-9A-Fa-f]{2}){8,2048}", re.ASCII), bytes.fromhex),
     (re.compile(r"[A-Za-z2-7]{20,4096}", re.ASCII), lambda text: base64.b32decode(text + "=" * (-len(text) % 8), True)),
 )
@@ -186,9 +188,11 @@ def _holds_credential(text: str) -> bool:
         return True
     for pattern, decode in _HIDDEN:
         for match in set(pattern.findall(text)):
-            with suppress(ValueError):
-                hidden = decode(match).decode()
-                if _credential_value().search(hidden) or _NAMED_SECRET.search(hidden):
+            with suppress(ValueError, zlib.error):
+                hidden = decode(match)
+                if hidden[:1] in (b"\x1f", b"x"):
+                    hidden = zlib.decompressobj(_GZIP_OR_ZLIB).decompress(hidden, MAX_URL_CHARS)
+                if _credential_value().search(hidden.decode()) or _NAMED_SECRET.search(hidden.decode()):
                     return True
     return False
 
