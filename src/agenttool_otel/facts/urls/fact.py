@@ -27,7 +27,7 @@ MAX_URL_CHARS: Final = 16_384
 
 _MAX_HOST_CHARS: Final = 253
 _MAX_PARAMETERS: Final = 1000
-_GZIP_OR_ZLIB: Final = 47
+_GZIP_OR_ZLIB: Final = 47  # as zlib's wbits: either header
 _URL_SAFE: Final = str.maketrans("-_", "+/")
 _NAMED_SECRET: Final = re.compile(
     r"(?i)(?<![a-z])(?:[\w-]*[_-])?(?:secret|passw(?:or)?d|token|(?:api|access|private|secret)_?key)[\"']?\s*[=:]\s*\S"
