@@ -21,26 +21,28 @@ id_rsa~ #.env# .id_rsa.swp credentials.json.bak secrets.yml.old .env.save server
 x.keychain-db a.kwl private_key wg0.conf .flaskenv .dev.vars env.production kubeconfig.yaml .oci/config
 .config/hcloud/cli.toml .config/helm/registry.json .vault_pass.txt .snowsql/config .huggingface/token
 .cache/huggingface/token x-firebase-adminsdk-1.json .m2/settings.xml .m2/settings-security.xml
-.gradle/gradle.properties .docker/config.json .cloudflared/cert.pem krb5cc_0 a.remmina x.binarycookies .config/Signal/x
-tdata/key .zhistory .foo_history .bitcoin/wallet passwords.txt token.json .api_key groups.xml serviceaccount/token
-vault_pass.txt vault-password ansible_vault_pass .vault-password group_vars/vault.yml.decrypted app/keystore.properties
-.mvn/settings-security.xml wallet/cwallet.sso Config/Secrets.xcconfig docker/secrets/db_password secrets/api_token
-password creds.json aws_credentials aws-credentials.txt gh_token .hf_token root-token.txt openai_api_key anthropic_key.txt
-secret.txt db-secret.yaml values-secrets.yaml secrets.prod.yaml prod.secret.exs user-secrets.json chap-secrets deploy_key
-a.pkcs12 validator-keypair.json mongo-keyfile unseal-keys.json gitlab-recovery-codes.txt seed-phrase.txt wg1.conf kube/config
-serviceAccountKey.json gcp-service-key.json storage_state.json playwright/.auth/user.json jupyter_notebook_config.json
-pgbouncer/userlist.txt local_settings.py robomongo.json .irssi/config passphrase.txt sealed-secrets-key.yaml netrc
-x.agilekeychain/a x.opvault my-credentials.csv client-cert-key.pem ca-key.pem private.pem server.pem
+.gradle/gradle.properties .docker/config.json .cloudflared/cert.pem krb5cc_0 a.remmina x.binarycookies
+.config/Signal/x tdata/key .zhistory .foo_history .bitcoin/wallet passwords.txt token.json .api_key groups.xml
+serviceaccount/token vault_pass.txt vault-password ansible_vault_pass .vault-password group_vars/vault.yml.decrypted
+app/keystore.properties .mvn/settings-security.xml wallet/cwallet.sso Config/Secrets.xcconfig
+docker/secrets/db_password secrets/api_token password creds.json aws_credentials aws-credentials.txt gh_token
+.hf_token root-token.txt openai_api_key anthropic_key.txt secret.txt db-secret.yaml values-secrets.yaml
+secrets.prod.yaml prod.secret.exs user-secrets.json chap-secrets deploy_key a.pkcs12 validator-keypair.json
+mongo-keyfile unseal-keys.json gitlab-recovery-codes.txt seed-phrase.txt wg1.conf kube/config serviceAccountKey.json
+gcp-service-key.json storage_state.json playwright/.auth/user.json jupyter_notebook_config.json pgbouncer/userlist.txt
+local_settings.py robomongo.json .irssi/config passphrase.txt sealed-secrets-key.yaml netrc x.agilekeychain/a
+x.opvault my-credentials.csv client-cert-key.pem ca-key.pem private.pem server.pem
 """
 HARMLESS = """
 locales/en/auth.json i18n/auth.json id_rsa.pub id_ed25519.pub public.pem my_public_key.pem pubkey.pem ca-cert.pem
 cacerts.pem intermediate.pem roots.pem client-cert.pem archive-keyring.gpg id_rsa.md credentials.example.json
 example.tfvars charts/x/templates/secret.yaml templates/secrets.yaml service_account_schema.json data/cvs/john.pdf
 sealed-secret.yaml external-secrets.yml special_tokens_map.json added_tokens.json tokenizer.json tokenizer_config.json
-auth_token.py token.ts password-policy.md password_reset.html secret_santa.py api_keys.go credentials.rb.md keyboard.json
-test_tokens.py monkey.txt turkey.csv keypair.go secrets_manager.tf secretary.csv tokenization.txt passwordless.yaml
-credentials.yml.enc deploy_key.pub forget-password.tsx src/secrets/index.ts secrets/README.md secrets/password_policy.py group_vars/vault.yml
-src/* **/*.py *.json src/**/* [id].tsx routes/[...slug].tsx tests/test_*.py src/?.c {a,b}.ts
+auth_token.py token.ts password-policy.md password_reset.html secret_santa.py api_keys.go credentials.rb.md
+keyboard.json test_tokens.py monkey.txt turkey.csv keypair.go secrets_manager.tf secretary.csv tokenization.txt
+passwordless.yaml credentials.yml.enc deploy_key.pub forget-password.tsx src/secrets/index.ts secrets/README.md
+secrets/password_policy.py group_vars/vault.yml src/* **/*.py *.json src/**/* [id].tsx routes/[...slug].tsx
+tests/test_*.py src/?.c {a,b}.ts
 """
 DOTFILES = ".docker/Dockerfile .env-example .env_sample .env.local.example .env.production.example .env.schema"
 PATTERNS = ".en* .e?v .[e]nv {.env,x} .s*/id* conf/.e* .config/gc* id_[r]sa id_{rsa,dsa} *.pe[m] .* [.]env cred*.json"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from pathlib import Path
 
 from agenttool_otel.facts.shell.directories import Where
@@ -24,6 +25,7 @@ _HEAD = re.compile(rb"(?:ref: refs/(?!(?:\S*/)?-)[^\s{(\\]+|[0-9a-f]{40}|[0-9a-f
 """What a reference leads to: a plain name of another one, or an object."""
 
 _PACKED = re.compile(rb"#.*|\^[0-9a-f]+|[0-9a-f]{40,64} refs/(?!(?:\S*/)?-)[^\s{(\\]+|")
+_WORKTREE = re.compile(rb"gitdir: (/[^\0\n]*/\.git/worktrees/[\w.-]+)\n", re.ASCII)
 _PATHS = {  # settings that name files, and what these may be called
     "core.hookspath": r"[\w./~-]+",
     "blame.ignorerevsfile": r"[\w./-]*ignore[\w.-]*",
@@ -41,7 +43,7 @@ def unsafe_repository(where: Where, named: bool) -> str:
     if any(name in os.environ for name in ("GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE")):
         return "repository that the environment names"
     found = list(filter(None, (_repository(Path(directory)) for directory in where.paths)))
-    if named and any(map(_has_odd_references, found)):
+    if named and any(_has_odd_references(_main_of(one) or one) for one in found):
         return "repository with odd references"
     return next(filter(None, map(_judge, found)), "")
 
@@ -49,7 +51,7 @@ def unsafe_repository(where: Where, named: bool) -> str:
 def is_top(where: Where) -> bool:
     """Whether the one directory is the top of its repository, so that going there leads nowhere, even if git fails."""
     top = where.known and len(where.paths) == 1 and os.path.realpath(where.paths[0]) == where.paths[0]
-    return top and os.path.isdir(f"{where.paths[0]}/.git") and not unsafe_repository(where, named=False)
+    return top and os.path.lexists(f"{where.paths[0]}/.git") and not unsafe_repository(where, named=False)
 
 
 def _has_odd_references(repository: Path) -> bool:
@@ -59,10 +61,8 @@ def _has_odd_references(repository: Path) -> bool:
         return True
     try:
         packed = listed.read_bytes() if listed.exists() else b""
-        found = [
-            (folder, names) for folder, folders, files in os.walk(repository / "refs") for names in (folders, files)
-        ]
-        loose = [Path(folder, name) for folder, names in found for name in names]
+        walked = os.walk(repository / "refs")
+        loose = [Path(folder, name) for folder, folders, files in walked for name in (*folders, *files)]
         if any(file.is_symlink() or not (file.is_dir() or file.is_file()) for file in loose):
             return True
         aims = [file.read_bytes() for file in loose if file.is_file()]
@@ -93,11 +93,36 @@ def _repository(directory: Path) -> Path | None:
     return None
 
 
+def _content(file: Path) -> bytes:
+    return file.read_bytes()[:_MAX_CONFIG_BYTES] if file.is_file() else b""
+
+
+def _main_of(link: Path) -> Path | None:
+    """The repository that a worktree's file leads to, where ``git worktree add`` made both and nobody moved one."""
+    with suppress(OSError):
+        match = _WORKTREE.fullmatch(_content(link))
+        own = Path(os.fsdecode(match[1])) if match is not None else link
+        back = _content(own / "gitdir") == os.fsencode(link) + b"\n"
+        return own.parent.parent if back and _content(own / "commondir") == b"../..\n" else None
+    return None
+
+
+def _judge_worktree(own: Path, link: Path) -> str:
+    index = own / "index"
+    if own.is_symlink() or not _is_plain_head(own) or index.exists() is not index.is_file() or index.is_symlink():
+        return "worktree that is odd"
+    if (own / "config.worktree").exists() or _has_inner(own, link.parent):
+        return "repository with others in it"
+    return _judge(own.parent.parent)
+
+
 def _judge(repository: Path) -> str:
+    if not repository.is_symlink() and _main_of(repository) is not None:
+        return _judge_worktree(Path(os.fsdecode(_content(repository)[8:-1])), repository)
     if repository.name != ".git" or repository.is_symlink() or not repository.is_dir():
         return "repository that lies elsewhere"  # a bare one, a worktree's or submodule's file
     files = [repository / name for name in ("config", "index", "packed-refs") if os.path.lexists(repository / name)]
-    usable = all(file.is_file() for file in files) and all(
+    usable = all(file.is_file() and os.access(file, os.R_OK) for file in files) and all(
         os.access(repository / name, os.R_OK | os.X_OK) for name in ("objects", "refs")
     )
     if not (usable and _is_plain_head(repository)):
@@ -107,7 +132,7 @@ def _judge(repository: Path) -> str:
             return "repository with links"
     if (repository / "info" / "exclude").is_symlink() or (repository / "info" / "attributes").is_symlink():
         return "repository with links"
-    if _has_inner(repository):
+    if _has_inner(repository, repository.parent):
         return "repository with others in it"
     if (repository / "commondir").exists() or (repository / "objects" / "info" / "alternates").exists():
         return "repository with objects elsewhere"
@@ -115,35 +140,26 @@ def _judge(repository: Path) -> str:
         return "repository with submodules or worktrees"
     if (repository / "hooks" / "post-index-change").exists():
         return "repository with a hook"
-    try:
-        with (repository / "config").open("rb") as file:
-            content = file.read(_MAX_CONFIG_BYTES + 1)
-    except FileNotFoundError:
-        return ""
-    except OSError:
-        return "configuration that can't be read"
-    return _judge_config(content, repository) if len(content) <= _MAX_CONFIG_BYTES else "configuration that is too long"
+    content = _content(repository / "config")
+    return _judge_config(content, repository) if len(content) < _MAX_CONFIG_BYTES else "configuration that is too long"
 
 
 def _is_plain_head(repository: Path) -> bool:
     head = repository / "HEAD"
-    return (
-        head.is_file() and not head.is_symlink() and _HEAD.fullmatch(head.read_bytes()[:_MAX_CONFIG_BYTES]) is not None
-    )
+    return not head.is_symlink() and _HEAD.fullmatch(_content(head)) is not None
 
 
-def _has_inner(repository: Path) -> bool:
+def _has_inner(repository: Path, top: Path) -> bool:
     """Whether git's index names a directory that is a repository of its own, which git looks into."""
-    try:
-        content = (repository / "index").read_bytes()
-    except FileNotFoundError:
+    if not (repository / "index").is_file():
         return False
+    content = (repository / "index").read_bytes()
     if any(name.startswith("sharedindex") for name in os.listdir(repository)):
         return True  # it is in parts
     for match in _GITLINK.finditer(content) if _MODE in content else ():
         for start in (match.start() + _TO_NAME, match.start() + _TO_NAME + 2):  # with more flags in between
             name = os.fsdecode(content[start:].partition(b"\0")[0][:4096])
-            if content[4:8] == b"\0\0\0\4" or (name and os.path.lexists(repository.parent / name / ".git")):
+            if content[4:8] == b"\0\0\0\4" or (name and os.path.lexists(top / name / ".git")):
                 return True
     return False
 
