@@ -30,8 +30,8 @@ docker/secrets/db_password secrets/api_token password creds.json aws_credentials
 secrets.prod.yaml prod.secret.exs user-secrets.json chap-secrets deploy_key a.pkcs12 validator-keypair.json
 mongo-keyfile unseal-keys.json gitlab-recovery-codes.txt seed-phrase.txt wg1.conf kube/config serviceAccountKey.json
 gcp-service-key.json storage_state.json playwright/.auth/user.json jupyter_notebook_config.json pgbouncer/userlist.txt
-local_settings.py robomongo.json .irssi/config passphrase.txt sealed-secrets-key.yaml netrc x.agilekeychain/a
-x.opvault my-credentials.csv client-cert-key.pem ca-key.pem private.pem server.pem
+local_settings.py robomongo.json .irssi/config .sops/age/keys.txt passphrase.txt sealed-secrets-key.yaml netrc
+x.agilekeychain/a x.opvault my-credentials.csv client-cert-key.pem ca-key.pem private.pem server.pem
 """
 HARMLESS = """
 locales/en/auth.json i18n/auth.json id_rsa.pub id_ed25519.pub public.pem my_public_key.pem pubkey.pem ca-cert.pem
@@ -133,3 +133,8 @@ def test_odd_sets_in_globs_match_no_less_and_warn_of_nothing(letters: str, name:
         found = wild.__wrapped__(f"[{letters}]")
     if re.fullmatch(r"[^\[\]!^]+", letters) and fnmatchcase(name, f"[{letters}]"):
         assert found.matches.fullmatch(name)
+
+
+@pytest.mark.parametrize("name", ["scripts/git-hooks/pre-push", ".githooks/x", "hooks/commit-msg", "lefthook.yml"])
+def test_what_git_may_run_is_asked_about_wherever_it_lies(name: str) -> None:
+    assert sensitive_class(f"/proj/{name}", "/proj") == "agent_config"

@@ -218,6 +218,8 @@ def test_a_host_as_user_information_is_an_imitation() -> None:
         ("u=root%3Ax%3A0%3A0%3Aroot%3A%2Froot%3A%2Fbin%2Fbash", True),
         ("q=DB_PASSWORD%3Dhunter2hunter2", True),
         ("q=TOKEN%3Dnone+in+bash", False),
+        ("k=${AWS_SECRET_ACCESS_KEY}&h=$(hostname)", True),
+        ("q=$HOME+in+bash", False),
     ],
 )
 def test_a_credential_in_the_query_is_one_by_any_name(query: str, sent: bool) -> None:

@@ -33,7 +33,7 @@ _EXPLAIN = re.compile(
     r"(?i)\s*explain\s+(?:(?:query\s+plan|analyze|verbose|extended|formatted|format\s*=\s*\w+)\s+|\([\w\s,]*\)\s*)*"
 )
 _PRAGMA = re.compile(r"(?i)\s*pragma\s+(?:\w+\s*\.\s*)?(\w+)\s*(?:\(\s*['\"]?[\w.]+['\"]?\s*\)\s*)?;?\s*\Z")
-_SHOW = re.compile(r"(?i)\s*(?:(show)\s+[\w\s.%*'`\"]*|(summarize)\s+\w+(?:\.\w+)?);?\s*\Z")
+_SHOW = re.compile(r"(?i)\s*(?:(show)\s+[\w\s.%*'`\"<>=!]*|(summarize)\s+\w+(?:\.\w+)?);?\s*\Z")
 _WIDE = re.compile(r"%[^a-zA-Z%]*(?:\*|[0-9]{6})")
 _INDENT = re.compile(r"(?i)(?:[0-9]{1,2} \* )?\(?level(?: - 1)?\)?(?: \* [0-9]{1,2})?")
 _MAX_DIGITS = 6
