@@ -232,6 +232,7 @@ def test_a_credential_in_the_query_is_one_by_any_name(query: str, sent: bool) ->
         ("AWS_SECRET_ACCESS" + "_KEY=wJalrXUtnFEMI", True),
         ('{"password": "hunter2hunter2"}', True),
         ("gh" + "p_" + "a1B2" * 9, True),
+        ("xox" + "b-" + "a1B2c3-" * 4, True),
         ("the weather of tomorrow in Lisbon", False),
         ("page=3&sort=name&secretary=none", False),
     ],

@@ -94,7 +94,10 @@ def _repository(directory: Path) -> Path | None:
 
 
 def _content(file: Path) -> bytes:
-    return file.read_bytes()[:_MAX_CONFIG_BYTES] if file.is_file() else b""
+    if not file.is_file():
+        return b""
+    with file.open("rb") as opened:
+        return opened.read(_MAX_CONFIG_BYTES)
 
 
 def _main_of(link: Path) -> Path | None:
@@ -108,12 +111,9 @@ def _main_of(link: Path) -> Path | None:
 
 
 def _judge_worktree(own: Path, link: Path) -> str:
-    index = own / "index"
-    if own.is_symlink() or not _is_plain_head(own) or index.exists() is not index.is_file() or index.is_symlink():
+    if own.is_symlink() or not _is_plain_head(own) or (own / "config.worktree").exists():
         return "worktree that is odd"
-    if (own / "config.worktree").exists() or _has_inner(own, link.parent):
-        return "repository with others in it"
-    return _judge(own.parent.parent)
+    return "repository with others in it" if _has_inner(own, link.parent) else _judge(own.parent.parent)
 
 
 def _judge(repository: Path) -> str:
@@ -152,7 +152,7 @@ def _is_plain_head(repository: Path) -> bool:
 def _has_inner(repository: Path, top: Path) -> bool:
     """Whether git's index names a directory that is a repository of its own, which git looks into."""
     if not (repository / "index").is_file():
-        return False
+        return os.path.lexists(repository / "index")
     content = (repository / "index").read_bytes()
     if any(name.startswith("sharedindex") for name in os.listdir(repository)):
         return True  # it is in parts

@@ -190,7 +190,7 @@ def _holds_credential(text: str) -> bool:
         for match in set(pattern.findall(text)):
             with suppress(ValueError, zlib.error):
                 hidden = decode(match)
-                if hidden[:1] in (b"\x1f", b"x"):
+                if hidden[:2] in (b"\x1f\x8b", b"x\x01", b"x^", b"x\x9c", b"x\xda"):
                     hidden = zlib.decompressobj(_GZIP_OR_ZLIB).decompress(hidden, MAX_URL_CHARS)
                 if _credential_value().search(hidden.decode()) or _NAMED_SECRET.search(hidden.decode()):
                     return True
