@@ -10,7 +10,9 @@ SEED ?= $(shell date +%s)
 WORKERS ?= 2
 IN_RANDOM_ORDER = -n $(WORKERS) --dist loadfile --random-order --random-order-seed=$(SEED)
 SLOW := slow or opa or servers or browser or postgres
-# tracing each line costs a third of the time: only where everything is tested, and `make test test-all` tests once
+# as they stand in the folders: files of one test, the longest, would come last and one of them alone
+IN_ORDER = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+# tracing each line costs half of the time again: only where everything is tested, and `make test test-all` tests once
 GATE_OF_COVERAGE := $(if $(filter test-all,$(MAKECMDGOALS)),--cov --cov-report=term)
 
 .PHONY: demo test test-all test-pythons fuzz lint bench docs site release servers lock clean help
@@ -42,7 +44,7 @@ test: $(STAMP) lint
 
 # what `test` leaves out, and what it skips where the servers are not built yet
 test-all: test servers
-	FUZZ_SECONDS=$(or $(FUZZ_SECONDS),600) $(BIN)/python -m pytest -m "not speed and ($(SLOW))" -n $(WORKERS) --dist loadfile
+	FUZZ_SECONDS=$(or $(FUZZ_SECONDS),600) $(BIN)/python -m pytest -m "not speed and ($(SLOW))" $(IN_ORDER)
 	$(BIN)/python -m pytest -m "speed"
 
 # FUZZ_SECONDS is for all targets together: ten minutes in test-all (two in CI), an hour here
