@@ -553,3 +553,17 @@ def test_names_as_people_write_them_are_not_confusable(text: str) -> None:
 )
 def test_letters_that_mislead_are_confusable(text: str) -> None:
     assert fact_of(text)["confusable"] is True
+
+
+@pytest.mark.parametrize("name", ["$name/etc/passwd", "sub/$name/../../etc", "$Entry/x", "a$HOME/x"])
+def test_a_name_in_place_of_which_nothing_would_lead_elsewhere_is_not_certain(name: str, tmp_path: Path) -> None:
+    env = FactEnvironment(roots=(str(tmp_path),), cwd=str(tmp_path))
+    fact = path_fact(name, argument="/path", access="read", env=env)
+    assert not fact["certain"]
+
+
+@pytest.mark.parametrize("name", ["routes/users.$id.tsx", "routes/$id/edit.tsx", "$id.tsx"])
+def test_a_parameter_of_a_route_is_certain(name: str, tmp_path: Path) -> None:
+    env = FactEnvironment(roots=(str(tmp_path),), cwd=str(tmp_path))
+    fact = path_fact(name, argument="/path", access="read", env=env)
+    assert fact["certain"]

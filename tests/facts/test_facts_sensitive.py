@@ -24,14 +24,14 @@ x.keychain-db a.kwl private_key wg0.conf .flaskenv .dev.vars env.production kube
 .gradle/gradle.properties .docker/config.json .cloudflared/cert.pem krb5cc_0 a.remmina x.binarycookies
 .config/Signal/x tdata/key .zhistory .foo_history .bitcoin/wallet passwords.txt token.json .api_key groups.xml
 serviceaccount/token vault_pass.txt vault-password ansible_vault_pass .vault-password group_vars/vault.yml.decrypted
-app/keystore.properties .mvn/settings-security.xml wallet/cwallet.sso Config/Secrets.xcconfig
-docker/secrets/db_password secrets/api_token password creds.json aws_credentials aws-credentials.txt gh_token
-.hf_token root-token.txt openai_api_key anthropic_key.txt secret.txt db-secret.yaml values-secrets.yaml
-secrets.prod.yaml prod.secret.exs user-secrets.json chap-secrets deploy_key a.pkcs12 validator-keypair.json
-mongo-keyfile unseal-keys.json gitlab-recovery-codes.txt seed-phrase.txt wg1.conf kube/config serviceAccountKey.json
-gcp-service-key.json storage_state.json playwright/.auth/user.json jupyter_notebook_config.json pgbouncer/userlist.txt
-local_settings.py robomongo.json .irssi/config .sops/age/keys.txt passphrase.txt sealed-secrets-key.yaml netrc
+app/keystore.properties .mvn/settings-security.xml wallet/cwallet.sso Config/Secrets.xcconfig secrets/api_token
+password creds.json aws_credentials aws-credentials.txt gh_token .hf_token root-token.txt openai_api_key
+anthropic_key.txt secret.txt values-secrets.yaml secrets.prod.yaml prod.secret.exs user-secrets.json chap-secrets
+deploy_key a.pkcs12 validator-keypair.json mongo-keyfile unseal-keys.json gitlab-recovery-codes.txt seed-phrase.txt
+wg1.conf serviceAccountKey.json gcp-service-key.json storage_state.json playwright/.auth/user.json
+pgbouncer/userlist.txt robomongo.json .irssi/config .sops/age/keys.txt passphrase.txt sealed-secrets-key.yaml netrc
 x.agilekeychain/a x.opvault my-credentials.csv client-cert-key.pem ca-key.pem private.pem server.pem
+secrets/db_password
 """
 HARMLESS = """
 locales/en/auth.json i18n/auth.json id_rsa.pub id_ed25519.pub public.pem my_public_key.pem pubkey.pem ca-cert.pem
@@ -42,7 +42,11 @@ auth_token.py token.ts password-policy.md password_reset.html secret_santa.py ap
 keyboard.json test_tokens.py monkey.txt turkey.csv keypair.go secrets_manager.tf secretary.csv tokenization.txt
 passwordless.yaml credentials.yml.enc deploy_key.pub forget-password.tsx src/secrets/index.ts secrets/README.md
 secrets/password_policy.py group_vars/vault.yml src/* **/*.py *.json src/**/* [id].tsx routes/[...slug].tsx
-tests/test_*.py src/?.c {a,b}.ts
+tests/test_*.py src/?.c {a,b}.ts internal/kube/config/config.go pkg/docker/secrets/secrets.go secrets/README.txt
+foreign_key.txt root_tokenizer.py vault-keys_test.go docs/vault-keys.md seed_phrase_test.go forgot_password.txt
+reset_password.txt 10k-most-common-passwords.txt get-token key.snk tests/test_ecdsa tokens.txt detect-secrets.yml
+generic-secrets.yml rbac/credentials-role.yaml serviceaccount_types.json pull-secret.yaml local_settings.py
+change-passwd
 """
 DOTFILES = ".docker/Dockerfile .env-example .env_sample .env.local.example .env.production.example .env.schema"
 PATTERNS = ".en* .e?v .[e]nv {.env,x} .s*/id* conf/.e* .config/gc* id_[r]sa id_{rsa,dsa} *.pe[m] .* [.]env cred*.json"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -510,62 +509,17 @@ def _places(fact: ShellFact) -> list[ShellPlace]:
     return [place for command in fact["commands"] for place in command["places"]]
 
 
-@pytest.fixture
-def worktree(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One that is linked to the repository, beside it."""
-    (repository / "sub").mkdir()
-    (repository / "sub" / "b.txt").write_text("b\n")
-    _git(repository, "add", ".")
-    _git(repository, "commit", "-qm", "second")
-    place = tmp_path_factory.mktemp("linked") / "wt"
-    _git(repository, "worktree", "add", "-q", "-b", "topic", str(place))
-    return place
+@pytest.mark.parametrize("name", ["rebase-merge/done", "worktrees/x/locked", "BISECT_LOG", "info/sparse-checkout"])
+def test_what_git_prints_of_its_own_folder_is_no_link(name: str, repository: Path) -> None:
+    assert fact_of("git status", repository)["read_only"]
+    (repository / ".git" / name).parent.mkdir(parents=True, exist_ok=True)
+    (repository / ".git" / name).symlink_to("/etc/hostname")
+    assert not fact_of("git status", repository)["read_only"]
 
 
-@pytest.mark.parametrize("line", [*READING, 'cd "$(git rev-parse --show-toplevel)" && cat a.txt'])
-def test_git_reads_in_a_linked_worktree_as_in_its_repository(line: str, worktree: Path, repository: Path) -> None:
-    assert fact_of(line, worktree)["read_only"]
-    if line.startswith("git"):
-        assert fact_of(line, worktree / "sub")["read_only"]
+def test_a_reference_beside_the_head_is_one(repository: Path) -> None:
+    line = 'git log "$(git rev-parse --abbrev-ref FOO)"'
+    (repository / ".git" / "FOO").write_text("ref: refs/heads/main\n")
     assert fact_of(line, repository)["read_only"]
-
-
-def _moved(worktree: Path, own: Path) -> None:
-    (worktree / "sub" / ".git").write_bytes((worktree / ".git").read_bytes())
-
-
-def _fifo(worktree: Path, own: Path) -> None:
-    (own / "index").unlink()
-    os.mkfifo(own / "index")
-
-
-def _submodule(worktree: Path, own: Path) -> None:
-    folder = own.parent.parent / "modules" / "sub"
-    folder.mkdir(parents=True)
-    (worktree / "sub" / ".git").write_text(f"gitdir: {folder}\n")
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        _moved,
-        _fifo,
-        _submodule,
-        lambda worktree, own: (own / "config.worktree").write_text("[core]\n\tfsmonitor = x\n"),
-        lambda worktree, own: (own / "HEAD").write_text("ref: refs/heads/-x\n"),
-        lambda worktree, own: (own / "commondir").write_text(f"{worktree}\n"),
-        lambda worktree, own: (own / "gitdir").write_text("/elsewhere/.git\n"),
-        lambda worktree, own: _git(own.parent.parent.parent, "config", "core.fsmonitor", "x"),
-        lambda worktree, own: (
-            (own.parent.parent / "hooks").mkdir(exist_ok=True)
-            or (own.parent.parent / "hooks" / "post-index-change").write_text("x")
-        ),
-        lambda worktree, own: (worktree / ".git").write_text(f"gitdir: {own}\ngitdir: x\n"),
-        lambda worktree, own: (worktree / ".git").unlink() or os.mkfifo(worktree / ".git"),
-    ],
-)
-def test_a_worktree_that_is_odd_is_not_proven(change: Callable[[Path, Path], None], worktree: Path) -> None:
-    own = Path((worktree / ".git").read_text().removeprefix("gitdir: ").strip())
-    assert fact_of("git status", worktree / "sub")["read_only"]
-    change(worktree, own)
-    assert not fact_of("git status", worktree / "sub")["read_only"]
+    (repository / ".git" / "FOO").write_text("ref: --output=pwned\n")
+    assert not fact_of(line, repository)["read_only"]

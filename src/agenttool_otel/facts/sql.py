@@ -33,7 +33,10 @@ _EXPLAIN = re.compile(
     r"(?i)\s*explain\s+(?:(?:query\s+plan|analyze|verbose|extended|formatted|format\s*=\s*\w+)\s+|\([\w\s,]*\)\s*)*"
 )
 _PRAGMA = re.compile(r"(?i)\s*pragma\s+(?:\w+\s*\.\s*)?(\w+)\s*(?:\(\s*['\"]?[\w.]+['\"]?\s*\)\s*)?;?\s*\Z")
-_SHOW = re.compile(r"(?i)\s*(?:(show)\s+[\w\s.%*'`\"<>=!]*|(summarize)\s+\w+(?:\.\w+)?);?\s*\Z")
+_SHOW = re.compile(
+    r"(?is)(?!.*(?:\.(?:csv|tsv|parquet|jsonl?|ndjson|xlsx|txt|db|gz|zst)\b|\b(?:into|drop|delete|update|insert|truncate|alter|"
+    r"merge|exec\w*|shutdown|kill|set)\b))\s*(?:(show)\s+[\w\s.%*'`\"<>=!]*|(summarize)\s+\w+);?\s*\Z"
+)
 _WIDE = re.compile(r"%[^a-zA-Z%]*(?:\*|[0-9]{6})")
 _INDENT = re.compile(r"(?i)(?:[0-9]{1,2} \* )?\(?level(?: - 1)?\)?(?: \* [0-9]{1,2})?")
 _MAX_DIGITS = 6
@@ -294,7 +297,8 @@ def _harmless(node: Any, exp: Any) -> bool:
     if isinstance(node, (exp.Anonymous, exp.AnonymousAggFunc)):
         return isinstance(node.this, str) and node.this.lower() in table["names"]
     if isinstance(node, exp.Column) and node.name.lower() in table["secret_columns"]:
-        return node.find_ancestor(exp.Count, exp.Is) is not None  # how many there are, or whether, is no secret
+        missing = isinstance(node.parent, exp.Is) and isinstance(node.parent.expression, exp.Null)
+        return missing or isinstance(node.parent, exp.Count)  # whether there is one, or how many, is no secret
     if isinstance(node, exp.Column) and node.table and node.name.lower() == "nextval":
         return False  # Oracle and Snowflake move a sequence by it
     if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Func):
@@ -303,7 +307,7 @@ def _harmless(node: Any, exp: Any) -> bool:
         if (given := node.args.get("alias")) is not None and given.this is None:
             return False  # columns without a name before them are the arguments of a function: file('/etc/passwd')
         # several databases read files and URLs by such names
-        return _FILE_TABLE.search(node.this.name) is None and _last_names(node).isdisjoint(
+        return _FILE_TABLE.search(_name(node)) is None and _last_names(node).isdisjoint(
             table["credentials"] | table["endless"]
         )
     if isinstance(node, exp.Table) and not isinstance(node.this, exp.Func):
@@ -325,12 +329,16 @@ def _ends(cte: Any, exp: Any) -> bool:
 
 def _climbs(node: Any, exp: Any) -> bool:
     """Whether what CONNECT BY asks comes to an end: each row a child of the one before it, or so many rows of one."""
-    condition = node.args["connect"]
+    condition, others = node.args["connect"], (exp.Join, exp.Subquery, exp.Values, exp.Unnest)
     counted = isinstance(condition, (exp.LT, exp.LTE)) and condition.this.name.lower() in ("level", "rownum")
     if counted and condition.expression.is_int and len(condition.expression.name) <= _MAX_DIGITS:
-        return all(table.name.lower() == "dual" for table in node.parent.find_all(exp.Table))
-    steps = [prior for one in condition.find_all(exp.EQ) for prior in one.find_all(exp.Prior)]
-    return any(prior.find(exp.Column) for prior in steps) and condition.find(exp.Or, exp.Not) is None
+        names = [table.name.lower() for table in node.parent.find_all(exp.Table)]
+        return names == ["dual"] and not any(node.parent.find_all(*others))
+    return condition.find(exp.Or, exp.Not) is None and any(
+        {isinstance(step.this, exp.Prior), isinstance(step.expression, exp.Prior)} == {True, False}
+        and len({column.name.lower() for column in step.find_all(exp.Column)}) > 1
+        for step in condition.find_all(exp.EQ)
+    )
 
 
 def _doubles(step: Any, cte: Any, exp: Any) -> bool:
@@ -350,8 +358,10 @@ def _is_small(call: Any, exp: Any) -> bool:
     if name not in _table()["makes"]:
         return True
     sizes = [one.name for one in call.find_all(exp.Literal) if not one.is_string]
+    select = call.find_ancestor(exp.Select)
+    climbs = select is not None and select.args.get("connect") is not None
     products = call.find_all(exp.Mul, exp.Pow, exp.BitwiseLeftShift)
-    counted = all(_INDENT.fullmatch(product.sql()) for product in products)
+    counted = all(climbs and _INDENT.fullmatch(product.sql()) for product in products)
     return counted and all(len(size) <= _MAX_DIGITS and size.isdecimal() for size in sizes)
 
 

@@ -32,11 +32,12 @@ _STREAM: Final = re.compile(r":(?!\d)|(?<!\d):")  # but not the time of day in a
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:(?://|[/\\])", re.ASCII)
 _DRIVE: Final = re.compile(r"[A-Za-z]:", re.ASCII)
 _SHORT_NAME: Final = re.compile(r"[^~./\\:]{1,6}~[0-9]{1,5}(?:\.[^.]{0,3})?", re.ASCII)
-# A name in small letters but the first, up to a dot or the end of a component, is a route's parameter (users.$id.tsx)
-# or an inner class (Ledger$Entry.json) unless it is one that environments or other shells have.
+# A name in small letters, up to a dot or the end of a component, is a parameter of a route (users.$id.tsx) unless it is
+# one that environments or other shells have, or stands where nothing in its place would lead to the root or above.
 _DOLLAR: Final = re.compile(
+    r"\A\$\w+/|\$\w+/(?:.*/)?\.\.(?:/|\Z)|"
     r"\$(?:(?!(?!(?i:home|env|pwd|oldpwd|path|temp\w*|tmp\w*|user\w*|\w*profile|appdata|windir|system\w*|\w*_\w*)(?![A-Za-z0-9]))"
-    r"[A-Z]?[a-z][A-Za-z0-9]*(?:[.)/-]|\Z))[A-Za-z_][A-Za-z0-9_]*|\{|\(|\[|[0-9@*#?$!-])|`",
+    r"[a-z][A-Za-z0-9]*(?:[.)/-]|\Z))[A-Za-z_][A-Za-z0-9_]*|\{|\(|\[|[0-9@*#?$!-])|`",
     re.ASCII,
 )
 # Two hexadecimal digits between percent signs are an encoding (%c0%af), not a variable.

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-from contextlib import suppress
 from pathlib import Path
 
 from agenttool_otel.facts.shell.directories import Where
@@ -25,7 +24,7 @@ _HEAD = re.compile(rb"(?:ref: refs/(?!(?:\S*/)?-)[^\s{(\\]+|[0-9a-f]{40}|[0-9a-f
 """What a reference leads to: a plain name of another one, or an object."""
 
 _PACKED = re.compile(rb"#.*|\^[0-9a-f]+|[0-9a-f]{40,64} refs/(?!(?:\S*/)?-)[^\s{(\\]+|")
-_WORKTREE = re.compile(rb"gitdir: (/[^\0\n]*/\.git/worktrees/[\w.-]+)\n", re.ASCII)
+_LARGE = {"objects", "refs", "hooks", "logs", "lfs"}
 _PATHS = {  # settings that name files, and what these may be called
     "core.hookspath": r"[\w./~-]+",
     "blame.ignorerevsfile": r"[\w./-]*ignore[\w.-]*",
@@ -43,7 +42,7 @@ def unsafe_repository(where: Where, named: bool) -> str:
     if any(name in os.environ for name in ("GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE")):
         return "repository that the environment names"
     found = list(filter(None, (_repository(Path(directory)) for directory in where.paths)))
-    if named and any(_has_odd_references(_main_of(one) or one) for one in found):
+    if named and any(map(_has_odd_references, found)):
         return "repository with odd references"
     return next(filter(None, map(_judge, found)), "")
 
@@ -51,7 +50,7 @@ def unsafe_repository(where: Where, named: bool) -> str:
 def is_top(where: Where) -> bool:
     """Whether the one directory is the top of its repository, so that going there leads nowhere, even if git fails."""
     top = where.known and len(where.paths) == 1 and os.path.realpath(where.paths[0]) == where.paths[0]
-    return top and os.path.lexists(f"{where.paths[0]}/.git") and not unsafe_repository(where, named=False)
+    return top and os.path.isdir(f"{where.paths[0]}/.git") and not unsafe_repository(where, named=False)
 
 
 def _has_odd_references(repository: Path) -> bool:
@@ -66,6 +65,7 @@ def _has_odd_references(repository: Path) -> bool:
         if any(file.is_symlink() or not (file.is_dir() or file.is_file()) for file in loose):
             return True
         aims = [file.read_bytes() for file in loose if file.is_file()]
+        aims += filter(re.compile(b"ref:").match, map(_content, repository.iterdir()))  # FOO is one, as HEAD is
     except OSError:
         return True
     odd = any(file.name[0] == "-" or {"{", "("} & {*file.name} for file in loose)
@@ -100,25 +100,18 @@ def _content(file: Path) -> bytes:
         return opened.read(_MAX_CONFIG_BYTES)
 
 
-def _main_of(link: Path) -> Path | None:
-    """The repository that a worktree's file leads to, where ``git worktree add`` made both and nobody moved one."""
-    with suppress(OSError):
-        match = _WORKTREE.fullmatch(_content(link))
-        own = Path(os.fsdecode(match[1])) if match is not None else link
-        back = _content(own / "gitdir") == os.fsencode(link) + b"\n"
-        return own.parent.parent if back and _content(own / "commondir") == b"../..\n" else None
-    return None
-
-
-def _judge_worktree(own: Path, link: Path) -> str:
-    if own.is_symlink() or not _is_plain_head(own) or (own / "config.worktree").exists():
-        return "worktree that is odd"
-    return "repository with others in it" if _has_inner(own, link.parent) else _judge(own.parent.parent)
+def _has_links(repository: Path) -> bool:
+    """Whether a file that git may print is a link; reading commands run no hooks but one, which is looked for."""
+    if any(map(os.path.islink, (repository / "objects").iterdir())):
+        return True
+    for folder, folders, files in os.walk(repository):
+        if any(os.path.islink(f"{folder}/{name}") and name != "hooks" for name in (*folders, *files)):
+            return True
+        folders[:] = [name for name in folders if name not in _LARGE]
+    return False
 
 
 def _judge(repository: Path) -> str:
-    if not repository.is_symlink() and _main_of(repository) is not None:
-        return _judge_worktree(Path(os.fsdecode(_content(repository)[8:-1])), repository)
     if repository.name != ".git" or repository.is_symlink() or not repository.is_dir():
         return "repository that lies elsewhere"  # a bare one, a worktree's or submodule's file
     files = [repository / name for name in ("config", "index", "packed-refs") if os.path.lexists(repository / name)]
@@ -127,12 +120,9 @@ def _judge(repository: Path) -> str:
     )
     if not (usable and _is_plain_head(repository)):
         return "repository that is none"  # git looks for another one above
-    with os.scandir(repository) as own, os.scandir(repository / "objects") as objects:
-        if any(entry.is_symlink() and entry.name != "hooks" for entry in (*own, *objects)):
-            return "repository with links"
-    if (repository / "info" / "exclude").is_symlink() or (repository / "info" / "attributes").is_symlink():
+    if _has_links(repository):
         return "repository with links"
-    if _has_inner(repository, repository.parent):
+    if _has_inner(repository):
         return "repository with others in it"
     if (repository / "commondir").exists() or (repository / "objects" / "info" / "alternates").exists():
         return "repository with objects elsewhere"
@@ -149,17 +139,17 @@ def _is_plain_head(repository: Path) -> bool:
     return not head.is_symlink() and _HEAD.fullmatch(_content(head)) is not None
 
 
-def _has_inner(repository: Path, top: Path) -> bool:
+def _has_inner(repository: Path) -> bool:
     """Whether git's index names a directory that is a repository of its own, which git looks into."""
     if not (repository / "index").is_file():
-        return os.path.lexists(repository / "index")
+        return False
     content = (repository / "index").read_bytes()
     if any(name.startswith("sharedindex") for name in os.listdir(repository)):
         return True  # it is in parts
     for match in _GITLINK.finditer(content) if _MODE in content else ():
         for start in (match.start() + _TO_NAME, match.start() + _TO_NAME + 2):  # with more flags in between
             name = os.fsdecode(content[start:].partition(b"\0")[0][:4096])
-            if content[4:8] == b"\0\0\0\4" or (name and os.path.lexists(top / name / ".git")):
+            if content[4:8] == b"\0\0\0\4" or (name and os.path.lexists(repository.parent / name / ".git")):
                 return True
     return False
 
