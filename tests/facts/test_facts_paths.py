@@ -556,7 +556,7 @@ def test_letters_that_mislead_are_confusable(text: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["$name/etc/passwd", "sub/$name/../../etc", "$Entry/x", "a$HOME/x"])
-def test_a_name_in_place_of_which_nothing_would_lead_elsewhere_is_not_certain(name: str, tmp_path: Path) -> None:
+def test_a_name_that_leads_elsewhere_when_empty_is_not_certain(name: str, tmp_path: Path) -> None:
     env = FactEnvironment(roots=(str(tmp_path),), cwd=str(tmp_path))
     fact = path_fact(name, argument="/path", access="read", env=env)
     assert not fact["certain"]
