@@ -33,14 +33,15 @@ _EXPLAIN = re.compile(
     r"(?i)\s*explain\s+(?:(?:query\s+plan|analyze|verbose|extended|formatted|format\s*=\s*\w+)\s+|\([\w\s,]*\)\s*)*"
 )
 _PRAGMA = re.compile(r"(?i)\s*pragma\s+(?:\w+\s*\.\s*)?(\w+)\s*(?:\(\s*['\"]?[\w.]+['\"]?\s*\)\s*)?;?\s*\Z")
+_FILE_ENDING = r"\.(?:csv|tsv|parquet|jsonl?|ndjson|xlsx|txt|db|gz|zst)"
 _SHOW = re.compile(
-    r"(?is)(?!.*(?:\.(?:csv|tsv|parquet|jsonl?|ndjson|xlsx|txt|db|gz|zst)\b|\b(?:into|drop|delete|update|insert|truncate|alter|"
-    r"merge|exec\w*|shutdown|kill|set)\b))\s*(?:(show)\s+[\w\s.%*'`\"<>=!]*|(summarize)\s+\w+);?\s*\Z"
+    rf"(?is)\s*(?=(show|summarize)\s)(?!.*(?:{_FILE_ENDING}\b|\b(?:into|drop|delete|update|insert|truncate|alter|merge|exec\w*|"
+    r"shutdown|kill|set)\b))(?:show\s+[\w\s.%*'`\"<>=!]*|summarize\s+\w+);?\s*\Z"
 )
 _WIDE = re.compile(r"%[^a-zA-Z%]*(?:\*|[0-9]{6})")
 _INDENT = re.compile(r"(?i)(?:[0-9]{1,2} \* )?\(?level(?: - 1)?\)?(?: \* [0-9]{1,2})?")
 _MAX_DIGITS = 6
-_FILE_TABLE = re.compile(r"(?i)[/\\:@?]|\*(?!\Z)|(?<!\w)\*|\.(?:csv|tsv|parquet|jsonl?|ndjson|xlsx|txt|db|gz|zst)\*?\Z")
+_FILE_TABLE = re.compile(rf"(?i)[/\\:@?]|\*(?!\Z)|(?<!\w)\*|{_FILE_ENDING}\*?\Z")
 # A name or a list in brackets, and a name in backticks, that hold nothing that could end elsewhere for some database.
 _PLAIN_BRACKET = re.compile(
     r"\[(?:(?i:(?:safe_)?(?:offset|ordinal))\(\w{1,20}\)|(?:[\w\s.,:+]|'(?:[\w :./]|-(?!-))*')*)\]"
@@ -135,7 +136,7 @@ def _fill(fact: SqlFact, query: str, dialect: str) -> None:
         fact["read_only"] = pragma[1].lower() in _table()["pragmas"] and pragma[1].lower() != "writable_schema"
         return
     if shown := _SHOW.match(query):
-        fact["parsed"], fact["statements"], fact["read_only"] = True, [(shown[1] or shown[2]).lower()], True
+        fact["parsed"], fact["statements"], fact["read_only"] = True, [shown[1].lower()], True
         return
     _read(fact, query, dialect, glot)
 
@@ -360,8 +361,7 @@ def _is_small(call: Any, exp: Any) -> bool:
     sizes = [one.name for one in call.find_all(exp.Literal) if not one.is_string]
     select = call.find_ancestor(exp.Select)
     climbs = select is not None and select.args.get("connect") is not None
-    products = call.find_all(exp.Mul, exp.Pow, exp.BitwiseLeftShift)
-    counted = all(climbs and _INDENT.fullmatch(product.sql()) for product in products)
+    counted = all(climbs and _INDENT.fullmatch(str(n)) for n in call.find_all(exp.Mul, exp.Pow, exp.BitwiseLeftShift))
     return counted and all(len(size) <= _MAX_DIGITS and size.isdecimal() for size in sizes)
 
 

@@ -24,7 +24,7 @@ _HEAD = re.compile(rb"(?:ref: refs/(?!(?:\S*/)?-)[^\s{(\\]+|[0-9a-f]{40}|[0-9a-f
 """What a reference leads to: a plain name of another one, or an object."""
 
 _PACKED = re.compile(rb"#.*|\^[0-9a-f]+|[0-9a-f]{40,64} refs/(?!(?:\S*/)?-)[^\s{(\\]+|")
-_LARGE = {"objects", "refs", "hooks", "logs", "lfs"}
+_NOT_WALKED = {"objects", "refs", "hooks", "logs", "lfs"}
 _PATHS = {  # settings that name files, and what these may be called
     "core.hookspath": r"[\w./~-]+",
     "blame.ignorerevsfile": r"[\w./-]*ignore[\w.-]*",
@@ -65,7 +65,7 @@ def _has_odd_references(repository: Path) -> bool:
         if any(file.is_symlink() or not (file.is_dir() or file.is_file()) for file in loose):
             return True
         aims = [file.read_bytes() for file in loose if file.is_file()]
-        aims += filter(re.compile(b"ref:").match, map(_content, repository.iterdir()))  # FOO is one, as HEAD is
+        aims += [text for text in map(_content, repository.iterdir()) if text[:4] == b"ref:"]  # FOO, as HEAD is
     except OSError:
         return True
     odd = any(file.name[0] == "-" or {"{", "("} & {*file.name} for file in loose)
@@ -107,7 +107,7 @@ def _has_links(repository: Path) -> bool:
     for folder, folders, files in os.walk(repository):
         if any(os.path.islink(f"{folder}/{name}") and name != "hooks" for name in (*folders, *files)):
             return True
-        folders[:] = [name for name in folders if name not in _LARGE]
+        folders[:] = [name for name in folders if name not in _NOT_WALKED]
     return False
 
 

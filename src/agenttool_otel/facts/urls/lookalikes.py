@@ -47,7 +47,7 @@ def lookalike_of(host: str, unicode_host: str, allowed: tuple[str, ...]) -> str 
     if any(tail in names for tail in tails):
         return None
     for name in names:
-        if host.startswith(name + "-") or ("." + name + ".") in host or ("." + name + "-") in host:
+        if name in host and (host.startswith(name + "-") or f".{name}." in host or f".{name}-" in host):
             return name
     for name in own:
         if len(name) >= _LEAST_CONTAINED and (host.startswith(name) or host.endswith(name)):
