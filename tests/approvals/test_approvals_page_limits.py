@@ -239,3 +239,42 @@ def test_a_login_form_has_to_be_small(server: ApprovalsServer) -> None:
     length = app.MAX_LOGIN_BYTES + 1
     head = f"POST /login HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n{FORM_TYPE}Content-Length: {length}\r\n\r\n"
     assert statuses(server, head.encode()) == ["413"]
+
+
+@pytest.mark.parametrize(
+    ("length", "status"),
+    [(500_000, b"413 "), (-1, b"400 ")],
+)
+def test_an_answer_arrives_although_the_page_reads_no_more(server: ApprovalsServer, length: int, status: bytes) -> None:
+    head = f"POST /login HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n{FORM_TYPE}Content-Length: {length}\r\n\r\n"
+    with connect(server) as connection:
+        connection.sendall(head.encode() + b"a" * 500_000)
+        answer = b""
+        while more := connection.recv(65536):  # a reset raises here
+            answer += more
+    assert answer.startswith(b"HTTP/1.1 " + status)
+
+
+def test_what_follows_an_answer_is_read_for_a_bounded_time(
+    server: ApprovalsServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "LINGER_SECONDS", 0.1)
+    with connect(server) as connection:
+        connection.sendall(b"GET /login HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n" % server.port)
+        while connection.recv(65536):
+            pass
+        with pytest.raises(ConnectionError):
+            for _ in range(600):
+                connection.sendall(b"x")
+                time.sleep(0.1)
+
+
+def test_a_client_that_is_gone_is_no_failure_of_the_page(
+    server: ApprovalsServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(50):
+        with connect(server) as connection:
+            connection.sendall(b"GET /login HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n" % server.port)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")  # close with a reset
+    assert fetch(server) == 200
+    assert [record for record in caplog.records if record.levelname == "ERROR"] == []

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final, cast
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -16,6 +18,37 @@ REQUEST_SECONDS: Final = 10.0
 
 CONNECTION_SECONDS: Final = 300.0
 """How long a connection may last once its request is there."""
+
+LINGER_SECONDS: Final = 1.0
+"""How long the rest of a request that is answered already is read and dropped."""
+
+LINGER_BYTES: Final = 1_000_000
+"""How much of it."""
+
+
+class LingeringTransport:
+    """Reads on where uvicorn closes: to close on unread bytes resets the connection, its answer too (RFC 9112, 9.6)."""
+
+    def __init__(self, transport: asyncio.Transport, limit: Callable[[float], None]) -> None:
+        self._transport = transport
+        self._limit = limit
+        self._answered = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def is_closing(self) -> bool:
+        """Tell whether the answer is over."""
+        return self._answered or self._transport.is_closing()
+
+    def close(self) -> None:
+        """Say that nothing more is sent; the connection ends with the client's side of it, or soon."""
+        if not self.is_closing():
+            self._answered = True
+            self._transport.resume_reading()
+            with suppress(OSError):  # the client is gone
+                self._transport.write_eof()
+            self._limit(LINGER_SECONDS)
 
 
 class BoundedConnection(H11Protocol):
@@ -32,17 +65,23 @@ class BoundedConnection(H11Protocol):
         self.access_log = False  # a host program's uvicorn may log its own requests; ours name approvals
         self.opened_at = self.loop.time()
         self.delivered = False
+        self._dropped = 0
         self._deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as in uvicorn
         """Start the time that the request has, and keep within the number of connections."""
-        super().connection_made(transport)
+        super().connection_made(cast("asyncio.Transport", LingeringTransport(transport, self._limit)))
         self._limit(REQUEST_SECONDS)
         if len(self.connections) > MAX_CONNECTIONS:
             self._make_room()
 
     def data_received(self, data: bytes) -> None:
         """Read on; a request that is there whole has the time of an answer."""
+        if self.transport.is_closing():
+            self._dropped += len(data)
+            if self._dropped > LINGER_BYTES:
+                self.transport.abort()
+            return
         super().data_received(data)
         if not self.delivered and self.cycle is not None and not self.cycle.more_body:
             self.delivered = True
