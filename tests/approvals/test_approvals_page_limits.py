@@ -241,10 +241,7 @@ def test_a_login_form_has_to_be_small(server: ApprovalsServer) -> None:
     assert statuses(server, head.encode()) == ["413"]
 
 
-@pytest.mark.parametrize(
-    ("length", "status"),
-    [(500_000, b"413 "), (-1, b"400 ")],
-)
+@pytest.mark.parametrize(("length", "status"), [(500_000, b"413 "), (-1, b"400 ")])
 def test_an_answer_arrives_although_the_page_reads_no_more(server: ApprovalsServer, length: int, status: bytes) -> None:
     head = f"POST /login HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n{FORM_TYPE}Content-Length: {length}\r\n\r\n"
     with connect(server) as connection:
@@ -263,10 +260,12 @@ def test_what_follows_an_answer_is_read_for_a_bounded_time(
         connection.sendall(b"GET /login HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n" % server.port)
         while connection.recv(65536):
             pass
-        with pytest.raises(ConnectionError):
-            for _ in range(600):
+        deadline = time.monotonic() + 60
+        with contextlib.suppress(ConnectionError):
+            while time.monotonic() < deadline:
                 connection.sendall(b"x")
                 time.sleep(0.1)
+        assert time.monotonic() < deadline
 
 
 def test_a_client_that_is_gone_is_no_failure_of_the_page(

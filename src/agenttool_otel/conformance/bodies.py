@@ -64,7 +64,7 @@ class Bodies:
 
     def burn(self) -> str:
         """Work without looking up."""
-        time.sleep(0.4)
+        time.sleep(1.0)
         return "done"
 
     def read(self, name: str) -> str:

@@ -57,7 +57,7 @@ class Call:
 @dataclass
 class _World:
     lines: list[JsonObject] = field(default_factory=list)
-    started: list[str] = field(default_factory=list)  # invocation ids, in the order in which bodies began
+    stop: float | None = None  # seconds after which a body that began is stopped
     tools: dict[str, Any] = field(default_factory=dict)
 
     def begin(self, setup: Data) -> None:
@@ -87,7 +87,11 @@ class _World:
         def body(*args: Any, **kwargs: Any) -> Any:
             arguments = signature.replace(parameters=visible).bind(*args, **kwargs).arguments
             if (call := current_call()) is not None:
-                self.started.append(call.invocation_id)
+                if self.stop is not None:
+                    # from here on: on a busy machine a body may begin long after the call was made
+                    threading.Timer(
+                        self.stop, self.governor.cancel, (call.invocation_id, "the scenario stops it")
+                    ).start()
             return run(call=Call(), **arguments) if len(visible) < len(signature.parameters) else run(**arguments)
 
         body.__signature__ = signature.replace(parameters=visible)  # type: ignore[attr-defined]
@@ -131,7 +135,7 @@ def surface(request: Data) -> JsonObject:
 def invoke(request: Data) -> Sequence[JsonObject]:
     """Run calls, answer what they ask, and stop them where the scenario says so."""
     world = _world
-    governor, stop = world.governor, request.get("cancel_after")
+    governor, world.stop = world.governor, request.get("cancel_after")
     policy = None
     if "scheduler_policy" in request:
         policy = SchedulerPolicy.from_json_object({"scheduler_policy_id": "conformance", **request["scheduler_policy"]})
@@ -145,12 +149,8 @@ def invoke(request: Data) -> Sequence[JsonObject]:
         )
         for call in request["calls"]
     ]
-    timer = threading.Timer(stop or 0.0, lambda: governor.cancel(world.started[-1], "the scenario stops it"))
     with agent_context(**_WHO), agent_context(surface=governor.surface()):
-        if stop is not None:
-            timer.start()
         results = governor.batch(calls, policy=policy)
-        timer.cancel()
         if "answer" in request:
             results = [_answered(governor, result, request["answer"]) for result in results]
     return [result.to_json_object() for result in results]
