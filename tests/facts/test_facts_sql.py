@@ -397,8 +397,8 @@ def test_work_without_a_bound_is_not_proven(query: str) -> None:
     [
         "with recursive t(n) as (select 1 union all select n+1 from t where n < 10) select * from t",
         "with recursive t(n, s) as (select 1, 'x' union all select n + 1, s || ',' || n from t where n < 9) select 1",
-        "with recursive t as (select id, name as p from e union all select e.id, t.p || e.name from e join t on 1=1)"
-        " select p from t",
+        "with recursive t as (select id, name as p from e union all select e.id, t.p || e.name from e join t"
+        " on e.boss = t.id) select p from t",
         "select array_agg(struct(day, n)) from visits",
         "select id from customers for json path, root('customers')",
         "with recursive t(n) as (select 1 union all select n+1 from t limit 10) select * from t",

@@ -15,6 +15,7 @@ from functools import cache
 from itertools import accumulate, islice
 from typing import Any
 
+from agenttool_otel.facts.sql_bounds import climb_ends, is_small, sql_table, table_ends
 from agenttool_otel.facts.types import SqlFact, unestablished
 from agenttool_otel.values.tables import load_table
 
@@ -38,13 +39,14 @@ _SHOW = re.compile(
     rf"(?is)\s*(?=(show|summarize)\s)(?!.*(?:{_FILE_ENDING}\b|\b(?:into|drop|delete|update|insert|truncate|alter|merge|exec\w*|"
     r"shutdown|kill|set)\b))(?:show\s+[\w\s.%*'`\"<>=!]*|summarize\s+\w+);?\s*\Z"
 )
-_WIDE = re.compile(r"%[^a-zA-Z%]*(?:\*|[0-9]{6})")
-_INDENT = re.compile(r"(?i)(?:[0-9]{1,2} \* )?\(?level(?: - 1)?\)?(?: \* [0-9]{1,2})?")
-_MAX_DIGITS = 6
+_SECRET_COLUMN = re.compile(
+    r"(?!(?:has|is|needs|requires?|must|uses?|force|allows?|no|num)_)\w+_(?:secret|passw(?:or)?d|(?:private|api)_key|"
+    r"(?:access|refresh)_token)|\w+password_?hash"
+)
 _FILE_TABLE = re.compile(rf"(?i)[/\\:@?]|\*(?!\Z)|(?<!\w)\*|{_FILE_ENDING}\*?\Z")
 # A name or a list in brackets, and a name in backticks, that hold nothing that could end elsewhere for some database.
 _PLAIN_BRACKET = re.compile(
-    r"\[(?:(?i:(?:safe_)?(?:offset|ordinal))\(\w{1,20}\)|(?:[\w\s.,:+]|'(?:[\w :./]|-(?!-))*')*)\]"
+    r"\[(?:(?i:(?:safe_)?(?:offset|ordinal))\(\w{1,20}\)|(?:[\w\s.,:+()]|'(?:[\w :./]|-(?!-))*')*)\]"
 )
 _PLAIN_BACKTICKS = re.compile(r"`(?:[\w .]|-(?!-)|\*(?=`))*`")
 _Q_QUOTE = re.compile(r"(?:\A|[^A-Za-z0-9_])[nN]?[qQ]\Z")
@@ -76,12 +78,6 @@ def _glot() -> Any:
 def _refused() -> dict[str, re.Pattern[str]]:
     table = load_table("agenttool_otel.facts", "data/sql.toml")
     return {name: re.compile(pattern) for name, pattern in table["refused"].items()}
-
-
-@cache
-def _table() -> dict[str, frozenset[str]]:
-    table = load_table("agenttool_otel.facts", "data/sql.toml")
-    return {key: frozenset(value) for key, value in table.items()}
 
 
 def sql_fact(query: object, *, argument: str, dialect: str = "", inferred: bool = False) -> SqlFact:
@@ -133,7 +129,7 @@ def _fill(fact: SqlFact, query: str, dialect: str) -> None:
     pragma = _PRAGMA.match(query)
     if pragma and dialect in ("", "sqlite", "duckdb"):
         fact["parsed"], fact["statements"] = True, ["pragma"]
-        fact["read_only"] = pragma[1].lower() in _table()["pragmas"] and pragma[1].lower() != "writable_schema"
+        fact["read_only"] = pragma[1].lower() in sql_table()["pragmas"] and pragma[1].lower() != "writable_schema"
         return
     if shown := _SHOW.match(query):
         fact["parsed"], fact["statements"], fact["read_only"] = True, [shown[1].lower()], True
@@ -144,7 +140,7 @@ def _fill(fact: SqlFact, query: str, dialect: str) -> None:
 def _read(fact: SqlFact, query: str, dialect: str, glot: Any) -> None:
     """Judges the text as the common dialect reads it; where that does not, as each does that can read it."""
     readings: list[SqlFact] = []
-    for name in (dialect,) if dialect or len(query) > _MAX_REREAD else ("", *sorted(_table()["dialects"])):
+    for name in (dialect,) if dialect or len(query) > _MAX_REREAD else ("", *sorted(sql_table()["dialects"])):
         try:
             found = glot.parse(query, read=name or None, error_level=glot.ErrorLevel.RAISE)
         except glot.errors.SqlglotError:
@@ -251,7 +247,7 @@ def _judge(fact: SqlFact, trees: list[Any], exp: Any) -> None:
     for tree in trees:
         kind = _kind(tree, exp)
         fact["statements"].append(kind)
-        fact["ddl"] = fact["ddl"] or kind in _table()["ddl_kinds"]
+        fact["ddl"] = fact["ddl"] or kind in sql_table()["ddl_kinds"]
         _tables(tree, exp, read, written)
         nodes = list(tree.walk())
         for node in nodes:
@@ -282,7 +278,7 @@ def _kind(tree: Any, exp: Any) -> str:
 
 
 def _harmless(node: Any, exp: Any) -> bool:
-    table = _table()
+    table = sql_table()
     name = type(node).__name__
     alias = isinstance(node, exp.Identifier) and isinstance(node.parent, (exp.Alias, exp.TableAlias))
     if alias and not node.args.get("quoted") and node.name.lower() in table["statement_words"]:
@@ -291,13 +287,19 @@ def _harmless(node: Any, exp: Any) -> bool:
         return isinstance(node.parent, exp.Struct) and isinstance(node.this, exp.Identifier)
     if isinstance(node, exp.WithTableHint):
         return all(hint.name.lower() in table["hints"] for hint in node.expressions)
-    if isinstance(node, (exp.CTE, exp.Func)) and not (_ends if isinstance(node, exp.CTE) else _is_small)(node, exp):
+    if isinstance(node, (exp.CTE, exp.Func)) and not (table_ends if isinstance(node, exp.CTE) else is_small)(node, exp):
         return False
     if isinstance(node, exp.Connect):
-        return _climbs(node, exp)
+        return climb_ends(node, exp)
     if isinstance(node, (exp.Anonymous, exp.AnonymousAggFunc)):
-        return isinstance(node.this, str) and node.this.lower() in table["names"]
-    if isinstance(node, exp.Column) and node.name.lower() in table["secret_columns"]:
+        return str(node.this).lower() in table["plan_hints" if isinstance(node.parent, exp.Hint) else "names"]
+    if isinstance(node, exp.Hint):
+        return all(isinstance(one, exp.Anonymous) for one in node.expressions)
+    if isinstance(node, exp.WithFill):
+        return not (node.args.get("from_") or node.args.get("to"))  # as many rows as the data has steps
+    if isinstance(node, exp.Column) and (
+        node.name.lower() in table["secret_columns"] or _SECRET_COLUMN.fullmatch(node.name.lower())
+    ):
         missing = isinstance(node.parent, exp.Is) and isinstance(node.parent.expression, exp.Null)
         return missing or isinstance(node.parent, exp.Count)  # whether there is one, or how many, is no secret
     if isinstance(node, exp.Column) and node.table and node.name.lower() == "nextval":
@@ -314,55 +316,6 @@ def _harmless(node: Any, exp: Any) -> bool:
     if isinstance(node, exp.Table) and not isinstance(node.this, exp.Func):
         return False
     return name in table["parts"] or name in table["functions"]
-
-
-def _ends(cte: Any, exp: Any) -> bool:
-    """Whether something bounds a common table that names itself: a limit, a condition, or the rows of another table."""
-    steps = [
-        step for step in cte.this.find_all(exp.Select) if any(t.name == cte.alias for t in step.find_all(exp.Table))
-    ]
-    if any(_doubles(step, cte, exp) for step in steps):
-        return False
-    return all(
-        _bounded(step, exp) or any(table.name != cte.alias for table in step.find_all(exp.Table)) for step in steps
-    ) or any(cte.this.find_all(exp.Limit))
-
-
-def _climbs(node: Any, exp: Any) -> bool:
-    """Whether what CONNECT BY asks comes to an end: each row a child of the one before it, or so many rows of one."""
-    condition, others = node.args["connect"], (exp.Join, exp.Subquery, exp.Values, exp.Unnest)
-    counted = isinstance(condition, (exp.LT, exp.LTE)) and condition.this.name.lower() in ("level", "rownum")
-    if counted and condition.expression.is_int and len(condition.expression.name) <= _MAX_DIGITS:
-        names = [table.name.lower() for table in node.parent.find_all(exp.Table)]
-        return names == ["dual"] and not any(node.parent.find_all(*others))
-    return condition.find(exp.Or, exp.Not) is None and any(
-        {isinstance(step.this, exp.Prior), isinstance(step.expression, exp.Prior)} == {True, False}
-        and len({column.name.lower() for column in step.find_all(exp.Column)}) > 1
-        for step in condition.find_all(exp.EQ)
-    )
-
-
-def _doubles(step: Any, cte: Any, exp: Any) -> bool:
-    """Whether a step makes texts of its own texts that may be twice as long with each row."""
-    names = cte.alias_column_names or [one.alias_or_name for one in cte.this.selects]
-    joins = (exp.DPipe, exp.Concat, exp.ConcatWs)
-    growing = {name for name, one in zip(names, step.selects, strict=False) if one.find(*joins) is not None}
-    used = [[column.name for column in one.find_all(exp.Column) if column.name in growing] for one in step.selects]
-    return any(len(one) > 1 for one in used) or any(type(node).__name__ in _table()["grows"] for node in step.walk())
-
-
-def _is_small(call: Any, exp: Any) -> bool:
-    """Whether a function that makes a text or rows of a given size makes a small one."""
-    name = call.name.lower() if isinstance(call, exp.Anonymous) else type(call).__name__.lower()
-    if name in ("printf", "format"):
-        return not any(_WIDE.search(str(one.this)) for one in call.find_all(exp.Literal) if one.is_string)
-    if name not in _table()["makes"]:
-        return True
-    sizes = [one.name for one in call.find_all(exp.Literal) if not one.is_string]
-    select = call.find_ancestor(exp.Select)
-    climbs = select is not None and select.args.get("connect") is not None
-    counted = all(climbs and _INDENT.fullmatch(str(n)) for n in call.find_all(exp.Mul, exp.Pow, exp.BitwiseLeftShift))
-    return counted and all(len(size) <= _MAX_DIGITS and size.isdecimal() for size in sizes)
 
 
 def _bounded(node: Any, exp: Any) -> bool:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from fnmatch import translate
 from functools import cache, lru_cache
+from itertools import chain, product
 from typing import Final, NamedTuple
 
 from agenttool_otel.facts.paths.globs import is_wild, wild
@@ -34,6 +35,7 @@ class _Lists(NamedTuple):
     samples: tuple[tuple[str, str, bool], ...]  # a name for each pattern, its class, and whether only the ending counts
     harmless_names: re.Pattern[str]
     harmless_paths: re.Pattern[str]
+    harmless_dotfiles: frozenset[str]
     backups: tuple[str, ...]
     system: tuple[tuple[str, ...], ...]
 
@@ -66,8 +68,7 @@ def _lists() -> _Lists:
         globs=tuple(globs),
         names=names,
         patterns=tuple(
-            (re.compile("|".join(translate(pattern) for pattern in entries)), kind)
-            for kind, entries in data["patterns"].items()
+            (re.compile("|".join(map(_translated, entries))), kind) for kind, entries in data["patterns"].items()
         ),
         samples=tuple(
             (
@@ -76,13 +77,24 @@ def _lists() -> _Lists:
                 re.fullmatch(r"\*\.[^*?\[.]+", pattern) is not None,
             )
             for kind, entries in data["patterns"].items()
-            for pattern in entries
+            for pattern in chain.from_iterable(map(_alternatives, entries))
         ),
         harmless_names=re.compile("|".join(data["harmless"]["names"])),
         harmless_paths=re.compile("|".join(data["harmless"]["paths"])),
+        harmless_dotfiles=frozenset((".", "..", *data["harmless"]["dotfiles"])),
         backups=tuple(data["backup_endings"]),
         system=tuple(tuple(entry.strip("/").split("/")) for entry in data["system"]),
     )
+
+
+def _translated(pattern: str) -> str:
+    """Return a pattern of names as a regular expression; ``{a|b}`` is either."""
+    return translate(pattern).replace(r"\{", "(?:").replace(r"\|", "|").replace(r"\}", ")")
+
+
+def _alternatives(pattern: str) -> Iterator[str]:
+    pieces = [piece.split("|") for piece in re.split("[{}]", pattern)]
+    return map("".join, product(*pieces))
 
 
 def fold_name(name: str) -> str:
@@ -123,7 +135,7 @@ def _offer_places(folded: list[str], inner: int, worst: list[str | None]) -> Non
         for pieces, sequence_kind in lists.sequences.get(name, ()):
             if tuple(folded[max(0, index + 1 - len(pieces)) : index + 1]) == pieces:
                 worst.append(sequence_kind)
-        if index >= inner and name.startswith(".") and name not in (".", ".."):
+        if index >= inner and name.startswith(".") and name not in lists.harmless_dotfiles:
             worst.append(PathClass.DOTFILE)
     whole = "/".join(folded[inner:])
     for pattern, kind in lists.globs:

@@ -15,7 +15,7 @@ import ada_url
 from agenttool_otel.facts.types import FactEnvironment, UrlFact, unestablished
 from agenttool_otel.facts.urls.addresses import address_class, canonical_address, hosts_data
 from agenttool_otel.facts.urls.dns import resolved_addresses
-from agenttool_otel.facts.urls.hostnames import name_class
+from agenttool_otel.facts.urls.hostnames import is_relay, name_class
 from agenttool_otel.facts.urls.lookalikes import is_allowed, lookalike_of
 from agenttool_otel.facts.urls.readings import BrowserReading, authority, browser_reading, readers_disagree
 from agenttool_otel.names import AddressClass, UrlRejection
@@ -117,7 +117,8 @@ def _establish(value: Any, fact: UrlFact, env: FactEnvironment) -> None:
         fact["rejected"] = rejected.value
         return
     fact["valid"] = True
-    fact["certain"] = not fact["disagreement"] and bool(fact["host"]) and not _leads_on(browser)
+    led_on = _leads_on(browser) or (is_relay(fact["host"], browser.path) and not fact["allowed_host"])
+    fact["certain"] = not fact["disagreement"] and bool(fact["host"]) and not led_on
     if env.resolve_dns and fact["host"]:
         _resolve(fact, env)
 

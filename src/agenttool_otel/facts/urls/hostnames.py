@@ -25,6 +25,22 @@ def _own_name() -> str:
     return socket.gethostname().lower()
 
 
+@cache
+def _relay_paths() -> re.Pattern[str]:
+    return re.compile("|".join(hosts_data()["relay_paths"]))
+
+
+def _under(host: str, key: str) -> bool:
+    labels = host.split(".")
+    return not _suffixes(key).isdisjoint(".".join(labels[index:]) for index in range(len(labels)))
+
+
+def is_relay(host: str, path: str) -> bool:
+    """Whether a public address leads on to another, or keeps for somebody what it is asked: a shortener, a tunnel, a
+    collector of requests."""
+    return _under(host, "relays") or _relay_paths().match(host + path.lower()) is not None
+
+
 @lru_cache(maxsize=1024)
 def name_class(host: str) -> AddressClass:
     """Return what a host name means by itself: ``name`` for one that only a resolver can tell about.
@@ -32,20 +48,14 @@ def name_class(host: str) -> AddressClass:
     A name of one label, or one below ``.local``, ``.internal`` and the like, is answered by a private name service and
     counts as ``private``. A name that spells an address that is not public (``10.0.0.1.nip.io``,
     ``ip-10-0-0-1.example.com``) counts as that address."""
-    labels = host.split(".")
-    tails = {".".join(labels[index:]) for index in range(len(labels))}
-
-    def under(key: str) -> bool:
-        return not tails.isdisjoint(_suffixes(key))
-
-    if under("loopback_suffixes") or host in _suffixes("loopback_names") or host == _own_name():
+    if _under(host, "loopback_suffixes") or host in _suffixes("loopback_names") or host == _own_name():
         return AddressClass.LOOPBACK
-    if host in _suffixes("metadata_names") or under("metadata_suffixes"):
+    if host in _suffixes("metadata_names") or _under(host, "metadata_suffixes"):
         return AddressClass.METADATA
-    if len(labels) == 1 or under("private_suffixes"):
+    if "." not in host or _under(host, "private_suffixes"):
         return AddressClass.PRIVATE
-    rebinding = under("rebinding")
-    service = rebinding or under("address_in_name")
+    rebinding = _under(host, "rebinding")
+    service = rebinding or _under(host, "address_in_name")
     spelled = worst_class(_spelled(host, service))
     if spelled not in (AddressClass.PUBLIC, AddressClass.UNKNOWN):
         return spelled

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final
 
@@ -27,7 +28,19 @@ def is_allowed(host: str, allowed: tuple[str, ...]) -> bool:
 def _known(allowed: tuple[str, ...]) -> tuple[dict[str, str], frozenset[str], tuple[str, ...]]:
     own = tuple(name.lower().strip(".") for name in allowed if name.strip("."))
     names = frozenset(own) | frozenset(hosts_data()["well_known"])
-    return {skeleton(name): name for name in sorted(names)}, names, own
+    slips = {slip: name for name in sorted(names) for slip in _slips(name)}
+    return slips | {skeleton(name): name for name in sorted(names)}, names, own
+
+
+def _slips(name: str) -> Iterator[str]:
+    """What a hand that slips writes for a name: a letter left out, written twice, or after the next one."""
+    label, dot, rest = name.partition(".")
+    if len(label) < _LEAST_CONTAINED or "." in rest:
+        return
+    for index in range(1, len(label)):
+        before, letter, after = label[:index], label[index], label[index + 1 :]
+        for slip in (before + after, before + letter + letter + after, before + after[:1] + letter + after[1:]):
+            yield skeleton(slip + dot + rest)
 
 
 @lru_cache(maxsize=1024)
