@@ -236,7 +236,12 @@ class Invocation:
         self.decisions.append(Decided(new_id("perm"), verdict, time.time_ns()))
 
     def fail(
-        self, error_class: ErrorClass, message: str, status: InvocationStatus, result: ResultStatus, **details: Any
+        self,
+        error_class: ErrorClass,
+        message: str,
+        status: InvocationStatus,
+        result: ResultStatus = ResultStatus.FAILED,
+        **details: Any,
     ) -> None:
         """End the call with an error; its message is for people and holds no argument or result content."""
         self.error = ToolError.of(error_class, message, **details)
