@@ -215,7 +215,7 @@ class Delivery:
             on_first_item=lambda: call.enter(InvocationStatus.PARTIAL_RESULT),
             collector=collector,
             cleaner=cleaner,
-            limit=limit,
+            left=limit,
             on_item=partial if verbose else None,
             on_redacted=redacted,
         )
