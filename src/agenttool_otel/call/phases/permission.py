@@ -261,15 +261,9 @@ class Permission:
         if not answer.approved:
             self._refusals.reject(call, answer, session)
         self._refusals.answered(call, answer, Behavior.ALLOW)
-        if answer.edited_input is not None and differs(answer.edited_input, call.permission_input):
-            self._inputs.mutate(
-                call,
-                target,
-                answer.edited_input,
-                MutationSource.PERMISSION_PROMPT,
-                request_id,
-                "edited by the approver",
-            )
+        edited, source = answer.edited_input, MutationSource.PERMISSION_PROMPT
+        if edited is not None and differs(edited, call.permission_input):
+            self._inputs.mutate(call, target, edited, source, request_id, "edited by the approver")
         call.enter(InvocationStatus.APPROVED)
 
     def resume(self, call: Invocation, target: Target, session: Session) -> None:
