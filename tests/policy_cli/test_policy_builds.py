@@ -213,7 +213,7 @@ def test_a_broken_project_is_not_built_and_keeps_its_bundle(project: Path, tmp_p
     assert done.exit_code == 2
     assert "agenttool/custom/more.rego:3" in done.stderr
     assert target.read_bytes() == before
-    assert [path.name for path in tmp_path.glob(".agenttool-*")] == []
+    assert [path.name for path in tmp_path.glob(".b.tar.gz.*")] == []
 
 
 def test_a_bundle_needs_a_revision(project: Path, tmp_path: Path) -> None:

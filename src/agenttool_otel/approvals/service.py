@@ -10,6 +10,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from agenttool_otel.approvals.store.leases import LeaseKeeper
@@ -33,22 +34,16 @@ if TYPE_CHECKING:  # SQLAlchemy is imported when a store is opened
 _logger = logging.getLogger("agenttool_otel.approvals")
 
 
+@dataclass(eq=False)
 class Approvals:
     """Stores questions, asks approvers, claims answers."""
 
-    def __init__(
-        self,
-        approver: Approver | AsyncApprover | None,
-        open_store: Callable[[], ApprovalStore],
-        *,
-        configured: bool = False,
-    ) -> None:
-        self.approver = approver
-        self.configured = configured
-        self._open_store = open_store
-        self._store: ApprovalStore | None = None
-        self._lock = threading.Lock()
-        self._leases = LeaseKeeper()
+    approver: Approver | AsyncApprover | None
+    _open_store: Callable[[], ApprovalStore]
+    configured: bool = field(default=False, kw_only=True)
+    _store: ApprovalStore | None = field(default=None, init=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+    _leases: LeaseKeeper = field(default_factory=LeaseKeeper, init=False)
 
     @property
     def store(self) -> ApprovalStore:

@@ -47,13 +47,7 @@ class Delivery:
 
     def obliged(self, call: Invocation) -> bool:
         """Tell whether contract or policy demand that the result is changed before anyone sees it."""
-        return self._must_redact(call) or _demand(call).binding
-
-    def _must_redact(self, call: Invocation) -> bool:
-        spec, verdict = call.spec, call.verdict
-        if spec.redact_result or spec.permission.redaction_required:
-            return True
-        return verdict is not None and bool(verdict.redact_result)
+        return call.must_redact or _demand(call).binding
 
     def withhold(self, call: Invocation) -> None:
         """Replace the result because an obligation failed."""
@@ -64,7 +58,7 @@ class Delivery:
 
     def prepare(self, call: Invocation, recorder: Recorder) -> Callable[[], None] | None:
         """Meet the obligations of a result; what has to be stored is returned as work that may block."""
-        if self._must_redact(call):
+        if call.must_redact:
             self._redact(call, recorder)
         demand = _demand(call)
         if (choice := self.keeper.choose(call.delivered, demand, size=call.size)) is None:
@@ -98,16 +92,12 @@ class Delivery:
             return "none"
 
     def _redact(self, call: Invocation, recorder: Recorder) -> None:
-        if (cleaned := self._redacted(call, call.delivered, self._pointers(call))) is None:
+        if (cleaned := self._redacted(call, call.delivered, call.result_pointers)) is None:
             recorder.redacted(call, "result", (), RedactionState.FAILED)
             self.withhold(call)
             return
         recorder.redacted(call, "result", cleaned.redactions, cleaned.state)
         call.delivered = cleaned.value
-
-    def _pointers(self, call: Invocation) -> tuple[str, ...]:
-        verdict = call.verdict
-        return (*call.spec.redact_result, *(verdict.redact_result if verdict is not None else ()))
 
     def _redacted(self, call: Invocation, value: Any, pointers: tuple[str, ...]) -> Redacted | None:
         """Return what may be passed on: the value itself where all of it was read and nothing was found.
@@ -198,8 +188,8 @@ class Delivery:
                 hidden = (PersistenceStrategy.REF_ONLY, PersistenceStrategy.DROP_WITH_REASON)
                 limit = 0 if choice.strategy in hidden else choice.max_inline_chars
         cleaner, found = None, list[Redaction]()
-        if self._must_redact(call):
-            pointers = _item_pointers(self._pointers(call))
+        if call.must_redact:
+            pointers = _item_pointers(call.result_pointers)
 
             def clean(item: Any) -> Any:
                 cleaned = self._redacted(call, item, pointers)
@@ -225,7 +215,7 @@ class Delivery:
             on_first_item=lambda: call.enter(InvocationStatus.PARTIAL_RESULT),
             collector=collector,
             cleaner=cleaner,
-            limit=limit,
+            left=limit,
             on_item=partial if verbose else None,
             on_redacted=redacted,
         )

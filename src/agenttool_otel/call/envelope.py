@@ -21,7 +21,7 @@ from agenttool_otel.errors import (
 )
 from agenttool_otel.names import ErrorClass, InvocationStatus, Outcome, ResultStatus
 from agenttool_otel.records import ToolError, ToolResult
-from agenttool_otel.telemetry.telemetry import context_of
+from agenttool_otel.telemetry.telemetry import trace_refs
 from agenttool_otel.values.conversion import to_json_value
 from agenttool_otel.values.inspection import short_name
 
@@ -49,24 +49,17 @@ def to_result(call: Invocation) -> ToolResult:
     if call.ran:
         examine(call)
     decision = decision_record(call)
-    context = context_of(call.span)
-    refs: list[dict[str, Any]] = []
-    if context.is_valid:
-        refs.append(
-            {
-                "trace_id": f"{context.trace_id:032x}",
-                "span_id": f"{context.span_id:016x}",
-                "tool_name": call.spec.name,
-                "tool_call_id": call.native_call_id,
-                "duration_ms": (call.ended_ns - call.created_ns) // 1_000_000 if call.ended_ns else None,
-                "result_size_bytes": call.size,
-            }
-        )
+    measured = {
+        "tool_name": call.spec.name,
+        "tool_call_id": call.native_call_id,
+        "duration_ms": (call.ended_ns - call.created_ns) // 1_000_000 if call.ended_ns else None,
+        "result_size_bytes": call.size,
+    }
     error = call.error or call.flaw
     result = ToolResult(
         **result_facts(call),
         error=error.model_copy(update=references(call)) if error is not None else None,
-        telemetry_refs=refs,
+        telemetry_refs=[{**ref, **measured} for ref in trace_refs(call.span)],
         permission=decision.to_json_object() if decision is not None else None,
         summary=_summary(call),
     )

@@ -12,21 +12,10 @@ from agenttool_otel.call.records import decision_records, invocation_record, ref
 from agenttool_otel.records import ToolResult
 from agenttool_otel.records.base import JsonObject, Record
 from agenttool_otel.telemetry.sinks import Build
+from agenttool_otel.values.tables import load_table
 
 _FIELDS: Final[dict[str, set[str]]] = {
-    "tool_permission_decision": {
-        *("schema_version", "decision_id", "invocation_id", "behavior", "mode", "enforced", "shadow", "source"),
-        *("reason", "rule_refs", "policy_refs", "user_modified", "obligations", "decided_at", "expires_at"),
-        "updated_input_ref",
-    },
-    "input_mutation": {
-        *("schema_version", "mutation_id", "invocation_id", "source_type", "source_ref", "from_input_ref"),
-        *("to_input_ref", "changed_fields", "created_at"),
-    },
-    "tool_hook": {
-        *("schema_version", "hook_id", "hook_event", "invocation_id", "tool_id", "outputs", "failure"),
-        *("started_at", "ended_at"),
-    },
+    kind: set(names) for kind, names in load_table(__package__, "record_fields.toml").items()
 }
 """What of a record holds no content; records that are not named here are made without any."""
 

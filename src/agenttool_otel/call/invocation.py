@@ -188,6 +188,16 @@ class Invocation:
         return self.error if self.error is not None or hook else self.flaw
 
     @property
+    def result_pointers(self) -> tuple[str, ...]:
+        """What of the result is redacted, by the tool's contract and by the decision."""
+        return (*self.spec.redact_result, *(self.verdict.redact_result if self.verdict is not None else ()))
+
+    @property
+    def must_redact(self) -> bool:
+        """Whether the contract or the decision wants the result redacted."""
+        return self.spec.permission.redaction_required or bool(self.result_pointers)
+
+    @property
     def decision_id(self) -> str:
         """Id of the decision in force, or an empty string before any."""
         return self.decisions[-1].decision_id if self.decisions else ""
@@ -236,7 +246,12 @@ class Invocation:
         self.decisions.append(Decided(new_id("perm"), verdict, time.time_ns()))
 
     def fail(
-        self, error_class: ErrorClass, message: str, status: InvocationStatus, result: ResultStatus, **details: Any
+        self,
+        error_class: ErrorClass,
+        message: str,
+        status: InvocationStatus,
+        result: ResultStatus = ResultStatus.FAILED,
+        **details: Any,
     ) -> None:
         """End the call with an error; its message is for people and holds no argument or result content."""
         self.error = ToolError.of(error_class, message, **details)

@@ -290,12 +290,9 @@ class Recorder:
         if call.items is not None:
             attributes[Attr.RESULT_ITEMS] = call.items
         if self.captures and call.ran:
-            pointers = call.spec.redact_result
-            if call.verdict is not None and call.verdict.redact_result:
-                pointers = (*pointers, *call.verdict.redact_result)
             # a stream has nothing to show but what a tap kept of it
             shown = call.model_value if call.items is not None and call.kept is not None else call.delivered
-            text = self._captured(call, "result", shown, pointers)
+            text = self._captured(call, "result", shown, call.result_pointers)
             if self._capture_span:
                 self.telemetry.attribute(call.span, GenAI.TOOL_CALL_RESULT, text)
             if self._capture_event:

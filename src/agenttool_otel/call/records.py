@@ -18,7 +18,7 @@ from agenttool_otel.records import (
     StatusTransition,
 )
 from agenttool_otel.records.permission_decision import DecisionReason, Obligations
-from agenttool_otel.telemetry.telemetry import context_of
+from agenttool_otel.telemetry.telemetry import trace_refs
 from agenttool_otel.values.canonical import keyed_digest
 from agenttool_otel.values.policy_value import decided_form
 
@@ -100,8 +100,6 @@ def invocation_record(call: Invocation, *, show: Callable[[Any], Any] | None = N
             shown["call_input"] = show(given)
     if call.mutations:
         shown["mutation_refs"] = [mutation.mutation_id for mutation in call.mutations]
-    context = context_of(call.span)
-    trace = {"trace_id": f"{context.trace_id:032x}", "span_id": f"{context.span_id:016x}"}
     return InvocationRecord(
         invocation_id=call.id,
         tool_id=call.spec.tool_id,
@@ -113,7 +111,7 @@ def invocation_record(call: Invocation, *, show: Callable[[Any], Any] | None = N
         permission_decision_refs=[decided.decision_id for decided in call.decisions],
         hook_refs=[record.hook_id for record in call.hook_records],
         artifact_refs=call.artifact_refs,
-        telemetry_refs=[trace] if context.is_valid else [],
+        telemetry_refs=trace_refs(call.span),
         scheduler=scheduler_facts(call),
         cancellation=cancellation_record(call),
         external_mappings=mappings_of(call),

@@ -70,9 +70,7 @@ def _plan(runtime: Runtime, invocation_id: str, stored: StoredCall, *, asynchron
     )
     if spec is None:
         raise unknown
-    call = Invocation(
-        spec, asking_context(stored.context), native_call_id=stored.context.get("native_call_id"), id=invocation_id
-    )
+    call = Invocation(spec, asking_context(stored.context), native_call_id=stored.context.get("native_call_id"))
     continue_stored(call, stored)
     # what can't be run here is left as it is
     target = _through_this_door(tool.json_target() if waiting is None else waiting.target, spec.name, asynchronous)

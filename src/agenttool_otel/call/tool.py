@@ -155,12 +155,8 @@ class GovernedTool:
             arguments: JSON arguments.
             preflight: nobody will run it.
         """
-        call = Invocation(
-            self.spec,
-            self.governor.effective(current_context()),
-            native_call_id=current_native_call(),
-            preflight=preflight,
-        )
+        context = self.governor.effective(current_context())
+        call = Invocation(self.spec, context, native_call_id=current_native_call(), preflight=preflight)
         call.call_kwargs = dict(arguments)
         call.mappings = current_mappings()
         return call

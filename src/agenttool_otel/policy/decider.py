@@ -316,22 +316,14 @@ def _believe(answer: EngineAnswer, engine: PolicyEngine, document: PolicyInput) 
     return verdict
 
 
+_CARRIED: Final = (
+    *("source", "reason_type", "rule_ref", "message", "rule_refs", "redact_input", "redact_result"),
+    *("engine", "revision", "opa_decision_id", "cached", "fail_closed"),
+)
+"""What an allow keeps of the decision that was only observed; what that would have changed or limited is none of it."""
+
+
 def _observed(verdict: Verdict) -> Verdict:
     """Return what a governor in shadow mode acts on: an allow that carries what would have been decided."""
-    return Verdict(
-        behavior=Behavior.ALLOW,
-        source=verdict.source,
-        mode=PolicyMode.SHADOW,
-        reason_type=verdict.reason_type,
-        rule_ref=verdict.rule_ref,
-        message=verdict.message,
-        rule_refs=verdict.rule_refs,
-        redact_input=verdict.redact_input,
-        redact_result=verdict.redact_result,
-        engine=verdict.engine,
-        revision=verdict.revision,
-        opa_decision_id=verdict.opa_decision_id,
-        cached=verdict.cached,
-        fail_closed=verdict.fail_closed,
-        shadow=verdict,
-    )
+    carried = {name: getattr(verdict, name) for name in _CARRIED}
+    return Verdict(Behavior.ALLOW, mode=PolicyMode.SHADOW, shadow=verdict, **carried)

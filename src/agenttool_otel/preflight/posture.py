@@ -275,7 +275,7 @@ def _tool_posture(runtime: Runtime, tool: GovernedTool, context: AgentContext) -
     best = min(judged, key=_STRICTNESS.__getitem__)
     gated = _STRICTNESS[best] < _STRICTNESS[without]
     blocked_by_evaluator = gated and _STRICTNESS[best] < _STRICTNESS[now.behavior]
-    policy = _POLICIES[behavior]
+    policy = _POLICIES.get(behavior, "blocked")
     if policy == "always_allow" and not _preflight(runtime, tool, bold_arguments(spec), context).allowed:
         policy = "depends"
     return ToolPosture(
@@ -297,13 +297,7 @@ def _tool_posture(runtime: Runtime, tool: GovernedTool, context: AgentContext) -
 
 
 _STRICTNESS: Final = {Behavior.ALLOW: 0, Behavior.PASSTHROUGH: 1, Behavior.ASK: 1, Behavior.DENY: 2}
-_POLICIES: Final = {
-    "allow": "always_allow",
-    "ask": "always_ask",
-    "passthrough": "blocked",
-    "deny": "blocked",
-    "unknown": "unknown",
-}
+_POLICIES: Final = {"allow": "always_allow", "ask": "always_ask", "unknown": "unknown"}
 _UNAVAILABLE: Final = frozenset({"blocked_tool", "setup_required", "schema_not_loaded", "unknown_tool"})
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,6 +11,7 @@ import orjson
 from agenttool_otel.call.runtime import Runtime
 from agenttool_otel.preflight.host_posture import permissions_document
 from agenttool_otel.preflight.posture import Posture, describe, described_tools, without_secrets
+from agenttool_otel.values.files import replace_file
 
 
 def managed_tools(runtime: Runtime, posture: Posture) -> list[dict[str, Any]]:
@@ -80,31 +78,17 @@ def write_posture(runtime: Runtime, folder: str | Path) -> list[Path]:
     described = describe(runtime)
     posture = Posture.from_json_object(without_secrets(runtime, described.to_json_object()))
     tools = without_secrets(runtime, {"tools": managed_tools(runtime, described)})
+    permissions = without_secrets(runtime, permissions_document(runtime, described))
     return [
-        _write(place / "permission-posture.json", _json(posture.to_json_object())),
-        _write(place / "permission-posture.md", posture_markdown(posture).encode()),
-        _write(place / "managed-tools.json", _json(tools)),
-        _write(place / "permissions.json", _json(without_secrets(runtime, permissions_document(runtime, described)))),
+        replace_file(place / "permission-posture.json", _json(posture.to_json_object())),
+        replace_file(place / "permission-posture.md", posture_markdown(posture).encode()),
+        replace_file(place / "managed-tools.json", _json(tools)),
+        replace_file(place / "permissions.json", _json(permissions)),
     ]
 
 
 def _json(document: Mapping[str, Any]) -> bytes:
     return orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS, default=str) + b"\n"
-
-
-def _write(path: Path, content: bytes) -> Path:
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(name, path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(name)
-        raise
-    return path
 
 
 _MARKUP: Final = str.maketrans({char: f"\\{char}" for char in "\\`*_[]<>|#!~"})

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import aclosing, closing
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from agenttool_otel.results.content.size import is_measured, measure
@@ -21,51 +22,42 @@ _MAX_GATHERED_BYTES: Final = 8 << 20
 _LIMITED_TEXT: Final = "[output limited by the policy]"
 
 
+@dataclass(slots=True, eq=False, kw_only=True)
 class StreamTap:
     """Watches one run of a generator."""
 
-    def __init__(
-        self,
-        *,
-        on_first_item: Callable[[], None],
-        collector: StreamCollector | None = None,
-        cleaner: ItemCleaner | None = None,
-        limit: int | None = None,
-        on_item: Callable[[int, int | None], None] | None = None,
-        on_redacted: Callable[[bool], None] | None = None,
-    ) -> None:
-        self._on_first_item = on_first_item
-        self._collector = collector
-        self._cleaner = cleaner
-        self._left = limit
-        self._on_item = on_item
-        self._on_redacted = on_redacted
-        self._withheld = 0
-        self._spilled = False
-        self._outcome: StreamOutcome | None = None
-        self._finished = False
-        self.items = 0
-        self.gathers = False
+    on_first_item: Callable[[], None]
+    collector: StreamCollector | None = None
+    cleaner: ItemCleaner | None = None
+    left: int | None = None  # how much of the policy's limit is left, in the items' own measure
+    on_item: Callable[[int, int | None], None] | None = None
+    on_redacted: Callable[[bool], None] | None = None
+    items: int = field(default=0, init=False)
+    gathers: bool = field(default=False, init=False)
+    _withheld: int = field(default=0, init=False)
+    _spilled: bool = field(default=False, init=False)
+    _outcome: StreamOutcome | None = field(default=None, init=False)
+    _finished: bool = field(default=False, init=False)
 
     @property
     def may_block(self) -> bool:
         """Whether the next item may have to wait for a store."""
-        return self._collector is not None and self._collector.uploading
+        return self.collector is not None and self.collector.uploading
 
     @property
     def spilled(self) -> bool:
         """Whether so much is in the store that it need not stay in memory."""
-        if not self._spilled and self._collector is not None and self._collector.uploading:
-            self._spilled = self._collector.total_bytes > _MAX_GATHERED_BYTES
+        if not self._spilled and self.collector is not None and self.collector.uploading:
+            self._spilled = self.collector.total_bytes > _MAX_GATHERED_BYTES
         return self._spilled
 
     def take(self, item: Any) -> list[Any]:
         """Take what the body yielded, and return what the consumer gets now; never raises."""
-        return self._shown([item] if self._cleaner is None else self._cleaner.feed(item))
+        return self._shown([item] if self.cleaner is None else self.cleaner.feed(item))
 
     def rest(self) -> list[Any]:
         """End a stream that ran to its end, and return what the consumer still gets; may wait for a store."""
-        ready = [] if self._cleaner is None else self._shown(self._cleaner.finish())
+        ready = [] if self.cleaner is None else self._shown(self.cleaner.finish())
         outcome = self.finish()
         if self._withheld:
             where = f" Full output saved to {outcome.ref.uri}." if outcome is not None and outcome.ref else ""
@@ -77,32 +69,32 @@ class StreamTap:
         if self._finished:
             return self._outcome
         self._finished = True
-        if self._cleaner is not None and self._on_redacted is not None:
-            self._on_redacted(self._cleaner.failed)
-        if self._collector is not None:
-            self._outcome = self._collector.finish()
+        if self.cleaner is not None and self.on_redacted is not None:
+            self.on_redacted(self.cleaner.failed)
+        if self.collector is not None:
+            self._outcome = self.collector.finish()
         return self._outcome
 
     def clean(self, value: Any) -> Any:
         """Redact the body's return value, which a consumer may look at too."""
-        return value if self._cleaner is None or value is None else self._cleaner.one(value)
+        return value if self.cleaner is None or value is None else self.cleaner.one(value)
 
     def _shown(self, items: list[Any]) -> list[Any]:
         for item in items:
             if self.items == 0:
-                self._on_first_item()
-            size = None if self._collector is None else self._collector.add(item)
-            if self._on_item is not None:
-                self._on_item(self.items, measure(item).bytes if self._collector is None else size)
+                self.on_first_item()
+            size = None if self.collector is None else self.collector.add(item)
+            if self.on_item is not None:
+                self.on_item(self.items, measure(item).bytes if self.collector is None else size)
             self.items += 1
-        return items if self._left is None else [self._limited(item) for item in items]
+        return items if self.left is None else [self._limited(item) for item in items]
 
     def _limited(self, item: Any) -> Any:
         cost = len(item) if type(item) is str else measure(item).bytes
         if cost is not None and not is_measured(item, cost):
             cost = None
-        if self._left is not None and cost is not None and cost <= self._left and not self._withheld:
-            self._left -= cost
+        if self.left is not None and cost is not None and cost <= self.left and not self._withheld:
+            self.left -= cost
             return item
         self._withheld += 1
         if type(item) is bytes:

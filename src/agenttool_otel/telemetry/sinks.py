@@ -350,7 +350,7 @@ def open_sinks(target: str) -> tuple[Sink, ...]:
 
 
 def event_record(
-    name: str, attributes: Mapping[str, Any], invocation_id: str, tool_id: str, at_ns: int, trace_ref: JsonObject | None
+    name: str, attributes: Mapping[str, Any], invocation_id: str, tool_id: str, at_ns: int, trace_refs: list[JsonObject]
 ) -> JsonObject:
     """Return a tool_event as plain JSON data."""
     record: JsonObject = {
@@ -360,7 +360,7 @@ def event_record(
         "source": EVENT_SOURCE,
         "time": rfc3339(at_ns),
         "data": to_json_value({**standard_words(attributes), **attributes}),
-        "trace_refs": [trace_ref] if trace_ref is not None else [],
+        "trace_refs": trace_refs,
     }
     if tool_id:
         record["subject"] = record["tool_id"] = tool_id

@@ -269,25 +269,25 @@ def context_of(span: Span) -> SpanContext:
 def _event(
     name: str, attributes: dict[str, Any], invocation_id: str, tool_id: str, at_ns: int, span: Span
 ) -> list[tuple[str, dict[str, Any]]]:
-    return [(EVENT_OBJECT, event_record(name, attributes, invocation_id, tool_id, at_ns, _trace_ref(span)))]
+    return [(EVENT_OBJECT, event_record(name, attributes, invocation_id, tool_id, at_ns, trace_refs(span)))]
 
 
-def _trace_ref(span: Span) -> dict[str, Any] | None:
+def trace_refs(span: Span) -> list[dict[str, Any]]:
+    """Return the ids of a span's trace and of the span, for records; nothing where it has none."""
     context = context_of(span)
     if not context.is_valid:
-        return None
-    return {"trace_id": trace.format_trace_id(context.trace_id), "span_id": trace.format_span_id(context.span_id)}
+        return []
+    return [{"trace_id": trace.format_trace_id(context.trace_id), "span_id": trace.format_span_id(context.span_id)}]
 
 
 def _envelope(
     span: Span, name: str, attributes: Mapping[str, Primitive], invocation_id: str, tool_id: str
 ) -> ToolEvent:
-    trace_ref = _trace_ref(span)
     return ToolEvent(
         event_type=name,
         subject=tool_id or None,
         invocation_id=invocation_id or None,
         tool_id=tool_id or None,
         data={**standard_words(attributes), **attributes},
-        trace_refs=[trace_ref] if trace_ref is not None else [],
+        trace_refs=trace_refs(span),
     )

@@ -14,7 +14,7 @@ from sqlalchemy import func, select
 from agenttool_otel.approvals.store.clock import from_us
 from agenttool_otel.approvals.store.owner import HELD, is_lost, this_process
 from agenttool_otel.approvals.store.requests import Requests, by_id, find
-from agenttool_otel.approvals.store.rows import claim_of, open_call
+from agenttool_otel.approvals.store.rows import MUTABLE_FIELDS, claim_of, open_call
 from agenttool_otel.approvals.store.schema import log, requests, required
 from agenttool_otel.approvals.store.transaction import Refused, Transaction
 from agenttool_otel.approvals.types import ApprovalRequest, Claim, Recovered, StoredCall
@@ -200,17 +200,9 @@ class Claims:
         old = call.request
         edited = " with edited arguments" if call.answer is not None and call.answer.edited_input is not None else ""
         note = f"An approved run{edited} was interrupted; whether it took effect is not known."
-        new = ApprovalRequest.model_validate(
-            {
-                **old.model_dump(
-                    exclude={"status", "answered_by", "answer_reason", "answered_at", "edited", "outcome"}
-                ),
-                "request_id": new_id("appr"),
-                "closed_reason": None,
-                "supersedes": old.request_id,
-                "message": f"{note} {old.message.removeprefix(note).strip()}".strip(),
-            }
-        )
+        message = f"{note} {old.message.removeprefix(note).strip()}".strip()
+        asked = old.model_dump(exclude={*MUTABLE_FIELDS, "request_id", "message"})
+        new = ApprovalRequest(**asked, message=message, supersedes=old.request_id)
         lifetime = (old.expires_at - old.created_at) if old.expires_at else timedelta(days=1)
         return self.requests.insert(tx, new, call.original_arguments, call.context, lifetime)
 

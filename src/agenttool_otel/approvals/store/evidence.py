@@ -14,7 +14,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, Final
 
 from sqlalchemy import Connection, Table, bindparam, literal, select, union_all
@@ -146,17 +146,7 @@ def append_entry(
     entry = LogEntry(previous[0] + 1, previous[1], "", at_us, kind, request_id, facts, changed_row)
     told = json_text(facts)
     mac = entry_mac(sealer, entry, told)
-    columns = {
-        "seq": entry.seq,
-        "previous": entry.previous,
-        "hash": mac,
-        "at_us": at_us,
-        "kind": kind.value,
-        "request_id": request_id,
-        "changed_row": changed_row,
-        "data": told,
-    }
-    _ADD_ENTRY.run(connection, **columns)
+    _ADD_ENTRY.run(connection, **{**asdict(entry), "hash": mac, "kind": kind.value, "data": told})
     return entry.seq, mac
 
 

@@ -98,13 +98,9 @@ class RequiredActions:
         try:
             if (store := self._lasting()) is None:
                 return False
+            spec = call.spec
             store.keep_required(
-                call.id,
-                call.spec.tool_id,
-                call_input(call),
-                pack(call),
-                declaration_digest=call.spec.digest,
-                claim=call.claim,
+                call.id, spec.tool_id, call_input(call), pack(call), declaration_digest=spec.digest, claim=call.claim
             )
             if call.claim is not None and self._approvals is not None:
                 self._approvals.stop_renewing(call.claim)

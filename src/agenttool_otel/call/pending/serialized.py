@@ -7,7 +7,7 @@ towards the result. Left out is what has no JSON form: internal-only arguments, 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from pydantic import TypeAdapter
 
@@ -20,6 +20,8 @@ from agenttool_otel.names import InvocationStatus, RedactionState
 from agenttool_otel.policy.types import Verdict
 from agenttool_otel.records import HookRecord, InputMutation
 from agenttool_otel.telemetry.telemetry import context_of
+
+_AS_IT_IS: Final = ("observable_input", "permission_input", "approval", "approval_status", "approval_wait")
 
 
 @lru_cache(maxsize=1)
@@ -94,11 +96,7 @@ def pack(call: Invocation) -> dict[str, Any]:
         "tool_name": call.spec.name,
         "call": {
             **_past(call),
-            "observable_input": call.observable_input,
-            "permission_input": call.permission_input,
-            "approval": call.approval,
-            "approval_status": call.approval_status,
-            "approval_wait": call.approval_wait,
+            **{name: getattr(call, name) for name in _AS_IT_IS},
             "hook_context": list(call.hook_context),
             "hook_messages": list(state.messages) if state is not None else [],
             "redaction_state": str(call.redaction_state),
@@ -121,12 +119,9 @@ def unpack(invocation_id: str, stored: dict[str, Any], spec: ToolSpec, context: 
 def _restore(call: Invocation, data: dict[str, Any]) -> None:
     _recall(call, data)
     call.model_input = data["model_input"]
-    call.observable_input = data["observable_input"]
-    call.permission_input = data["permission_input"]
+    for name in _AS_IT_IS:
+        setattr(call, name, data[name])
     call.verdict = call.decisions[data["verdict"]].verdict if call.decisions else None
-    call.approval = data["approval"]
-    call.approval_status = data["approval_status"]
-    call.approval_wait = data["approval_wait"]
     call.hook_context = list(data["hook_context"])
     if data["hook_messages"]:
         call.hook_state = HookState(messages=list(data["hook_messages"]))

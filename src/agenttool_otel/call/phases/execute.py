@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Generator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -61,19 +61,15 @@ _ELSEWHERE = Target(_unused, _unused, _unused)
 """What a call runs whose executor is not in this process."""
 
 
+@dataclass(slots=True, eq=False)
 class Body:
     """Runs the tool and settles what came of it."""
 
-    __slots__ = ("_delivery", "_errors", "_hooks", "_recorder", "_refusals")
-
-    def __init__(
-        self, refusals: Refusals, recorder: Recorder, delivery: Delivery, errors: ErrorMapper, hooks: HookRunner | None
-    ) -> None:
-        self._refusals = refusals
-        self._recorder = recorder
-        self._delivery = delivery
-        self._errors = errors
-        self._hooks = hooks
+    _refusals: Refusals
+    _recorder: Recorder
+    _delivery: Delivery
+    _errors: ErrorMapper
+    _hooks: HookRunner | None
 
     def run(self, call: Invocation, target: Target, session: Session) -> Generator[Any, Any, None]:
         """Run the tool and settle its outcome."""
@@ -218,24 +214,15 @@ class Body:
             call.enter(InvocationStatus.SUCCEEDED)
         else:
             # the tool returned, so its caller gets the value; that it failed is what the value itself says
-            call.fail(
-                ErrorClass.EXECUTION_FAILED,
-                "the result says that the call failed",
-                InvocationStatus.FAILED,
-                ResultStatus.FAILED,
-                native_error_ref=failure,
-            )
+            told = "the result says that the call failed"
+            call.fail(ErrorClass.EXECUTION_FAILED, told, InvocationStatus.FAILED, native_error_ref=failure)
 
     def _failed(self, call: Invocation, attempt: Attempt) -> None:
         error = call.exception = attempt.exception
         if attempt.timed_out or error is None:
             call.abort_reason = AbortReason.TIMEOUT.value
-            call.fail(
-                ErrorClass.TIMEOUT,
-                f"the tool did not end within {call.spec.execution.timeout_ms} ms",
-                InvocationStatus.TIMED_OUT,
-                ResultStatus.TIMED_OUT,
-            )
+            told = f"the tool did not end within {call.spec.execution.timeout_ms} ms"
+            call.fail(ErrorClass.TIMEOUT, told, InvocationStatus.TIMED_OUT, ResultStatus.TIMED_OUT)
             call.exception = None
         elif jump(error):  # the tool is done, and the framework goes on elsewhere
             call.enter(InvocationStatus.SUCCEEDED)

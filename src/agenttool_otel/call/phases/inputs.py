@@ -9,15 +9,7 @@ from agenttool_otel.call.invocation import NOT_READ, Invocation
 from agenttool_otel.call.phases.refusals import Refusals
 from agenttool_otel.call.recorder import Recorder
 from agenttool_otel.call.target import Target
-from agenttool_otel.names import (
-    Attr,
-    ErrorClass,
-    Event,
-    InvocationStatus,
-    MutationSource,
-    ResultStatus,
-    SchemaVisibility,
-)
+from agenttool_otel.names import Attr, ErrorClass, Event, InvocationStatus, MutationSource, SchemaVisibility
 from agenttool_otel.records import InputMutation
 from agenttool_otel.values.canonical import digest, keyed_digest
 from agenttool_otel.values.copying import NotCopyable
@@ -101,9 +93,7 @@ class Inputs:
             check(snapshot(call.permission_input))  # what it does to its argument is not what runs
         except Exception as error:
             message = self._refusals.message_of(error, call)
-            self._refusals.refuse(
-                call, ErrorClass.INVALID_ARGUMENTS, message, InvocationStatus.VALIDATION_FAILED, ResultStatus.FAILED
-            )
+            self._refusals.refuse(call, ErrorClass.INVALID_ARGUMENTS, message, InvocationStatus.VALIDATION_FAILED)
 
     def mutate(
         self, call: Invocation, target: Target, updated: Any, source: MutationSource, source_ref: str, reason: str

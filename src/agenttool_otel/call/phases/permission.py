@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -53,28 +54,18 @@ _LOADED = {Lifecycle.DEFERRED.value: Lifecycle.AVAILABLE.value}
 Phase = Generator[Any, Any, None]
 
 
+@dataclass(slots=True, eq=False)
 class Permission:
     """Resolves the permission of calls."""
 
-    def __init__(
-        self,
-        refusals: Refusals,
-        inputs: Inputs,
-        recorder: Recorder,
-        questions: Questions,
-        environment: Callable[[AgentContext, Session], FactEnvironment],
-        hooks: HookRunner | None,
-        known_tools: Callable[[], Mapping[str, Mapping[str, Any]]],
-        schedule: Schedule,
-    ) -> None:
-        self._schedule = schedule
-        self._refusals = refusals
-        self._inputs = inputs
-        self._recorder = recorder
-        self._questions = questions
-        self._environment = environment
-        self._hooks = hooks
-        self._known_tools = known_tools
+    _refusals: Refusals
+    _inputs: Inputs
+    _recorder: Recorder
+    _questions: Questions
+    _environment: Callable[[AgentContext, Session], FactEnvironment]
+    _hooks: HookRunner | None
+    _known_tools: Callable[[], Mapping[str, Mapping[str, Any]]]
+    _schedule: Schedule
 
     def establish(self, call: Invocation, session: Session) -> None:
         """Work out the facts of the permission input."""
@@ -246,9 +237,7 @@ class Permission:
             self._recorder.pending(-1)
             if isinstance(error, ApprovalConflict) and error.reason is ApprovalConflictReason.RATE_LIMITED:
                 session.count("denials")
-                self._refusals.refuse(
-                    call, ErrorClass.RATE_LIMITED, str(error), InvocationStatus.BLOCKED, ResultStatus.FAILED
-                )
+                self._refusals.refuse(call, ErrorClass.RATE_LIMITED, str(error), InvocationStatus.BLOCKED)
             self._refusals.blocked(call, f"the approval request could not be stored: {error}")
         if answer is None:
             self._refusals.pending(call)
@@ -272,15 +261,9 @@ class Permission:
         if not answer.approved:
             self._refusals.reject(call, answer, session)
         self._refusals.answered(call, answer, Behavior.ALLOW)
-        if answer.edited_input is not None and differs(answer.edited_input, call.permission_input):
-            self._inputs.mutate(
-                call,
-                target,
-                answer.edited_input,
-                MutationSource.PERMISSION_PROMPT,
-                request_id,
-                "edited by the approver",
-            )
+        edited, source = answer.edited_input, MutationSource.PERMISSION_PROMPT
+        if edited is not None and differs(edited, call.permission_input):
+            self._inputs.mutate(call, target, edited, source, request_id, "edited by the approver")
         call.enter(InvocationStatus.APPROVED)
 
     def resume(self, call: Invocation, target: Target, session: Session) -> None:

@@ -219,9 +219,7 @@ class Pipeline:
         if kept:
             return
         call.outcome = Outcome.NOT_EXECUTED
-        call.fail(
-            ErrorClass.RATE_LIMITED, "too many calls wait for results", InvocationStatus.BLOCKED, ResultStatus.FAILED
-        )
+        call.fail(ErrorClass.RATE_LIMITED, "too many calls wait for results", InvocationStatus.BLOCKED)
         yield from finish(call, ResultStatus.FAILED)
         self._sessions.of(call.context).give_back(call.spec.tool_id)
 
@@ -288,7 +286,7 @@ class Pipeline:
     def _check_available(self, call: Invocation, session: Session) -> None:
         if call.spec.unknown:
             message = "no tool of that name is on the surface"
-            self._refusals.refuse(call, ErrorClass.UNKNOWN_TOOL, message, InvocationStatus.BLOCKED, ResultStatus.FAILED)
+            self._refusals.refuse(call, ErrorClass.UNKNOWN_TOOL, message, InvocationStatus.BLOCKED)
         call.enter(InvocationStatus.SELECTED)
         if call.context.surface_in_force is not None or call.ticket is not None:
             self._check_surface(call, session)
@@ -299,7 +297,7 @@ class Pipeline:
         is_loaded = is_loaded or call.spec.tool_id in session.loaded
         if error_class is not None and not (lifecycle is Lifecycle.DEFERRED and is_loaded):
             message = f"the tool is {lifecycle.value}"
-            self._refusals.refuse(call, error_class, message, InvocationStatus.BLOCKED, ResultStatus.FAILED)
+            self._refusals.refuse(call, error_class, message, InvocationStatus.BLOCKED)
         if self._require_context and call.context.origin is not ContextOrigin.STATED:
             self._refusals.undecidable(
                 call,
@@ -317,4 +315,4 @@ class Pipeline:
             if not self._services.decider.visible(document):
                 refusal = ErrorClass.BLOCKED_TOOL, "the tool is hidden by now, and its surface is not here"
         if refusal is not None:
-            self._refusals.refuse(call, *refusal, InvocationStatus.BLOCKED, ResultStatus.FAILED)
+            self._refusals.refuse(call, *refusal, InvocationStatus.BLOCKED)

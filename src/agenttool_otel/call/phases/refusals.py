@@ -57,7 +57,12 @@ class Refusals:
         self._clean = clean
 
     def refuse(
-        self, call: Invocation, error_class: ErrorClass, message: str, status: InvocationStatus, result: ResultStatus
+        self,
+        call: Invocation,
+        error_class: ErrorClass,
+        message: str,
+        status: InvocationStatus,
+        result: ResultStatus = ResultStatus.FAILED,
     ) -> NoReturn:
         """End the call."""
         call.fail(error_class, message, status, result)
@@ -65,13 +70,7 @@ class Refusals:
 
     def invalid(self, call: Invocation, message: str) -> NoReturn:
         """End the call because its arguments don't fit the schema."""
-        self.refuse(
-            call,
-            ErrorClass.SCHEMA_VALIDATION_FAILED,
-            message,
-            InvocationStatus.SCHEMA_PARSE_FAILED,
-            ResultStatus.FAILED,
-        )
+        self.refuse(call, ErrorClass.SCHEMA_VALIDATION_FAILED, message, InvocationStatus.SCHEMA_PARSE_FAILED)
 
     def undecidable(self, call: Invocation, message: str) -> NoReturn:
         """End the call because its arguments can't be put before the policy as they are."""
@@ -85,9 +84,7 @@ class Refusals:
 
     def mutation_failed(self, call: Invocation, message: str) -> NoReturn:
         """End the call because a changed input can't be used."""
-        self.refuse(
-            call, ErrorClass.INPUT_MUTATION_FAILED, message, InvocationStatus.VALIDATION_FAILED, ResultStatus.FAILED
-        )
+        self.refuse(call, ErrorClass.INPUT_MUTATION_FAILED, message, InvocationStatus.VALIDATION_FAILED)
 
     def deny(self, call: Invocation, verdict: Verdict, session: Session) -> NoReturn:
         """End the call with a denial."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -31,6 +29,7 @@ from agenttool_otel.cli.policy.running import push, status
 from agenttool_otel.cli.policy.views import show_checks, show_tests
 from agenttool_otel.errors import ConfigurationError, PolicyError
 from agenttool_otel.names import EngineName
+from agenttool_otel.values.files import replace_file
 
 _HERE: Final = Path()
 
@@ -164,14 +163,6 @@ def build(
 def _write(path: Path, content: bytes) -> None:
     """Write beside and rename, so that nobody ever loads half a bundle."""
     try:
-        handle, name = tempfile.mkstemp(prefix=".agenttool-", dir=path.parent)
-        try:
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(content)
-            Path(name).chmod(0o644)
-            Path(name).replace(path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        replace_file(path, content, mode=0o644)
     except OSError as error:
         raise ConfigurationError(f"{path} can't be written: {error.strerror or error}") from None

@@ -13,14 +13,10 @@ from agenttool_otel.authoring.checking import CheckReport
 from agenttool_otel.authoring.testing import TestReport, TestResult
 
 _STYLES: Final = {
-    "passed": "green",
-    "failed": "red",
-    "error": "red",
-    "warned": "yellow",
+    **dict.fromkeys(("passed", "allow"), "green"),
+    **dict.fromkeys(("warned", "ask"), "yellow"),
+    **dict.fromkeys(("failed", "error", "deny"), "red"),
     "skipped": "dim",
-    "allow": "green",
-    "ask": "yellow",
-    "deny": "red",
 }
 _SHOWN: Final = 8
 

@@ -88,15 +88,13 @@ def _companion(call: Invocation, runtime: Runtime, value: Any, content: Any) -> 
         return None
     if call.verdict is not None and call.verdict.persistence not in (None, PersistenceStrategy.INLINE):
         return None  # it would be kept in the state of an agent, where the policy chose how results are kept
-    if not _redacts(call):
+    if not call.must_redact:
         return value if call.model_value is content_of(content) else None
     try:
         data = plain(value)
         mask = mask_of(call, runtime.redactor)
         masked = data if mask is None else mask.value(data)
-        verdict = call.verdict
-        pointers = (*call.spec.redact_result, *(verdict.redact_result if verdict is not None else ()))
-        redacted = runtime.redactor.redact(masked, pointers=pointers)
+        redacted = runtime.redactor.redact(masked, pointers=call.result_pointers)
         # an object that is no plain data can't be changed, nor was it looked into: its plain form takes its place
         untouched = not redacted.redactions and bool(masked == data == value)
     except Exception as error:
@@ -107,16 +105,9 @@ def _companion(call: Invocation, runtime: Runtime, value: Any, content: Any) -> 
     return value if untouched else redacted.value
 
 
-def _redacts(call: Invocation) -> bool:
-    verdict = call.verdict
-    if call.spec.redact_result or call.spec.permission.redaction_required:
-        return True
-    return verdict is not None and bool(verdict.redact_result)
-
-
 def _has_obligations(call: Invocation) -> bool:
     verdict = call.verdict
-    if _redacts(call) or call.redaction_state is RedactionState.FAILED:
+    if call.must_redact or call.redaction_state is RedactionState.FAILED:
         return True
     return verdict is not None and (verdict.persistence is not None or verdict.max_inline_chars is not None)
 

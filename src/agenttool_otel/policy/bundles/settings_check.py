@@ -24,14 +24,15 @@ _QUOTED: Final = re.compile(r'"([^"]+)"')
 _TOOL_GLOBS: Final = re.compile(r"\.always_allow\[\d+\](\.tools\[\d+\])?$")
 _GLOB_OR_FULL: Final = re.compile(r"[.*?\[{]")
 _WAIVES: Final = re.compile(r'^[^#\n]*"waives":\s*\[([^\]]*)\]', re.MULTILINE)
-_TYPES: Final[Mapping[str, Any]] = {
-    "object": Mapping,
-    "array": (list, tuple),
-    "string": str,
-    "boolean": bool,
-    "number": (int, float),
-    "null": type(None),
+_TYPES: Final[Mapping[str, tuple[Any, str]]] = {
+    "object": (Mapping, "an object"),
+    "array": ((list, tuple), "a list"),
+    "string": (str, "a text"),
+    "boolean": (bool, "true or false"),
+    "number": ((int, float), "a number"),
+    "null": (type(None), "null"),
 }
+"""By JSON type, what a value of it is in Python, and how it is called."""
 
 
 def check_settings(bundle: Bundle) -> Bundle:
@@ -152,7 +153,7 @@ class _Walk:
             # the branch of the value's own type says best what is wrong
             branch = next((entry for entry in schema["anyOf"] if _fits(value, entry)), None)
             if branch is None:
-                kinds = " or ".join(_NAMES[_kinds(entry)[0]] for entry in schema["anyOf"])
+                kinds = " or ".join(_TYPES[_kinds(entry)[0]][1] for entry in schema["anyOf"])
                 yield f"{place} has to be {kinds}, not {_kind(value)}"
             else:
                 yield from self.problems(value, branch, place)
@@ -162,7 +163,7 @@ class _Walk:
                 shown = repr(value) if isinstance(value, str) else _kind(value)
                 yield f"{place} can't be {shown}{did_you_mean(value, words)}; it is one of {', '.join(words)}"
         elif not _fits(value, schema):
-            yield f"{place} has to be {_NAMES[_kinds(schema)[0]]}, not {_kind(value)}"
+            yield f"{place} has to be {_TYPES[_kinds(schema)[0]][1]}, not {_kind(value)}"
         elif isinstance(value, Mapping):
             yield from self._members(value, schema, place)
         elif isinstance(value, (list, tuple)):
@@ -225,7 +226,7 @@ def _fits(value: Any, schema: Mapping[str, Any]) -> bool:
     kinds = _kinds(schema)
     if isinstance(value, bool):
         return not kinds or "boolean" in kinds
-    return not kinds or any(isinstance(value, _TYPES[kind]) for kind in kinds)
+    return not kinds or any(isinstance(value, _TYPES[kind][0]) for kind in kinds)
 
 
 def _kinds(schema: Mapping[str, Any]) -> tuple[str, ...]:
@@ -233,16 +234,7 @@ def _kinds(schema: Mapping[str, Any]) -> tuple[str, ...]:
     return (kinds,) if isinstance(kinds, str) else tuple(kinds)
 
 
-_NAMES: Final = {
-    "object": "an object",
-    "array": "a list",
-    "string": "a text",
-    "boolean": "true or false",
-    "number": "a number",
-}
-
-
 def _kind(value: Any) -> str:
     if isinstance(value, bool):
         return "true or false"
-    return next((_NAMES[kind] for kind in _NAMES if isinstance(value, _TYPES[kind])), "null")
+    return next((name for type_, name in _TYPES.values() if isinstance(value, type_)), "null")

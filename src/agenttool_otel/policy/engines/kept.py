@@ -13,7 +13,6 @@ import hashlib
 import os
 import pickle
 import sys
-import tempfile
 from collections.abc import Sequence
 from importlib.util import cache_from_source
 from pathlib import Path
@@ -22,6 +21,7 @@ from typing import Any, Final
 from agenttool_otel.policy.bundles.bundle import Bundle, default_bundle_path, digest_of
 from agenttool_otel.policy.bundles.load import load_bundle
 from agenttool_otel.policy.engines.native import regorus_module
+from agenttool_otel.values.files import replace_file
 
 _FILES: Final = 8
 _OTHERS_MAY_WRITE: Final = 0o022
@@ -51,12 +51,8 @@ def keep(bundle: Bundle, entry_points: Sequence[str], kept: Any) -> None:
         path = _place(bundle, entry_points)
         path.parent.mkdir(parents=True, exist_ok=True)
         content = pickle.dumps(kept)
-        handle, name = tempfile.mkstemp(dir=path.parent)
-        with os.fdopen(handle, "wb") as file:
-            file.write(hashlib.sha256(content).digest() + content)
-        if bundle.digest == load_bundle(default_bundle_path()).digest:
-            Path(name).chmod(0o644)
-        os.replace(name, path)
+        is_stock = bundle.digest == load_bundle(default_bundle_path()).digest
+        replace_file(path, hashlib.sha256(content).digest() + content, mode=0o644 if is_stock else 0o600)
         for old in sorted(path.parent.glob("bundle-*.bin"), key=lambda item: -item.stat().st_mtime)[_FILES:]:
             old.unlink()
 

@@ -243,6 +243,14 @@ def _nbytes(value: Any) -> int:
     return int(value.nbytes)
 
 
+def _memory_usage(values: Any) -> int:
+    return int(values.memory_usage(deep=False))
+
+
+def _frame_bytes(frame: Any) -> int:
+    return int(frame.memory_usage(index=False, deep=False).sum())
+
+
 # --- the table -------------------------------------------------------------------------------------------------------
 
 IMAGE: Final = ResultType(held_bytes=lambda image: int(image.width * image.height * len(image.getbands())))
@@ -267,23 +275,9 @@ _BY_NAME: Final[dict[tuple[str, str], ResultType]] = {
     ("langgraph", "Command"): ResultType(_command_blocks),
 }
 _BY_IDENTITY: Final[tuple[tuple[str, str, ResultType], ...]] = (
-    (
-        "pandas",
-        "DataFrame",
-        ResultType(
-            data=_frame_data,
-            lines=_frame_lines,
-            held_bytes=lambda frame: int(frame.memory_usage(index=False, deep=False).sum()),
-        ),
-    ),
-    (
-        "pandas",
-        "Series",
-        ResultType(
-            data=_series_data, lines=_item_lines, held_bytes=lambda series: int(series.memory_usage(deep=False))
-        ),
-    ),
-    ("pandas", "Index", ResultType(held_bytes=lambda index: int(index.memory_usage(deep=False)))),
+    ("pandas", "DataFrame", ResultType(data=_frame_data, lines=_frame_lines, held_bytes=_frame_bytes)),
+    ("pandas", "Series", ResultType(data=_series_data, lines=_item_lines, held_bytes=_memory_usage)),
+    ("pandas", "Index", ResultType(held_bytes=_memory_usage)),
     ("numpy", "ndarray", ResultType(data=_ndarray_data, lines=_ndarray_lines, held_bytes=_nbytes)),
     ("pyarrow", "Table", _ARROW_TABLE),
     ("pyarrow", "RecordBatch", _ARROW_TABLE),

@@ -164,7 +164,7 @@ class StreamCollector:
         if self._has_store and self._items and self._choice.strategy in (_S.PREVIEW_AND_PERSIST, _S.REF_ONLY):
             self._start()
         ref = self._writer.commit()
-        large = self._is_large()
+        large, size = self._is_large(), self._writer.total_bytes
         state = RedactionState.NONE
         if self._redaction_failed:
             state = RedactionState.FAILED
@@ -175,17 +175,11 @@ class StreamCollector:
         decision = None
         if strategy is not _S.INLINE:
             decision = self._choice.record(
-                self._invocation_id,
-                strategy,
-                reason,
-                state,
-                size=self._writer.total_bytes,
-                preview_bytes=text_bytes(text),
-                ref=ref,
+                self._invocation_id, strategy, reason, state, size=size, preview_bytes=text_bytes(text), ref=ref
             )
         return StreamOutcome(
             items=self._items,
-            total_bytes=self._writer.total_bytes,
+            total_bytes=size,
             preview=text,
             truncated=large or strategy is not _S.INLINE,
             decision=decision,
