@@ -31,7 +31,14 @@ deploy_key a.pkcs12 validator-keypair.json mongo-keyfile unseal-keys.json gitlab
 wg1.conf serviceAccountKey.json gcp-service-key.json storage_state.json playwright/.auth/user.json
 pgbouncer/userlist.txt robomongo.json .irssi/config .sops/age/keys.txt passphrase.txt sealed-secrets-key.yaml netrc
 x.agilekeychain/a x.opvault my-credentials.csv client-cert-key.pem ca-key.pem private.pem server.pem
-secrets/db_password
+secrets/db_password group_vars/vault.yml pull-secret.yaml portal/local_settings.py settings.local.py
+.Renviron r/x/.Renviron slurm/x509up_u1000 .irods/.irodsA .cdsapirc .apptainer/docker-config.json
+.julia/servers/a/auth.toml .jupyter/jupyter_server_config.json e2e/.auth/admin.json cypress.env.json
+http-client.private.env.json prod.postman_environment.json admin.conf talosconfig vault/init-output.txt
+sops/keys.txt gitlab-runner/config.toml upload.jks.b64 pc-api-1234-567.json my-project-0123456789ab.json
+local.properties sentry.properties arduino_secrets.h wifi_credentials.h .wifi_credentials.h.swp root-ec-p256.pem
+auth_user.json slurmdbd.conf jwt_private_key.json ssh-key.b64 host_key.hex a.jwk a.agekey web.har db.token
+play-store-key.json api-keys.csv bitwarden_export_2026.json prod.decrypt.private.php stripe_secret.json
 """
 HARMLESS = """
 locales/en/auth.json i18n/auth.json id_rsa.pub id_ed25519.pub public.pem my_public_key.pem pubkey.pem ca-cert.pem
@@ -41,14 +48,24 @@ sealed-secret.yaml external-secrets.yml special_tokens_map.json added_tokens.jso
 auth_token.py token.ts password-policy.md password_reset.html secret_santa.py api_keys.go credentials.rb.md
 keyboard.json test_tokens.py monkey.txt turkey.csv keypair.go secrets_manager.tf secretary.csv tokenization.txt
 passwordless.yaml credentials.yml.enc deploy_key.pub forget-password.tsx src/secrets/index.ts secrets/README.md
-secrets/password_policy.py group_vars/vault.yml src/* **/*.py *.json src/**/* [id].tsx routes/[...slug].tsx
+secrets/password_policy.py src/* **/*.py *.json src/**/* [id].tsx routes/[...slug].tsx
 tests/test_*.py src/?.c {a,b}.ts internal/kube/config/config.go pkg/docker/secrets/secrets.go secrets/README.txt
 foreign_key.txt root_tokenizer.py vault-keys_test.go docs/vault-keys.md seed_phrase_test.go forgot_password.txt
 reset_password.txt 10k-most-common-passwords.txt get-token key.snk tests/test_ecdsa tokens.txt detect-secrets.yml
-generic-secrets.yml rbac/credentials-role.yaml serviceaccount_types.json pull-secret.yaml local_settings.py
-change-passwd
+generic-secrets.yml rbac/credentials-role.yaml serviceaccount_types.json
+change-passwd refresh_token user-get-started.md kubeconfig.go kubeconfig_test.go include/grpcpp/security/credentials.h
+vault_init.py isrg-root-x1.pem rsa-root-ca.pem empty_key.json i18n/keys/key.json npm-token.md hash-0123456789abcd.json
+cookies.ts storage_state.py keyfile.go private_key.py SigningKey.java session_state.go tokens.css
 """
 DOTFILES = ".docker/Dockerfile .env-example .env_sample .env.local.example .env.production.example .env.schema"
+OBEYED = """
+.mvn/extensions.xml .cargo/config.toml .Rprofile .ghci .bazelrc .pnpmfile.cjs src/evil.pth App.xcscheme mise.toml
+gradle/wrapper/gradle-wrapper.properties lefthook.toml .lintstagedrc.json bitbucket-pipelines.yml .drone.yml
+.ipython/profile_default/startup/a.py .jupyter/jupyter_config.py .gitlab-ci-deploy.yml Jenkinsfile.release
+"""
+INERT = """
+.gitignore web/.gitignore .editorconfig .dockerignore .nvmrc .mailmap .clang-format .gitkeep .prettierignore
+"""
 PATTERNS = ".en* .e?v .[e]nv {.env,x} .s*/id* conf/.e* .config/gc* id_[r]sa id_{rsa,dsa} *.pe[m] .* [.]env cred*.json"
 
 
@@ -65,6 +82,16 @@ def test_what_only_looks_like_a_secret_is_none(name: str) -> None:
 @pytest.mark.parametrize("name", DOTFILES.split())
 def test_a_dotfile_that_is_an_example_is_a_dotfile_and_no_more(name: str) -> None:
     assert sensitive_class(f"/proj/{name}", "/proj") == "dotfile"
+
+
+@pytest.mark.parametrize("name", OBEYED.split())
+def test_what_programs_obey_is_known(name: str) -> None:
+    assert sensitive_class(f"/proj/{name}", "/proj") in ("agent_config", "credential")
+
+
+@pytest.mark.parametrize("name", INERT.split())
+def test_a_dotfile_that_makes_nothing_run_is_an_ordinary_file(name: str) -> None:
+    assert sensitive_class(f"/proj/{name}", "/proj") is None
 
 
 @pytest.mark.parametrize("name", PATTERNS.split())

@@ -343,6 +343,11 @@ def test_other_git_commands_are_not_proven(line: str, repository: Path) -> None:
     assert not fact_of(line, repository)["read_only"]
 
 
+@pytest.mark.parametrize("spec", [".env*", ":(glob).env*", ":(top,icase).ENV", ":/.env", ":(glob)**/.env", ":!a"])
+def test_a_pathspec_names_a_secret_whatever_stands_before_it(repository: Path, spec: str) -> None:
+    assert fact_of(f"git log -p --all -- '{spec}'", repository)["sensitive_read"] is (spec != ":!a")
+
+
 def test_what_git_reads_outside_or_in_secret_is_seen(repository: Path) -> None:
     assert fact_of("git show HEAD:.env", repository)["sensitive_read"]
     outside = fact_of("git diff ../other/a.txt a.txt", repository)["commands"][0]["places"]

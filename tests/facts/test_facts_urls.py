@@ -188,6 +188,53 @@ def test_a_lookalike_names_whom_it_imitates() -> None:
         assert fact_of(f"https://{genuine}/")["lookalike"] is None, genuine
 
 
+@pytest.mark.parametrize(
+    ("host", "imitated"),
+    [
+        ("docs.pyhton.org", "python.org"),
+        ("gihub.com", "github.com"),
+        ("docs.kubernnetes.io", "kubernetes.io"),
+        ("files.pythonhosted.org.pkg-cache.io", "pythonhosted.org"),
+        ("slak.com", None),  # a short name is too near to others
+        ("ithub.com", None),
+        ("python.com", None),
+    ],
+)
+def test_a_slip_of_the_hand_imitates_a_longer_name(host: str, imitated: str | None) -> None:
+    assert fact_of(f"https://{host}/")["lookalike"] == imitated
+
+
+@pytest.mark.parametrize(
+    ("url", "certain"),
+    [
+        ("https://bit.ly/3hQzWm8", False),
+        ("https://webhook.site/0d9c7b1e?f=1", False),
+        ("https://a1b2.oast.fun/", False),
+        ("https://abcd-12.ngrok-free.app/", False),
+        ("https://www.google.com/url?q=https://simple-index.xyz/p.sh&sa=D", False),
+        ("https://docs.google.com/forms/d/e/1FAIpQLSd8x/formResponse?entry.1=a", False),
+        ("https://discord.com/api/v10/webhooks/1/x", False),
+        ("https://www.google.com/search?q=url", True),
+        ("https://docs.google.com/document/d/1/edit", True),
+        ("https://orbit.ly.example.org/", True),
+        ("https://rabbit.ly/", True),
+        ("https://discord.com/developers/docs/resources/webhook", True),
+        ("https://ngrok.com/docs/", True),
+    ],
+)
+def test_where_a_shortener_or_a_tunnel_leads_is_not_certain(url: str, certain: bool) -> None:
+    assert fact_of(url)["certain"] is certain
+
+
+def test_a_relay_that_is_allowed_by_name_is_a_host_like_others() -> None:
+    assert fact_of("https://hooks.slack.com/x", FactEnvironment(allowed_hosts=("hooks.slack.com",)))["certain"]
+
+
+@pytest.mark.parametrize("host", ["tplinkwifi.net", "fritz.box", "nas.fritz.box", "routerlogin.net"])
+def test_a_name_that_a_router_answers_is_private(host: str) -> None:
+    assert fact_of(f"http://{host}/")["address_class"] == "private"
+
+
 def test_a_host_as_user_information_is_an_imitation() -> None:
     assert fact_of("https://docs.python.org@evil.example/")["lookalike"] == "docs.python.org"
     assert fact_of("https://docs.python.org:443@evil.example/")["lookalike"] == "docs.python.org"
@@ -265,6 +312,22 @@ def test_a_credential_in_the_host_name_or_the_fragment_is_one(rest: str, sent: b
     assert fact_of(f"https://{rest}")["credentials"] is sent
 
 
+@pytest.mark.parametrize(
+    ("url", "sent"),
+    [
+        ("https://x.s3.eu-central-1.amazonaws.com/a.csv?X-Amz-Date=1&X-Amz-Signature=9c1b0f3d7e", True),
+        ("https://s3.amazonaws.com/x/a.csv?Signature=9c1b0f3d7e", True),
+        ("https://x.blob.core.windows.net/a.zip?sv=2022-11-02&sp=r&sig=k3Fq%2B", True),
+        ("https://mainnet.infura.io/v3/" + "0a1b2c3d" * 4, True),
+        ("https://x.s3.amazonaws.com/a.csv?list-type=2", False),
+        ("https://objects.githubusercontent.com/a?X-Amz-Signature=9c1b0f3d7e", False),  # of a public release
+        ("https://docs.infura.io/v3/api", False),
+    ],
+)
+def test_a_signed_link_to_a_bucket_carries_its_credential(url: str, sent: bool) -> None:
+    assert fact_of(url)["credentials"] is sent
+
+
 def test_the_host_is_shown_in_both_forms() -> None:
     fact = fact_of("http://examp\u0142e.com/")
     assert (fact["host"], fact["host_unicode"]) == ("xn--exampe-7db.com", "examp\u0142e.com")
@@ -280,7 +343,10 @@ def test_the_host_is_shown_in_both_forms() -> None:
         ("api/webhooks/112233445566778899/" + "aB3-" * 17, True),
         ("v1/sk-" + "proj-" + "aB3d" * 9, True),
         ("badge/AWS__SECRET__ACCESS__KEY-" + "wJalrXUt2FEMI%2FK7MDENG%2FbPxR" + "-red", True),
+        ("%67lpat%2D" + "8xQz1n" * 3, True),
+        ("shp" + "at_" + "a1B2" * 8, True),
         ("docs/api_key/how-to-rotate-them-in-2026", False),
+        ("docs/gsk_concepts-of-2026-for-everybody-and-more", False),
         ("news/sk-hynix-announces-memory-of-2026-for-everybody-and-more", False),
         ("services/TRAINING/BUSINESS/introduction-to-this", False),
         ("blob/da39a3ee5e6b4b0d3255bfef95601890afd80709/src/a.py", False),

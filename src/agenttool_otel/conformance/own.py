@@ -86,12 +86,9 @@ class _World:
 
         def body(*args: Any, **kwargs: Any) -> Any:
             arguments = signature.replace(parameters=visible).bind(*args, **kwargs).arguments
-            if (call := current_call()) is not None:
-                if self.stop is not None:
-                    # from here on: on a busy machine a body may begin long after the call was made
-                    threading.Timer(
-                        self.stop, self.governor.cancel, (call.invocation_id, "the scenario stops it")
-                    ).start()
+            if (call := current_call()) is not None and self.stop is not None:
+                # from here on: on a busy machine a body may begin long after the call was made
+                threading.Timer(self.stop, self.governor.cancel, (call.invocation_id, "the scenario stops it")).start()
             return run(call=Call(), **arguments) if len(visible) < len(signature.parameters) else run(**arguments)
 
         body.__signature__ = signature.replace(parameters=visible)  # type: ignore[attr-defined]

@@ -39,6 +39,7 @@ _SHOW = re.compile(
     rf"(?is)\s*(?=(show|summarize)\s)(?!.*(?:{_FILE_ENDING}\b|\b(?:into|drop|delete|update|insert|truncate|alter|merge|exec\w*|"
     r"shutdown|kill|set)\b))(?:show\s+[\w\s.%*'`\"<>=!]*|summarize\s+\w+);?\s*\Z"
 )
+_HINT = re.compile(r"(\w+)\s*\(")
 _SECRET_COLUMN = re.compile(
     r"(?!(?:has|is|needs|requires?|must|uses?|force|allows?|no|num)_)\w+_(?:secret|passw(?:or)?d|(?:private|api)_key|"
     r"(?:access|refresh)_token)|\w+password_?hash"
@@ -292,9 +293,10 @@ def _harmless(node: Any, exp: Any) -> bool:
     if isinstance(node, exp.Connect):
         return climb_ends(node, exp)
     if isinstance(node, (exp.Anonymous, exp.AnonymousAggFunc)):
-        return str(node.this).lower() in table["plan_hints" if isinstance(node.parent, exp.Hint) else "names"]
+        hint = isinstance(node.parent, exp.Hint)
+        return hint or (isinstance(node.this, str) and node.this.lower() in table["names"])
     if isinstance(node, exp.Hint):
-        return all(isinstance(one, exp.Anonymous) for one in node.expressions)
+        return table["plan_hints"].issuperset(_HINT.findall(str(node).lower()))
     if isinstance(node, exp.WithFill):
         return not (node.args.get("from_") or node.args.get("to"))  # as many rows as the data has steps
     if isinstance(node, exp.Column) and (
