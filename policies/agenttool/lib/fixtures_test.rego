@@ -46,6 +46,7 @@ url_fact := {
 	"resolved": [],
 	"disagreement": false,
 	"lookalike": null,
+	"relay": false,
 	"allowed_host": false,
 	"certain": true,
 	"inferred": false,

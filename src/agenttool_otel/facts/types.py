@@ -73,6 +73,7 @@ class UrlFact(TypedDict):
     resolved: list[ResolvedAddress]  # only when resolution was asked for
     disagreement: bool  # a browser and a Python client would go to different hosts
     lookalike: str | None  # the well-known or allowed host that this one imitates, or that its user information names
+    relay: bool  # a public host that leads on to another, or keeps what it is asked: a shortener, a tunnel, a collector
     allowed_host: bool  # the host, or a parent domain written as ".example.org", is among the allowed hosts
     certain: bool  # False when programs may read it differently
     inferred: bool  # nobody declared the argument as a URL

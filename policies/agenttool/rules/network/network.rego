@@ -20,6 +20,7 @@ no_findings(c) if {
 	every fact in input.facts.urls {
 		usable(fact)
 		genuine(fact)
+		direct(c, fact)
 		scheme_open(c, fact)
 		credentials_agreed(c, fact)
 		reachable(c, fact)
@@ -79,6 +80,16 @@ usable(fact) if {
 genuine(fact) if {
 	fact.disagreement == false
 	fact.lookalike == null
+}
+
+# METADATA
+# title: The host answers for itself
+# description: Shorteners and open redirects lead to other hosts; tunnels and collectors of requests are somebody's.
+direct(_, fact) if fact.relay == false
+
+direct(c, fact) if {
+	is_boolean(fact.relay)
+	listed(c, fact)
 }
 
 credentials_agreed(_, fact) if {
@@ -306,6 +317,19 @@ ask contains {
 } if {
 	some fact in facts
 	not genuine(fact)
+}
+
+# METADATA
+# title: A host that passes on
+# custom:
+#   severity: medium
+ask contains {
+	"rule": "agenttool.rules.network.relay",
+	"message": "the URL's host leads on to others or keeps what it is asked; network.allowed_hosts may list it",
+} if {
+	c := data.agenttool.config.effective
+	some fact in facts
+	not direct(c, fact)
 }
 
 # METADATA

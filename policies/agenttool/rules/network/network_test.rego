@@ -193,6 +193,12 @@ test_blocked_hosts_are_denied if {
 	no_findings with input as f.with_url({"host": "good.example"}) with data.agenttool.settings as settings
 }
 
+test_a_host_that_passes_on_is_asked_unless_it_is_listed if {
+	document := f.with_url({"relay": true})
+	asked == {name("relay")} with input as document
+	no_findings with input as document with data.agenttool.settings as {"network": {"allowed_hosts": ["docs.example.org"]}}
+}
+
 test_facts_of_the_wrong_type_are_asked[index] if {
 	some index, value in ["x", 7, true, null, {}]
 	document := json.patch(f.base, [{"op": "replace", "path": "/facts/urls", "value": value}])
@@ -212,6 +218,7 @@ members := [
 	"/facts/urls/0/resolved",
 	"/facts/urls/0/disagreement",
 	"/facts/urls/0/lookalike",
+	"/facts/urls/0/relay",
 	"/facts/urls/0/certain",
 	"/facts/urls",
 ]

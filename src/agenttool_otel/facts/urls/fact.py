@@ -117,8 +117,7 @@ def _establish(value: Any, fact: UrlFact, env: FactEnvironment) -> None:
         fact["rejected"] = rejected.value
         return
     fact["valid"] = True
-    led_on = _leads_on(browser) or (is_relay(fact["host"], browser.path) and not fact["allowed_host"])
-    fact["certain"] = not fact["disagreement"] and bool(fact["host"]) and not led_on
+    fact["certain"] = not fact["disagreement"] and bool(fact["host"]) and not _leads_on(browser)
     if env.resolve_dns and fact["host"]:
         _resolve(fact, env)
 
@@ -141,6 +140,7 @@ def _describe(browser: BrowserReading, text: str, fact: UrlFact, env: FactEnviro
     fact["sensitive_query"] = not given.isdisjoint(_parameters("sensitive_query")) or any(
         name.endswith(("token", "secret", "password", "signature", "apikey", "credential")) for name in given
     )
+    fact["relay"] = is_relay(host, browser.path)
     fact["disagreement"] = readers_disagree(text, browser)
     if host:
         fact["address_class"] = _class_of(host).value
