@@ -287,7 +287,7 @@ PathAccess = StrEnum("PathAccess", "READ WRITE UNKNOWN")
 """What a call does with a path argument, as far as its declaration tells; ``input.facts.paths[_].access``."""
 
 
-PathClass = StrEnum("PathClass", "KEY CREDENTIAL APPROVAL POLICY VCS AGENT_CONFIG SYSTEM DOTFILE")
+PathClass = StrEnum("PathClass", "KEY CREDENTIAL APPROVAL POLICY VCS AGENT_CONFIG SYSTEM CONTENT DOTFILE")
 """Kinds of places that deserve care; ``input.facts.paths[_].sensitive``."""
 
 PathRejection = StrEnum(

@@ -277,3 +277,25 @@ def test_a_client_that_is_gone_is_no_failure_of_the_page(
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")  # close with a reset
     assert fetch(server) == 200
     assert [record for record in caplog.records if record.levelname == "ERROR"] == []
+
+
+def test_a_slow_reader_gets_the_whole_answer(
+    store: ApprovalStore, server: ApprovalsServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "LINGER_SECONDS", 0.1)
+    for number in range(50):
+        store.create(a_request(session_id=f"s-{number}"), ARGS)
+    server._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)  # what isn't read stays with the page
+    cookie = sign_in(server)
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.connect(("127.0.0.1", server.port))
+        head = f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nCookie: {cookie}\r\n\r\n"
+        connection.sendall(head.encode())
+        time.sleep(1)
+        answer = b""
+        while more := connection.recv(65536):
+            answer += more
+    length = re.search(rb"content-length: (\d+)", answer, re.IGNORECASE)
+    assert length is not None
+    assert len(answer.partition(b"\r\n\r\n")[2]) == int(length[1]) > 20_000

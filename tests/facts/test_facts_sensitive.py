@@ -31,14 +31,15 @@ deploy_key a.pkcs12 validator-keypair.json mongo-keyfile unseal-keys.json gitlab
 wg1.conf serviceAccountKey.json gcp-service-key.json storage_state.json playwright/.auth/user.json
 pgbouncer/userlist.txt robomongo.json .irssi/config .sops/age/keys.txt passphrase.txt sealed-secrets-key.yaml netrc
 x.agilekeychain/a x.opvault my-credentials.csv client-cert-key.pem ca-key.pem private.pem server.pem
-secrets/db_password group_vars/vault.yml pull-secret.yaml portal/local_settings.py settings.local.py
-.Renviron r/x/.Renviron slurm/x509up_u1000 .irods/.irodsA .cdsapirc .apptainer/docker-config.json
-.julia/servers/a/auth.toml .jupyter/jupyter_server_config.json e2e/.auth/admin.json cypress.env.json
-http-client.private.env.json prod.postman_environment.json admin.conf talosconfig vault/init-output.txt
-sops/keys.txt gitlab-runner/config.toml upload.jks.b64 pc-api-1234-567.json my-project-0123456789ab.json
-local.properties sentry.properties arduino_secrets.h wifi_credentials.h .wifi_credentials.h.swp root-ec-p256.pem
-auth_user.json slurmdbd.conf jwt_private_key.json ssh-key.b64 host_key.hex a.jwk a.agekey web.har db.token
-play-store-key.json api-keys.csv bitwarden_export_2026.json prod.decrypt.private.php stripe_secret.json
+secrets/db_password group_vars/vault.yml portal/local_settings.py settings.local.py .Renviron r/x/.Renviron
+slurm/x509up_u1000 .irods/.irodsA .cdsapirc .apptainer/docker-config.json .julia/servers/a/auth.toml
+.jupyter/jupyter_server_config.json e2e/.auth/admin.json cypress.env.json http-client.private.env.json
+prod.postman_environment.json admin.conf talosconfig vault/init-output.txt sops/keys.txt gitlab-runner/config.toml
+upload.jks.b64 pc-api-1234-567.json my-project-0123456789ab.json sentry.properties arduino_secrets.h
+wifi_credentials.h .wifi_credentials.h.swp root-ec-p256.pem auth_user.json slurmdbd.conf jwt_private_key.json
+ssh-key.b64 host_key.hex a.jwk a.agekey db.token play-store-key.json api-keys.csv bitwarden_export_2026.json
+prod.decrypt.private.php stripe_secret.json refresh_token new_db_password refresh-token root-ec256.pem
+app-service-account.json acme.json db/orapwKIS .dvc/config.local
 """
 HARMLESS = """
 locales/en/auth.json i18n/auth.json id_rsa.pub id_ed25519.pub public.pem my_public_key.pem pubkey.pem ca-cert.pem
@@ -48,19 +49,24 @@ sealed-secret.yaml external-secrets.yml special_tokens_map.json added_tokens.jso
 auth_token.py token.ts password-policy.md password_reset.html secret_santa.py api_keys.go credentials.rb.md
 keyboard.json test_tokens.py monkey.txt turkey.csv keypair.go secrets_manager.tf secretary.csv tokenization.txt
 passwordless.yaml credentials.yml.enc deploy_key.pub forget-password.tsx src/secrets/index.ts secrets/README.md
-secrets/password_policy.py src/* **/*.py *.json src/**/* [id].tsx routes/[...slug].tsx
-tests/test_*.py src/?.c {a,b}.ts internal/kube/config/config.go pkg/docker/secrets/secrets.go secrets/README.txt
-foreign_key.txt root_tokenizer.py vault-keys_test.go docs/vault-keys.md seed_phrase_test.go forgot_password.txt
-reset_password.txt 10k-most-common-passwords.txt get-token key.snk tests/test_ecdsa tokens.txt detect-secrets.yml
-generic-secrets.yml rbac/credentials-role.yaml serviceaccount_types.json
-change-passwd refresh_token user-get-started.md kubeconfig.go kubeconfig_test.go include/grpcpp/security/credentials.h
-vault_init.py isrg-root-x1.pem rsa-root-ca.pem empty_key.json i18n/keys/key.json npm-token.md hash-0123456789abcd.json
-cookies.ts storage_state.py keyfile.go private_key.py SigningKey.java session_state.go tokens.css
+secrets/password_policy.py src/* **/*.py *.json src/**/* [id].tsx routes/[...slug].tsx tests/test_*.py src/?.c
+{a,b}.ts internal/kube/config/config.go pkg/docker/secrets/secrets.go secrets/README.txt foreign_key.txt
+root_tokenizer.py vault-keys_test.go docs/vault-keys.md seed_phrase_test.go forgot_password.txt reset_password.txt
+10k-most-common-passwords.txt get-token key.snk tests/test_ecdsa tokens.txt detect-secrets.yml generic-secrets.yml
+rbac/credentials-role.yaml serviceaccount_types.json change-passwd decode-token pull-secret.yaml user-get-started.md
+kubeconfig.go kubeconfig_test.go include/grpcpp/security/credentials.h vault_init.py isrg-root-x1.pem rsa-root-ca.pem
+empty_key.json i18n/keys/key.json npm-token.md hash-0123456789abcd.json 550e8400-e29b-41d4-a716-446655440000.json
+chunk-0123456789ab.json weights/best.pth vault/init.go push-secret.yaml wallet.json keys.txt icons/1password.json
+shader.pass monkeyfile openapi/host-key.yml reset-password user_creds.py cookies.ts storage_state.py keyfile.go
+private_key.py SigningKey.java session_state.go tokens.css
 """
-DOTFILES = ".docker/Dockerfile .env-example .env_sample .env.local.example .env.production.example .env.schema"
+DOTFILES = """
+.python-version .node-version/x.sh .docker/Dockerfile .env-example .env_sample .env.local.example
+.env.production.example .env.schema
+"""
 OBEYED = """
-.mvn/extensions.xml .cargo/config.toml .Rprofile .ghci .bazelrc .pnpmfile.cjs src/evil.pth App.xcscheme mise.toml
-gradle/wrapper/gradle-wrapper.properties lefthook.toml .lintstagedrc.json bitbucket-pipelines.yml .drone.yml
+.mvn/extensions.xml .cargo/config.toml .Rprofile .ghci .bazelrc .pnpmfile.cjs lib/site-packages/evil.pth App.xcscheme
+mise.toml gradle/wrapper/gradle-wrapper.properties lefthook.toml .lintstagedrc.json bitbucket-pipelines.yml .drone.yml
 .ipython/profile_default/startup/a.py .jupyter/jupyter_config.py .gitlab-ci-deploy.yml Jenkinsfile.release
 """
 INERT = """

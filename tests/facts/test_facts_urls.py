@@ -198,6 +198,7 @@ def test_a_lookalike_names_whom_it_imitates() -> None:
         ("slak.com", None),  # a short name is too near to others
         ("ithub.com", None),
         ("python.com", None),
+        ("docs.crate.io", None),
     ],
 )
 def test_a_slip_of_the_hand_imitates_a_longer_name(host: str, imitated: str | None) -> None:
@@ -220,6 +221,9 @@ def test_a_slip_of_the_hand_imitates_a_longer_name(host: str, imitated: str | No
         ("https://rabbit.ly/", False),
         ("https://discord.com/developers/docs/resources/webhook", False),
         ("https://ngrok.com/docs/", False),
+        ("https://docs.ntfy.sh/", False),
+        ("https://maps.google.com//%75rl?q=https://x.example", True),
+        ("https://l.wl.co/l?u=https://x.example", True),
     ],
 )
 def test_a_shortener_a_tunnel_and_a_collector_pass_on(url: str, relay: bool) -> None:

@@ -276,21 +276,13 @@ denials contains rule if some rule in data.agenttool.rules.paths.deny
 
 
 class TestOtherEntryPoints:
-    """Visibility fails hidden; obligations fail to redacting everything."""
+    """Visibility fails hidden."""
 
     def test_visible(self) -> None:
         assert Decider([Scripted(True)]).visible(make_document()) is True
         for value in (False, None, "true", 1, RuntimeError()):
             assert Decider([Scripted(value)]).visible(make_document()) is False
         assert Decider([]).visible(make_document()) is False
-
-    def test_obligations(self) -> None:
-        verdict = Decider([Scripted({"redact_result": ["/a"]})]).obligations(make_document())
-        assert (verdict.redact_result, verdict.fail_closed) == (("/a",), None)
-        for value in (None, [], {"unknown": 1}, RuntimeError()):
-            worst = Decider([Scripted(value)]).obligations(make_document())
-            assert worst.redact_result == ("*",)
-            assert worst.fail_closed is not None
 
 
 def test_it_describes_and_closes_what_it_was_given(tmp_path: Path) -> None:

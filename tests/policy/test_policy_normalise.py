@@ -11,14 +11,7 @@ from policy_inputs import JSON
 
 from agenttool_otel.errors import PolicyError, PolicyEvaluationError, PolicyTimeout, PolicyUnavailable
 from agenttool_otel.names import Behavior, DecisionSource, FailClosedCause, ReasonType
-from agenttool_otel.policy.normalise import (
-    STRICTNESS,
-    deny_for,
-    no_decision,
-    normalise,
-    normalise_obligations,
-    normalise_visible,
-)
+from agenttool_otel.policy.normalise import STRICTNESS, deny_for, no_decision, normalise, normalise_visible
 from agenttool_otel.policy.types import EngineAnswer, Verdict
 
 
@@ -126,13 +119,6 @@ def test_visible_takes_booleans_only(value: Any) -> None:
         normalise_visible(EngineAnswer(value, ""))
     assert normalise_visible(EngineAnswer(True, "")) is True
     assert normalise_visible(EngineAnswer(False, "")) is False
-
-
-def test_obligations_entry_point_is_read_strictly() -> None:
-    verdict = normalise_obligations(EngineAnswer({"redact_result": "*"}, "r"), engine="e")
-    assert verdict.redact_result == ("*",)
-    with pytest.raises(PolicyEvaluationError):
-        normalise_obligations(EngineAnswer([], "r"), engine="e")
 
 
 class TestFailure:

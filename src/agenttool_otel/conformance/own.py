@@ -148,6 +148,7 @@ def invoke(request: Data) -> Sequence[JsonObject]:
     ]
     with agent_context(**_WHO), agent_context(surface=governor.surface()):
         results = governor.batch(calls, policy=policy)
+        world.stop = None
         if "answer" in request:
             results = [_answered(governor, result, request["answer"]) for result in results]
     return [result.to_json_object() for result in results]

@@ -22,7 +22,7 @@ from agenttool_otel.values.tables import load_table
 MAX_LENGTH = 16384
 """Characters; a longer text is not parsed."""
 
-_MAX_DEPTH = 16
+_MAX_DEPTH = 12
 _MAX_REREAD = 4096
 _MAX_STATEMENTS = 50
 _MAX_TABLES = 200
@@ -39,9 +39,9 @@ _SHOW = re.compile(
     rf"(?is)\s*(?=(show|summarize)\s)(?!.*(?:{_FILE_ENDING}\b|\b(?:into|drop|delete|update|insert|truncate|alter|merge|exec\w*|"
     r"shutdown|kill|set)\b))(?:show\s+[\w\s.%*'`\"<>=!]*|summarize\s+\w+);?\s*\Z"
 )
-_HINT = re.compile(r"(\w+)\s*\(")
+_HINT = re.compile(r"(?<!\w)(\w+)\s*\(")
 _SECRET_COLUMN = re.compile(
-    r"(?!(?:has|is|needs|requires?|must|uses?|force|allows?|no|num)_)\w+_(?:secret|passw(?:or)?d|(?:private|api)_key|"
+    r"(?!(?:has|is|needs|requires?|must|uses?|force|allows?|no|num|can|should|reset|change|show|enables?|supports?)_)\w+_(?:secret|passw(?:or)?d|(?:private|api)_key|"
     r"(?:access|refresh)_token)|\w+password_?hash"
 )
 _FILE_TABLE = re.compile(rf"(?i)[/\\:@?]|\*(?!\Z)|(?<!\w)\*|{_FILE_ENDING}\*?\Z")
@@ -189,7 +189,7 @@ def _scan(query: str, dialect: str) -> tuple[str, bool]:
         known = None if dialect else _PLAIN_BRACKET.match(query, pos) or _PLAIN_BACKTICKS.match(query, pos)
         if known:
             pos = known.end()
-            out.append("''")
+            out.append(known[0] if known[0][0] == "[" else "''")  # its depth counts
         elif char in "'\"`":
             if char == "`" and dialect in ("", "postgres", "oracle", "tsql", "snowflake", "redshift"):
                 raise _Unproven("ambiguous_quote")
@@ -298,7 +298,10 @@ def _harmless(node: Any, exp: Any) -> bool:
     if isinstance(node, exp.Hint):
         return table["plan_hints"].issuperset(_HINT.findall(str(node).lower()))
     if isinstance(node, exp.WithFill):
-        return not (node.args.get("from_") or node.args.get("to"))  # as many rows as the data has steps
+        step = node.args.get("step")  # as many rows as the data has whole steps
+        return not (
+            node.args.get("from_") or node.args.get("to") or (isinstance(step, exp.Literal) and not step.is_int)
+        )
     if isinstance(node, exp.Column) and (
         node.name.lower() in table["secret_columns"] or _SECRET_COLUMN.fullmatch(node.name.lower())
     ):

@@ -11,6 +11,9 @@ from agenttool_otel.values.tables import load_table
 _WIDE = re.compile(r"%[^a-zA-Z%]*(?:\*|[0-9]{6})")
 _INDENT = re.compile(r"(?i)(?:[0-9]{1,2} \* )?\(?level(?: - 1)?\)?(?: \* [0-9]{1,2})?")
 _MAX_DIGITS = 6
+_SMALL = re.compile(r"[0-9]{1,7}(?:\.[0-9]{1,9})?")
+_STEP = re.compile(r"[1-9][0-9]{0,6}(?: ?[A-Za-z]{1,9})?")
+_MODIFIER = re.compile(r"[+-][1-9][0-9]{0,6} [A-Za-z]{1,9}")
 
 
 @cache
@@ -21,63 +24,101 @@ def sql_table() -> dict[str, frozenset[str]]:
 
 def table_ends(cte: Any, exp: Any) -> bool:
     """Whether something bounds a common table that names itself: a limit, what it counts to, another table's rows."""
+    name, limit = cte.alias.lower(), cte.this.args.get("limit")
     steps = [
-        step for step in cte.this.find_all(exp.Select) if any(t.name == cte.alias for t in step.find_all(exp.Table))
+        step for step in cte.this.find_all(exp.Select) if any(t.name.lower() == name for t in step.find_all(exp.Table))
     ]
     if any(_doubles(step, cte, exp) for step in steps):
         return False
-    return any(cte.this.find_all(exp.Limit)) or all(
-        _stops(step.args.get("where"), _made(step, cte), exp) or _follows(step, cte, exp) for step in steps
-    )
+    if limit is not None and isinstance(limit.expression, exp.Literal) and _SMALL.fullmatch(limit.expression.name):
+        return True
+    counts = len(steps) == 1 and _stops(steps[0].args.get("where"), _made(steps[0], cte), exp)
+    return counts or all(_follows(step, name, exp) for step in steps)
 
 
 def _made(step: Any, cte: Any) -> dict[str, Any]:
     """What a step makes of each column."""
     names = cte.alias_column_names or [one.alias_or_name for one in cte.this.selects]
-    return dict(zip(names, (one.unalias() for one in step.selects), strict=False))
+    return {name.lower(): one.unalias() for name, one in zip(names, step.selects, strict=False)}
 
 
-def _follows(step: Any, cte: Any, exp: Any) -> bool:
+def _follows(step: Any, name: str, exp: Any) -> bool:
     """Whether a step goes on to rows of another table, by a column of both."""
-    others = any(table.name != cte.alias for table in step.find_all(exp.Table))
-    pairs = any(
-        isinstance(one.this, exp.Column) and isinstance(one.expression, exp.Column) for one in step.find_all(exp.EQ)
-    )
-    return others and (pairs or any(join.args.get("using") for join in step.find_all(exp.Join)))
+    tables = list(step.find_all(exp.Table))
+    own = {table.alias_or_name.lower() for table in tables if table.name.lower() == name}
+    others = {table.alias_or_name.lower() for table in tables} - own
+    goes_on = any(column.table.lower() not in own for one in step.selects for column in one.find_all(exp.Column))
+    sides = [
+        {one.this.table.lower(), one.expression.table.lower()}
+        for one in step.find_all(exp.EQ)
+        if isinstance(one.this, exp.Column) and isinstance(one.expression, exp.Column)
+    ]
+    by_column = any(side & own and side - own <= others | {""} and side - own for side in sides)
+    return bool(others) and goes_on and (by_column or any(join.args.get("using") for join in step.find_all(exp.Join)))
 
 
 def _stops(condition: Any, made: dict[str, Any], exp: Any) -> bool:
-    """Whether a condition ends what a step counts: a column that each row raises stays below something, or what it
-    lowers above."""
-    if condition is None:
-        return False
+    """Whether a condition ends what a step counts: a column that each row raises has to stay below something that does
+    not move, or one that it lowers above."""
     if isinstance(condition, (exp.Where, exp.Paren)):
         return _stops(condition.this, made, exp)
     if isinstance(condition, (exp.And, exp.Or)):
         both = [_stops(one, made, exp) for one in (condition.this, condition.expression)]
         return all(both) if isinstance(condition, exp.Or) else any(both)
-    below, above = (exp.LT, exp.LTE), (exp.GT, exp.GTE)
-    moves = _moves(condition.this, made, exp)
     if isinstance(condition, exp.Between):
-        return bool(moves)
-    other = _moves(condition.expression, made, exp)
-    up = (isinstance(condition, below) and "raises" in moves) or (isinstance(condition, above) and "raises" in other)
-    down = (isinstance(condition, above) and "lowers" in moves) or (isinstance(condition, below) and "lowers" in other)
-    return up or down or "shortens" in moves
+        ends = {"raises": condition.args["high"], "lowers": condition.args["low"]}
+        return (way := _way(condition.this, made, exp)) in ends and _stays(ends[way], made, exp)
+    if not isinstance(condition, (exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NEQ)):
+        return False
+    for side, other, below in (
+        (condition.this, condition.expression, True),
+        (condition.expression, condition.this, False),
+    ):
+        way, less = _way(side, made, exp), isinstance(condition, (exp.LT, exp.LTE)) == below
+        if isinstance(condition, exp.NEQ):
+            if way == "shortens" and other.is_string and not other.name:
+                return True
+        elif way == ("raises" if less else "lowers") and _stays(other, made, exp):
+            return True
+        elif not less and any(_way(one, made, exp) == "shortens" for one in side.find_all(exp.Column)):
+            return bool(other.is_int)
+    return False
 
 
-def _moves(side: Any, made: dict[str, Any], exp: Any) -> set[str]:
-    """What a step does to the columns of one side of a comparison, by the kind of its expression (data/sql.toml)."""
-    found: set[str] = set()
-    for column in side.find_all(exp.Column) if isinstance(side, exp.Expression) else ():
-        step = made.get(column.name)
-        while isinstance(step, (exp.Cast, exp.Paren)):
-            step = step.this
-        parts = list(step.flatten() if isinstance(step, exp.Binary) else step.find_all(exp.Column) if step else ())
-        own = any(isinstance(one, exp.Column) and one.name == column.name for one in parts)
-        if own and not any(one.name == "0" for one in parts):
-            found |= {kind for kind in ("raises", "lowers", "shortens") if type(step).__name__ in sql_table()[kind]}
-    return found
+def _stays(bound: Any, made: dict[str, Any], exp: Any) -> bool:
+    """Whether a bound is near, and the same in each row."""
+    moved = any(column.name.lower() in made for column in bound.find_all(exp.Column))
+    numbers = [number.name for number in bound.find_all(exp.Literal) if not number.is_string]
+    return not moved and all(map(_SMALL.fullmatch, numbers))
+
+
+def _way(side: Any, made: dict[str, Any], exp: Any) -> str:
+    """What a step does to the column that one side of a comparison is, perhaps with a number added."""
+    side = _bare(side, exp)
+    if isinstance(side, (exp.Add, exp.Sub)) and isinstance(side.expression, (exp.Literal, exp.Interval)):
+        side = _bare(side.this, exp)
+    step: Any = _bare(made.get(side.name.lower()), exp) if isinstance(side, exp.Column) else None
+    if isinstance(step, exp.Substring) and isinstance(_bare(step.this, exp), exp.Column):
+        return "shortens" if step.args.get("start") is not None and step.args["start"].name not in ("0", "1") else ""
+    if isinstance(step, exp.Date):  # SQLite's date(x, '+1 day')
+        text = " ".join(one.name for one in step.find_all(exp.Literal))
+        return {"+": "raises", "-": "lowers"}[text[0]] if _MODIFIER.fullmatch(text) else ""
+    name = step.name.lower() if isinstance(step, exp.Anonymous) else type(step).__name__
+    kind = next((kind for kind in ("raises", "lowers") if name in sql_table()[kind]), "")
+    if not kind:
+        return ""
+    given = (step.this, step.args.get("expression"), step.args.get("unit"), *step.expressions)
+    parts = [_bare(part, exp) for part in given]
+    own = [part for part in parts if isinstance(part, exp.Column) and part.name.lower() == side.name.lower()]
+    by = [part.this if isinstance(part, exp.Interval) else part for part in parts]
+    far = any(isinstance(part, exp.Literal) and _STEP.fullmatch(part.name) for part in by)
+    return kind if own and far and (not isinstance(step, exp.Sub) or own[0] is parts[0]) else ""
+
+
+def _bare(node: Any, exp: Any) -> Any:
+    while isinstance(node, (exp.Cast, exp.Paren)):
+        node = node.this
+    return node
 
 
 def _doubles(step: Any, cte: Any, exp: Any) -> bool:

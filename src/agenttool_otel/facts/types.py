@@ -39,7 +39,9 @@ class PathFact(TypedDict):
     encoded: bool  # encoded separators, dots, controls or invisible characters
     confusable: bool  # misleading invisible or look-alike characters, full-width dots and separators
     windows: list[str]  # forms: drive, unc, device, stream, reserved_name, short_name, trailing, backslash
-    sensitive: str | None  # key, credential, approval, policy, vcs, agent_config, system, dotfile
+    # key, credential, approval, policy, vcs, agent_config, system, content (a file to be read whose text looks like it
+    # holds a secret), dotfile
+    sensitive: str | None
     rejected: str | None  # why this is no usable path: nul, control, empty, too_long, not_text ...
     identity: str | None  # "device:inode" that the check saw; for a file to be made, that of its nearest directory
     certain: bool  # False when the text means different files to different readers, or could not be resolved

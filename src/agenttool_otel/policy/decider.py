@@ -20,7 +20,7 @@ from agenttool_otel.policy.bundles.rego import Path
 from agenttool_otel.policy.cache import DecisionCache
 from agenttool_otel.policy.engines.native import is_panic
 from agenttool_otel.policy.input_schema import validate_input
-from agenttool_otel.policy.normalise import deny_for, no_decision, normalise, normalise_obligations, normalise_visible
+from agenttool_otel.policy.normalise import deny_for, no_decision, normalise, normalise_visible
 from agenttool_otel.policy.types import EngineAnswer, PolicyEngine, PolicyInput, Verdict
 from agenttool_otel.values.snapshot import snapshot
 
@@ -218,22 +218,6 @@ class Decider:
             SURFACE_REASON,
             lambda answer, _: answer.value if isinstance(answer.value, str) else "",
             lambda _: "",
-        )
-
-    def obligations(self, document: PolicyInput) -> Verdict:
-        """Return the obligations that a policy demands whatever is decided."""
-
-        def worst(error: BaseException) -> Verdict:
-            verdict = _failure(error, self.engines[0] if self.engines else None)
-            verdict.redact_input = ("",)
-            verdict.redact_result = ("*",)
-            return verdict
-
-        return self._query(
-            document,
-            EntryPoint.OBLIGATIONS,
-            lambda answer, engine: normalise_obligations(answer, engine=engine.name),
-            worst,
         )
 
     def _query(

@@ -169,17 +169,6 @@ def normalise_visible(answer: EngineAnswer) -> bool:
     return answer.value
 
 
-def normalise_obligations(answer: EngineAnswer, *, engine: str) -> Verdict:
-    """Turn the answer of ``data.agenttool.redaction.obligations`` into the obligation fields of a verdict."""
-    if answer.value is None:
-        raise PolicyEvaluationError("the policy gave no obligations (null)", cause=FailClosedCause.UNDEFINED)
-    verdict = Verdict(
-        behavior=Behavior.PASSTHROUGH, engine=engine, revision=answer.revision, opa_decision_id=answer.decision_id
-    )
-    _set_obligations(verdict, answer.value)
-    return verdict
-
-
 def deny_for(error: BaseException, *, engine: str = EngineName.NONE, revision: str = "") -> Verdict:
     """Return the deny that stands for a failure to decide."""
     known = isinstance(error, PolicyError)

@@ -126,6 +126,12 @@ test_reading_policy_version_control_and_system_is_asked[kind] if {
 	denied == set() with input as document
 }
 
+test_a_file_that_holds_what_looks_like_a_secret_is_asked_for_reading if {
+	asked == {name("sensitive_place")} with input as f.with_path({"sensitive": "content"})
+	no_findings with input as f.with_path({"sensitive": "content"})
+		with data.agenttool.settings as {"paths": {"sensitive": {"content": {"read": "allow"}}}}
+}
+
 test_dotfiles_may_be_read_and_are_asked_for_writing if {
 	no_findings with input as f.with_path({"sensitive": "agent_config"})
 	no_findings with input as f.with_path({"sensitive": "dotfile"})

@@ -48,7 +48,8 @@ class LingeringTransport:
             self._transport.resume_reading()
             with suppress(OSError):  # the client is gone
                 self._transport.write_eof()
-            self._limit(LINGER_SECONDS)
+            if not self._transport.get_write_buffer_size():  # else a slow reader has the time of an answer
+                self._limit(LINGER_SECONDS)
 
 
 class BoundedConnection(H11Protocol):
@@ -99,12 +100,17 @@ class BoundedConnection(H11Protocol):
         self._deadline = self.loop.call_later(seconds, self.transport.abort)
 
     def _make_room(self) -> None:
-        """Drop a connection: unfinished requests first, then whose client holds most, then the oldest."""
+        """Drop a connection: answered and unfinished ones first, then whose client holds most, then the oldest."""
         others = cast("set[BoundedConnection]", self.connections - {self})
         held = Counter(one.address for one in others)
-        dropped = min(others, key=lambda one: (one.delivered, -held[one.address], one.opened_at))
+        dropped = min(others, key=lambda one: (one.pending, -held[one.address], one.opened_at))
         self.connections.discard(dropped)
         dropped.transport.abort()
+
+    @property
+    def pending(self) -> bool:
+        """Whether a request is there whole and not answered yet."""
+        return self.delivered and not self.transport.is_closing()
 
     @property
     def address(self) -> str:

@@ -10,6 +10,7 @@ from functools import lru_cache
 from itertools import repeat
 from typing import Any, Final
 
+from agenttool_otel.facts.paths.content import holds_secret
 from agenttool_otel.facts.paths.resolve import Resolution, resolve
 from agenttool_otel.facts.paths.sensitive import sensitive_class
 from agenttool_otel.facts.paths.text import MAX_PATH_BYTES, PathText, normalize_path, read_path_text
@@ -111,6 +112,11 @@ def _establish(value: Any, fact: PathFact, env: FactEnvironment) -> None:
     elif fact["rejected"] is not None:
         fact["inside"] = False
     fact["sensitive"] = _sensitive_place(lexical, roots, readings, {lexical, *paths}, fact["access"], env)
+    shown = fact["sensitive"] in (None, PathClass.DOTFILE) and fact["inside"] and fact["access"] == PathAccess.READ
+    if shown and any(
+        found.exists and found.status and holds_secret(found.path or "", found.status) for found in readings
+    ):
+        fact["sensitive"] = PathClass.CONTENT.value
     sure = known and not (read.variables or read.windows) and fact["rejected"] is None
     same = bool(paths) and len(paths) == len(readings) and paths[0] == paths[-1]
     fact["certain"] = sure and same and not (readings[0].magic or readings[-1].magic)

@@ -135,7 +135,8 @@ def _offer_places(folded: list[str], inner: int, worst: list[str | None]) -> Non
         for pieces, sequence_kind in lists.sequences.get(name, ()):
             if tuple(folded[max(0, index + 1 - len(pieces)) : index + 1]) == pieces:
                 worst.append(sequence_kind)
-        if index >= inner and name.startswith(".") and name not in lists.harmless_dotfiles:
+        inert = name in lists.harmless_dotfiles and (index == len(folded) - 1 or name in (".", ".."))
+        if index >= inner and name.startswith(".") and not inert:
             worst.append(PathClass.DOTFILE)
     whole = "/".join(folded[inner:])
     for pattern, kind in lists.globs:

@@ -13,7 +13,7 @@ from agenttool_otel.facts.shell.words import alternatives
 from agenttool_otel.names import PathClass
 
 _GLOB = re.compile(r"[*?\[]")
-_MAGIC = re.compile(r":?\((?:,|top|glob|icase|literal|exclude|attr:[^(),]*)+\)")  # in front of git's pathspecs
+_MAGIC = re.compile(r"\A:?\((?:top|glob|icase|literal|exclude|attr|prefix|,)[^()/]*\)")  # in front of git's pathspecs
 _SEPARATORS = re.compile(r"[|,]")
 _PIECE = re.compile(r"[^*?.\[\]]+")
 _CLIMBING = re.compile(r"~?/?(?:\.\./?)+\Z")
@@ -32,7 +32,8 @@ def names_secret(path: str, *, glob: bool = False) -> bool:
     """Whether a path names, or a glob can match, something that holds credentials."""
     if len(path) > _MAX_PATH:
         return True
-    path = _MAGIC.sub("", path)
+    if (magic := _MAGIC.match(path)) and names_secret(path[magic.end() :], glob=glob):
+        return True
     folder, slash, name = path.rpartition("/")
     path = f"{folder}{slash}x" if is_harmless_name(name) else path
     search = sensitive().path.search

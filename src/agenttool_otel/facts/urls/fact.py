@@ -197,7 +197,7 @@ def _holds_credential(text: str) -> bool:
 @cache
 def _credential_value() -> re.Pattern[str]:
     """What is a credential by its shape, in a path or whatever its parameter is called."""
-    return re.compile("|".join(hosts_data()["credential_value"]))
+    return re.compile("|".join(hosts_data()["token_shapes"] + hosts_data()["credential_value"]))
 
 
 @cache

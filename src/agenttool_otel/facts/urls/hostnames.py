@@ -7,6 +7,7 @@ import re
 import socket
 from functools import cache, lru_cache
 from typing import Final
+from urllib.parse import unquote
 
 from agenttool_otel.facts.urls.addresses import address_class, hosts_data, worst_class
 from agenttool_otel.names import AddressClass
@@ -38,7 +39,9 @@ def _under(host: str, key: str) -> bool:
 def is_relay(host: str, path: str) -> bool:
     """Whether a public address leads on to another, or keeps for somebody what it is asked: a shortener, a tunnel, a
     collector of requests."""
-    return _under(host, "relays") or _relay_paths().match(host + path.lower()) is not None
+    guide = host.partition(".")[0] in _suffixes("guides")  # its documentation
+    plain = re.sub("/+", "/", unquote(path).lower())
+    return (_under(host, "relays") and not guide) or _relay_paths().match(host + plain) is not None
 
 
 @lru_cache(maxsize=1024)

@@ -29,6 +29,8 @@ def _known(allowed: tuple[str, ...]) -> tuple[dict[str, str], frozenset[str], tu
     own = tuple(name.lower().strip(".") for name in allowed if name.strip("."))
     names = frozenset(own) | frozenset(hosts_data()["well_known"])
     slips = {slip: name for name in sorted(names) for slip in _slips(name)}
+    for genuine in map(skeleton, hosts_data()["own_names"]):
+        slips.pop(genuine, None)
     return slips | {skeleton(name): name for name in sorted(names)}, names, own
 
 
