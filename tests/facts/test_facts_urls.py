@@ -198,6 +198,7 @@ def test_a_lookalike_names_whom_it_imitates() -> None:
         ("slak.com", None),  # a short name is too near to others
         ("ithub.com", None),
         ("python.com", None),
+        ("raw.githubusercontent.co", "githubusercontent.com"),
         ("docs.crate.io", None),
     ],
 )
@@ -228,6 +229,22 @@ def test_a_slip_of_the_hand_imitates_a_longer_name(host: str, imitated: str | No
 )
 def test_a_shortener_a_tunnel_and_a_collector_pass_on(url: str, relay: bool) -> None:
     assert fact_of(url)["relay"] is relay
+
+
+@pytest.mark.parametrize(
+    ("host", "kind"),
+    [
+        ("tasks.orders-api", "private"),
+        ("db.node1", "private"),
+        ("internal-alb-1.eu-central-1.elb.amazonaws.com", "private"),
+        ("nexus.clinic.intern", "private"),
+        ("alb-1.eu-central-1.elb.amazonaws.com", "name"),
+        ("example.xn--p1ai", "name"),
+        ("example.technology", "name"),
+    ],
+)
+def test_a_name_under_no_public_ending_is_private(host: str, kind: str) -> None:
+    assert fact_of(f"http://{host}/")["address_class"] == kind
 
 
 @pytest.mark.parametrize("host", ["tplinkwifi.net", "fritz.box", "nas.fritz.box", "routerlogin.net"])
@@ -322,6 +339,11 @@ def test_a_credential_in_the_host_name_or_the_fragment_is_one(rest: str, sent: b
         ("https://x.s3.amazonaws.com/a.csv?list-type=2", False),
         ("https://objects.githubusercontent.com/a?X-Amz-Signature=9c1b0f3d7e", False),  # of a public release
         ("https://docs.infura.io/v3/api", False),
+        ("https://storage.googleapis.com/a/b.csv?GoogleAccessId=x@y.example&Signature=Q2Fm", True),
+        ("https://ci.example.com/api?circle-token=" + "9a8b" * 10, True),
+        ("https://example.com/?hdr=Basic%20bWlyYTpXbjdrcTJadDl4", True),
+        ("https://example.com/a/basic-authentication-2026", False),
+        ("https://example.com/list?page_token=CAoQAA9x2", False),
     ],
 )
 def test_a_signed_link_to_a_bucket_carries_its_credential(url: str, sent: bool) -> None:

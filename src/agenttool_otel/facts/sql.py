@@ -302,9 +302,9 @@ def _harmless(node: Any, exp: Any) -> bool:
         return not (
             node.args.get("from_") or node.args.get("to") or (isinstance(step, exp.Literal) and not step.is_int)
         )
-    if isinstance(node, exp.Column) and (
-        node.name.lower() in table["secret_columns"] or _SECRET_COLUMN.fullmatch(node.name.lower())
-    ):
+    if isinstance(node, (exp.JSONExtract, exp.JSONExtractScalar, exp.JSONBExtract, exp.JSONBExtractScalar)):
+        return not any(map(_is_secret, re.findall(r"\w+", str(node.expression)))) and name in table["functions"]
+    if isinstance(node, exp.Column) and _is_secret(node.name):
         missing = isinstance(node.parent, exp.Is) and isinstance(node.parent.expression, exp.Null)
         return missing or isinstance(node.parent, exp.Count)  # whether there is one, or how many, is no secret
     if isinstance(node, exp.Column) and node.table and node.name.lower() == "nextval":
@@ -321,6 +321,10 @@ def _harmless(node: Any, exp: Any) -> bool:
     if isinstance(node, exp.Table) and not isinstance(node.this, exp.Func):
         return False
     return name in table["parts"] or name in table["functions"]
+
+
+def _is_secret(column: str) -> bool:
+    return column.lower() in sql_table()["secret_columns"] or _SECRET_COLUMN.fullmatch(column.lower()) is not None
 
 
 def _bounded(node: Any, exp: Any) -> bool:

@@ -27,8 +27,8 @@ def _own_name() -> str:
 
 
 @cache
-def _relay_paths() -> re.Pattern[str]:
-    return re.compile("|".join(hosts_data()["relay_paths"]))
+def _pattern(key: str) -> re.Pattern[str]:
+    return re.compile("|".join(hosts_data()[key]))
 
 
 def _under(host: str, key: str) -> bool:
@@ -41,7 +41,7 @@ def is_relay(host: str, path: str) -> bool:
     collector of requests."""
     guide = host.partition(".")[0] in _suffixes("guides")  # its documentation
     plain = re.sub("/+", "/", unquote(path).lower())
-    return (_under(host, "relays") and not guide) or _relay_paths().match(host + plain) is not None
+    return (_under(host, "relays") and not guide) or _pattern("relay_paths").match(host + plain) is not None
 
 
 @lru_cache(maxsize=1024)
@@ -55,7 +55,7 @@ def name_class(host: str) -> AddressClass:
         return AddressClass.LOOPBACK
     if host in _suffixes("metadata_names") or _under(host, "metadata_suffixes"):
         return AddressClass.METADATA
-    if "." not in host or _under(host, "private_suffixes"):
+    if "." not in host or _under(host, "private_suffixes") or _pattern("private_names").fullmatch(host):
         return AddressClass.PRIVATE
     rebinding = _under(host, "rebinding")
     service = rebinding or _under(host, "address_in_name")

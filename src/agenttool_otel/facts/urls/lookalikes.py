@@ -35,10 +35,11 @@ def _known(allowed: tuple[str, ...]) -> tuple[dict[str, str], frozenset[str], tu
 
 
 def _slips(name: str) -> Iterator[str]:
-    """What a hand that slips writes for a name: a letter left out, written twice, or after the next one."""
+    """What a hand that slips writes for a name: a letter left out, twice, or after the next, another ending."""
     label, dot, rest = name.partition(".")
     if len(label) < _LEAST_CONTAINED or "." in rest:
         return
+    yield from (skeleton(f"{label}.{ending}") for ending in ("co", "cm", "om", "con") if rest == "com")
     for index in range(1, len(label)):
         before, letter, after = label[:index], label[index], label[index + 1 :]
         for slip in (before + after, before + letter + letter + after, before + after[:1] + letter + after[1:]):
