@@ -98,15 +98,17 @@ def _way(side: Any, made: dict[str, Any], exp: Any) -> str:
     if isinstance(side, (exp.Add, exp.Sub)) and isinstance(side.expression, (exp.Literal, exp.Interval)):
         side = _bare(side.this, exp)
     step: Any = _bare(made.get(side.name.lower()), exp) if isinstance(side, exp.Column) else None
+    if step is None or all(column.name.lower() != side.name.lower() for column in step.find_all(exp.Column)):
+        return ""
     if isinstance(step, exp.Substring) and isinstance(_bare(step.this, exp), exp.Column):
-        return "shortens" if step.args.get("start") is not None and step.args["start"].name not in ("0", "1") else ""
+        start = step.args.get("start")
+        later = start is not None and start.name not in ("0", "1") and not isinstance(start, exp.Neg)
+        return "shortens" if later and step.this.name.lower() == side.name.lower() else ""
     if isinstance(step, exp.Date):  # SQLite's date(x, '+1 day')
         text = " ".join(one.name for one in step.find_all(exp.Literal))
         return {"+": "raises", "-": "lowers"}[text[0]] if _MODIFIER.fullmatch(text) else ""
     name = step.name.lower() if isinstance(step, exp.Anonymous) else type(step).__name__
     kind = next((kind for kind in ("raises", "lowers") if name in sql_table()[kind]), "")
-    if not kind:
-        return ""
     given = (step.this, step.args.get("expression"), step.args.get("unit"), *step.expressions)
     parts = [_bare(part, exp) for part in given]
     own = [part for part in parts if isinstance(part, exp.Column) and part.name.lower() == side.name.lower()]
@@ -125,7 +127,7 @@ def _doubles(step: Any, cte: Any, exp: Any) -> bool:
     """Whether a step makes texts of its own texts that may be twice as long with each row."""
     joins = (exp.DPipe, exp.Concat, exp.ConcatWs)
     growing = {name for name, one in _made(step, cte).items() if one.find(*joins) is not None}
-    used = [[column.name for column in one.find_all(exp.Column) if column.name in growing] for one in step.selects]
+    used = [[column for column in one.find_all(exp.Column) if column.name.lower() in growing] for one in step.selects]
     return any(len(one) > 1 for one in used) or any(type(node).__name__ in sql_table()["grows"] for node in step.walk())
 
 
