@@ -63,7 +63,7 @@ def server(store: ApprovalStore) -> Iterator[ApprovalsServer]:
 def page(browser: Any) -> Iterator[Any]:
     context = browser.new_context(viewport={"width": 960, "height": 900}, color_scheme="light")
     page = context.new_page()
-    page.set_default_timeout(8_000)
+    page.set_default_timeout(30_000)  # a busy machine is slow; nothing waits so long otherwise
     problems: list[str] = []
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.on(
