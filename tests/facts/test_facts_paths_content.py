@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -122,3 +123,32 @@ def test_reading_what_holds_a_secret_is_a_question(tmp_path: Path) -> None:
     assert answer.decision is not None
     assert answer.decision.reason is not None
     assert answer.decision.reason.rule_ref == "agenttool.rules.paths.sensitive_place"
+
+
+@pytest.mark.speed
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "password=",
+        "password=   ",
+        "api_key_",
+        "kind: Secret\n",
+        "eyJ",
+        "eyJaaaaaaaa.",
+        "://a",
+        "token ",
+        '"cookies":[{',
+        "ansible_pass",
+        'token": {"value": "',
+        "$2",
+        "$argon2",
+        "sk-a1",
+        "AKIA2",
+        "-----BEGIN A ",
+    ],
+)
+def test_a_text_is_looked_through_in_little_time_whatever_it_holds(tmp_path: Path, piece: str) -> None:
+    (tmp_path / "a.json").write_text(piece * (65_536 // len(piece)))
+    started = time.thread_time()
+    fact_of(tmp_path / "a.json")
+    assert time.thread_time() - started < 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.resources
+import time
 import tomllib
 
 import pytest
@@ -81,3 +82,10 @@ def test_unreadable_commands_still_warn_of_secrets_in_words(command: str) -> Non
 )
 def test_everyday_reads_do_not_warn(command: str) -> None:
     assert not flagged(command)
+
+
+@pytest.mark.speed
+def test_what_looks_like_a_pathspec_is_read_in_little_time() -> None:
+    started = time.thread_time()
+    flagged("cat '(" + "attr:" * 3000 + "'")
+    assert time.thread_time() - started < 1

@@ -507,3 +507,21 @@ def test_work_with_a_bound_is_proven(query: str) -> None:
 )
 def test_columns_that_hold_secrets_are_no_mere_reading(query: str, proven: bool) -> None:
     assert sql_fact(query, argument="/q")["read_only"] is proven
+
+
+@pytest.mark.speed
+@pytest.mark.parametrize(
+    "query",
+    [
+        f"select a[{'timestamp(' * 18}t{')' * 18}] from s",
+        f"select {'timestamp(' * 12}t{')' * 12} from s",
+        f"select {'struct(' * 12}t{')' * 12} from s",
+        f"select /*+ {'a' * 16_000} */ * from a",
+        f"select {'[(' * 500}",
+    ],
+    ids=range(5),
+)
+def test_a_query_is_read_in_little_time_whatever_it_nests(query: str) -> None:
+    started = time.thread_time()
+    sql_fact(query, argument="/q")
+    assert time.thread_time() - started < 2

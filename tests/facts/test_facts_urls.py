@@ -633,8 +633,11 @@ def test_other_texts_without_a_scheme_are_no_hosts(text: str) -> None:
         "token=a?" * 2000,
         "SECRET=" * 2300,
         "a+b://" * 2600,
+        "Basic aA1" * 1700,
+        "?sig=&" * 2600,
+        "Signature=" * 1600,
     ],
-    ids=range(7),
+    ids=range(10),
 )
 def test_a_url_is_read_in_little_time_whatever_it_holds(piece: str) -> None:
     started = time.thread_time()
