@@ -147,7 +147,7 @@ def test_reading_what_holds_a_secret_is_a_question(tmp_path: Path) -> None:
         "-----BEGIN A ",
     ],
 )
-def test_a_text_is_looked_through_in_little_time_whatever_it_holds(tmp_path: Path, piece: str) -> None:
+def test_a_text_is_searched_in_little_time_whatever_it_holds(tmp_path: Path, piece: str) -> None:
     (tmp_path / "a.json").write_text(piece * (65_536 // len(piece)))
     started = time.thread_time()
     fact_of(tmp_path / "a.json")
