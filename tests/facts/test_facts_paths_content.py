@@ -38,6 +38,10 @@ HOLDS = [
     ("state.json", '{"cookies": [{"name": "sid", "value": "' + "a1B2c3D4" * 4 + '"}]}'),
     ("bot.toml", 'slack = "xox' + "b-" + "a1B2c3" * 5 + '"\n'),
     ("notes.txt", "gh" + "p_" + "a1B2" * 9),
+    ("login.har", '{"name": "Cookie", "value": "sid=' + DRAWN + '"}'),
+    ("vm.args", f"-name a@b\n-setcookie {DRAWN}\n"),
+    ("agent.hcl", 'encrypt = "' + "aB3d" * 10 + '="'),
+    ("agents.md.cfg", f'token="{DRAWN}"'),
     ("NOEND", f"API_KEY={DRAWN}"),
 ]
 HOLDS_NONE = [

@@ -39,9 +39,8 @@ def holds_secret(path: str, status: os.stat_result) -> bool:
     Looked at are configuration and data by their names, no sources: those read secrets from elsewhere, and their tests
     are full of invented ones. What can't be read here holds nothing for a tool of this process either."""
     name = path.rpartition("/")[2].lower()
-    if not stat.S_ISREG(status.st_mode) or not _patterns().names.fullmatch(name) or is_harmless_name(name):
-        return False
-    return _look(path, status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size)
+    data = stat.S_ISREG(status.st_mode) and _patterns().names.fullmatch(name) and not is_harmless_name(name)
+    return bool(data) and _look(path, status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size)
 
 
 @lru_cache(maxsize=1024)

@@ -22,6 +22,7 @@ _UNREADABLE: Final = frozenset(
     {PathRejection.NOT_TEXT, PathRejection.EMPTY, PathRejection.NUL, PathRejection.SURROGATE, PathRejection.TOO_LONG}
 )
 _ELSEWHERE: Final = frozenset({WindowsForm.DRIVE, WindowsForm.UNC, WindowsForm.DEVICE})
+_PLAIN: Final = (None, PathClass.DOTFILE, PathClass.AGENT_CONFIG)
 _RANK: Final = {kind.value: index for index, kind in enumerate(PathClass)}
 _NOTHING: Final[PathFact] = unestablished("path", "", inferred=False)
 _NOWHERE: Final = "/\0"
@@ -112,7 +113,7 @@ def _establish(value: Any, fact: PathFact, env: FactEnvironment) -> None:
     elif fact["rejected"] is not None:
         fact["inside"] = False
     fact["sensitive"] = _sensitive_place(lexical, roots, readings, {lexical, *paths}, fact["access"], env)
-    shown = fact["sensitive"] in (None, PathClass.DOTFILE) and fact["inside"] and fact["access"] == PathAccess.READ
+    shown = fact["inside"] and fact["access"] == PathAccess.READ and fact["sensitive"] in _PLAIN
     if shown and any(
         found.exists and found.status and holds_secret(found.path or "", found.status) for found in readings
     ):
