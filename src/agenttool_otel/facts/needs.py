@@ -112,13 +112,8 @@ def _of_path(fact: PathFact, operation: str) -> Need | None:
 
 def _of_url(fact: UrlFact, arguments: Mapping[str, Any]) -> Need:
     """The need of a URL; only where nothing is sent to it but its own text."""
-    doubtful = (
-        fact["rejected"]
-        or fact["disagreement"]
-        or fact["lookalike"]
-        or (fact["relay"] and not fact["allowed_host"])
-        or not fact["certain"]
-    )
+    doubtful = fact["rejected"] or fact["disagreement"] or fact["lookalike"] or not fact["certain"]
+    doubtful = doubtful or (fact["relay"] and not fact["allowed_host"])
     secret = fact["credentials"] or fact["sensitive_query"]
     names = {name for name, value in arguments.items() if isinstance(value, (str, dict, list, tuple)) and value}
     method = str(arguments.get("method") or "GET").upper()

@@ -41,8 +41,8 @@ _SHOW = re.compile(
 )
 _HINT = re.compile(r"(?<!\w)(\w+)\s*\(")
 _SECRET_COLUMN = re.compile(
-    r"(?!(?:has|is|needs|requires?|must|uses?|force|allows?|no|num|can|should|reset|change|show|enables?|supports?)_)\w+_(?:secret|passw(?:or)?d|(?:private|api)_key|"
-    r"(?:access|refresh)_token)|\w+password_?hash"
+    r"(?!(?:has|is|needs|requires?|must|uses?|force|allows?|no|num|can|should|reset|change|show|enables?|supports?)_)"
+    r"\w+_(?:secret|passw(?:or)?d|(?:private|api)_key|(?:access|refresh)_token)|\w+password_?hash"
 )
 _FILE_TABLE = re.compile(rf"(?i)[/\\:@?]|\*(?!\Z)|(?<!\w)\*|{_FILE_ENDING}\*?\Z")
 # A name or a list in brackets, and a name in backticks, that hold nothing that could end elsewhere for some database.

@@ -25,9 +25,10 @@ class _Patterns(NamedTuple):
 @cache
 def _patterns() -> _Patterns:
     table = load_table("agenttool_otel.facts", "data/secret_content.json")
+    shapes = table["shapes"] | load_table("agenttool_otel.facts", "data/tokens.json")
     return _Patterns(
         re.compile(table["names"]),
-        tuple((texts.split("|"), re.compile(shape)) for texts, shape in table["shapes"].items()),
+        tuple((texts.split("|"), re.compile(shape)) for texts, shape in shapes.items()),
         re.compile(table["words"]),
         re.compile(table["assigned"]),
     )

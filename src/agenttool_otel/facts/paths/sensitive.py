@@ -81,7 +81,7 @@ def _lists() -> _Lists:
         ),
         harmless_names=re.compile("|".join(data["harmless"]["names"])),
         harmless_paths=re.compile("|".join(data["harmless"]["paths"])),
-        harmless_dotfiles=frozenset((".", "..", *data["harmless"]["dotfiles"])),
+        harmless_dotfiles=frozenset(data["harmless"]["dotfiles"]),
         backups=tuple(data["backup_endings"]),
         system=tuple(tuple(entry.strip("/").split("/")) for entry in data["system"]),
     )
@@ -135,8 +135,8 @@ def _offer_places(folded: list[str], inner: int, worst: list[str | None]) -> Non
         for pieces, sequence_kind in lists.sequences.get(name, ()):
             if tuple(folded[max(0, index + 1 - len(pieces)) : index + 1]) == pieces:
                 worst.append(sequence_kind)
-        inert = name in lists.harmless_dotfiles and (index == len(folded) - 1 or name in (".", ".."))
-        if index >= inner and name.startswith(".") and not inert:
+        inert = index == len(folded) - 1 and name in lists.harmless_dotfiles
+        if index >= inner and name.startswith(".") and name not in (".", "..") and not inert:
             worst.append(PathClass.DOTFILE)
     whole = "/".join(folded[inner:])
     for pattern, kind in lists.globs:

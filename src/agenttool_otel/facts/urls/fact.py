@@ -19,6 +19,7 @@ from agenttool_otel.facts.urls.hostnames import is_relay, name_class
 from agenttool_otel.facts.urls.lookalikes import is_allowed, lookalike_of
 from agenttool_otel.facts.urls.readings import BrowserReading, authority, browser_reading, readers_disagree
 from agenttool_otel.names import AddressClass, UrlRejection
+from agenttool_otel.values.tables import load_table
 from agenttool_otel.values.unicode import has_escaped_surrogate
 
 MAX_URL_CHARS: Final = 16_384
@@ -197,7 +198,8 @@ def _holds_credential(text: str) -> bool:
 @cache
 def _credential_value() -> re.Pattern[str]:
     """What is a credential by its shape, in a path or whatever its parameter is called."""
-    return re.compile("|".join(hosts_data()["token_shapes"] + hosts_data()["credential_value"]))
+    tokens = "|".join(load_table("agenttool_otel.facts", "data/tokens.json").values())
+    return re.compile("|".join([f"(?<![A-Za-z0-9])(?:{tokens})", *hosts_data()["credential_value"]]))
 
 
 @cache

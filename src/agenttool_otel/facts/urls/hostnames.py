@@ -31,9 +31,14 @@ def _pattern(key: str) -> re.Pattern[str]:
     return re.compile("|".join(hosts_data()[key]))
 
 
-def _under(host: str, key: str) -> bool:
+@lru_cache(maxsize=64)
+def _tails(host: str) -> frozenset[str]:
     labels = host.split(".")
-    return not _suffixes(key).isdisjoint(".".join(labels[index:]) for index in range(len(labels)))
+    return frozenset(".".join(labels[index:]) for index in range(len(labels)))
+
+
+def _under(host: str, key: str) -> bool:
+    return not _suffixes(key).isdisjoint(_tails(host))
 
 
 def is_relay(host: str, path: str) -> bool:
