@@ -25,7 +25,7 @@ class _Patterns(NamedTuple):
 @cache
 def _patterns() -> _Patterns:
     table = load_table("agenttool_otel.facts", "data/secret_content.json")
-    shapes = table["shapes"] | load_table("agenttool_otel.facts", "data/tokens.json")
+    shapes = table["shapes"] | load_table("agenttool_otel.facts", "data/token_shapes.json")
     return _Patterns(
         re.compile(table["names"]),
         tuple((texts.split("|"), re.compile(shape)) for texts, shape in shapes.items()),

@@ -198,7 +198,7 @@ def _holds_credential(text: str) -> bool:
 @cache
 def _credential_value() -> re.Pattern[str]:
     """What is a credential by its shape, in a path or whatever its parameter is called."""
-    tokens = "|".join(load_table("agenttool_otel.facts", "data/tokens.json").values())
+    tokens = "|".join(load_table("agenttool_otel.facts", "data/token_shapes.json").values())
     return re.compile("|".join([f"(?<![A-Za-z0-9])(?:{tokens})", *hosts_data()["credential_value"]]))
 
 
