@@ -27,6 +27,10 @@ class ConfigurationError(AgentToolError, ValueError):
     """A setting, declaration or governed object can't be used as given."""
 
 
+class UnsupportedEventLoop(ConfigurationError):
+    """An asynchronous call was awaited where no asyncio loop runs, under trio for example; nothing ran."""
+
+
 class GovernedOutcome(AgentToolError):
     """A call that ended without running, as an exception for callers of the plain function.
 

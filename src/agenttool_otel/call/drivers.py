@@ -23,6 +23,7 @@ from agenttool_otel.call.envelope import outcome_of, to_result
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.running.handle import running_body
 from agenttool_otel.call.scheduling.executors import submit, takes
+from agenttool_otel.errors import UnsupportedEventLoop
 from agenttool_otel.records import ToolResult
 
 Steps = Generator[Any, Any, Invocation]
@@ -76,12 +77,16 @@ async def aadvance(call: Invocation, steps: Steps, result: Any = None, *, throug
 async def _walk(call: Invocation, steps: Steps, result: Any, through: bool, awaits: bool) -> Execute | None:
     token = None
     error: BaseException | None = None
+    unsupported = _unsupported_loop() if awaits else None
     try:
         while True:
             effect: Effect = steps.send(result) if error is None else steps.throw(error)
             if token is None:
                 token = otel_context.attach(trace.set_span_in_context(call.span))
             result = error = None
+            if unsupported is not None:
+                error, unsupported = unsupported, None
+                continue
             if isinstance(effect, Execute):
                 if not through:
                     return effect
@@ -106,6 +111,17 @@ async def _walk(call: Invocation, steps: Steps, result: Any, through: bool, awai
         del error
         if token is not None:
             otel_context.detach(token)
+
+
+def _unsupported_loop() -> UnsupportedEventLoop | None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return UnsupportedEventLoop(
+            "asynchronous calls need a running asyncio loop; trio is not supported: call the plain form of the tool in "
+            "a thread (trio.to_thread.run_sync), or run the program on asyncio"
+        )
+    return None
 
 
 def run_body(call: Invocation, effect: Execute) -> Attempt:

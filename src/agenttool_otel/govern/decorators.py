@@ -9,7 +9,8 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
+from pickle import PicklingError
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, cast, overload
 
 import wrapt
@@ -56,7 +57,17 @@ class BoundGovernedFunction(wrapt.BoundFunctionWrapper):  # type: ignore[type-ar
     @property
     def tool(self) -> GovernedTool:
         """The governed tool, bound to the instance."""
-        return cast(GovernedTool, self._self_parent.tool.of(self._self_instance, self.__wrapped__))
+        parent, instance = self._self_parent, self._self_instance
+        return cast(GovernedTool, parent.bound_tool(instance).of(instance, self.__wrapped__))
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        holder = self._self_instance if self._self_instance is not None else self._self_owner
+        if (name := _attribute_of(holder, self._self_parent)) is None:
+            raise PicklingError(f"{self.tool.spec.name} is no attribute of what it is bound to, so it can't be pickled")
+        return getattr, (holder, name)
+
+    def __reduce__(self) -> Any:
+        return self.__reduce_ex__(2)
 
     def __copy__(self) -> Any:
         return self
@@ -73,15 +84,22 @@ class GovernedFunction(wrapt.FunctionWrapper):  # type: ignore[type-arg]
 
     __bound_function_wrapper__ = BoundGovernedFunction
 
-    def __init__(self, wrapped: Any, wrapper: Any, tool: GovernedTool, options: GovernOptions) -> None:
+    def __init__(
+        self, wrapped: Any, wrapper: Any, tool: GovernedTool, options: GovernOptions, method: Callable[[], GovernedTool]
+    ) -> None:
         super().__init__(wrapped, wrapper)
         self._self_tool = tool
         self._self_options = options
+        self._self_method = method
 
     @property
     def tool(self) -> GovernedTool:
         """The governed tool: ``invoke``, ``ainvoke``, ``check`` and the records."""
         return self._self_tool
+
+    def bound_tool(self, instance: object) -> GovernedTool:
+        """Return the tool as which it is called on an instance; ``None`` for a call on the class."""
+        return self._self_tool if instance is None else self._self_method()
 
     def __copy__(self) -> GovernedFunction:
         return self
@@ -124,6 +142,12 @@ def _found(module: str | None, qualname: str) -> Any:
     for part in qualname.split("."):
         found = getattr(found, part, None)
     return found
+
+
+def _attribute_of(holder: Any, governed: GovernedFunction) -> str | None:
+    """Return the name under which a governed function stands on an object's class, or on a class."""
+    bases = inspect.getmro(holder if inspect.isclass(holder) else type(holder))
+    return next((name for base in bases for name, value in vars(base).items() if value is governed), None)
 
 
 def _govern_again(wrapped: Any, options: GovernOptions) -> Any:
@@ -200,8 +224,17 @@ def _govern_callable(governor: Governor | None, target: Any, options: GovernOpti
     spec = declare_function(function, options, drop_first=has_self, is_async=is_async, streams=streams)
     tool = GovernedTool(spec, function, governor=governor, is_async=is_async, streams=streams)
 
+    @cache
+    def method() -> GovernedTool:
+        """Return the tool of a function that was put on a class after its body, and is called on an object of it."""
+        if has_self or not inspect.isfunction(target):
+            return tool
+        bound = declare_function(function, options, drop_first=True, is_async=is_async, streams=streams)
+        return GovernedTool(bound, function, governor=governor, is_async=is_async, streams=streams)
+
     def plan(wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Invocation, Steps]:
         in_charge = governor if governor is not None else default_runtime()
+        spec = tool.spec if instance is None else method().spec
         if has_self and instance is None and not inspect.ismethod(wrapped):
             # called as the plain function that it is in the class's dictionary: the instance is an argument
             if not args:
@@ -239,7 +272,7 @@ def _govern_callable(governor: Governor | None, target: Any, options: GovernOpti
             return deliver(run(call, steps))
 
     tool.register()
-    return GovernedFunction(target, wrapper, tool, options)
+    return GovernedFunction(target, wrapper, tool, options, method)
 
 
 def _has_self(target: Any, function: Any) -> bool:

@@ -9,6 +9,7 @@ from agenttool_otel.approvals.types import ApprovalAnswer
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.recorder import Recorder
 from agenttool_otel.context.sessions import Session
+from agenttool_otel.errors import UnsupportedEventLoop
 from agenttool_otel.names import (
     AbortReason,
     ApprovalStatus,
@@ -151,10 +152,14 @@ class Refusals:
         call.result_status = ResultStatus.PENDING
 
     def bug(self, call: Invocation, bug: Exception) -> None:
-        """Turn a failure of this package before the body into a denial, told by its type alone."""
-        verdict = fail_closed(f"internal error: {short_name(bug)}", FailClosedCause.INTERNAL)
+        """Turn a failure of this package before the body into a denial, described by its type alone."""
+        if isinstance(bug, UnsupportedEventLoop):  # no failure of this package, and its text is fixed
+            reason = f"no decision: {bug}"
+        else:
+            reason = f"internal error: {short_name(bug)}"
+            self._recorder.telemetry.losses.note("pipeline", bug)
+        verdict = fail_closed(reason, FailClosedCause.INTERNAL)
         self._recorder.decided(call, verdict)
-        self._recorder.telemetry.losses.note("pipeline", bug)
         call.fail(ErrorClass.POLICY_BLOCKED, verdict.message, InvocationStatus.DENIED, ResultStatus.DENIED)
 
     def stopped(self, call: Invocation, signal: BaseException) -> None:
