@@ -59,6 +59,9 @@ def _rm(*targets: str) -> dict[str, Any]:
             {
                 "name": "rm",
                 "argv": words,
+                "spellings": [words],
+                "plain": words,
+                "carries": False,
                 "assignments": [],
                 "redirects": [],
                 "category": "tree_deleter",

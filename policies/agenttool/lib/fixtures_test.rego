@@ -67,6 +67,9 @@ shell_fact := {
 	"commands": [{
 		"name": "ls",
 		"argv": ["ls", "-l", "src"],
+		"spellings": [["ls", "-l", "src"]],
+		"plain": ["ls", "-l", "src"],
+		"carries": false,
 		"assignments": [],
 		"redirects": [],
 		"category": "reader",

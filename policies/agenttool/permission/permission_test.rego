@@ -37,6 +37,9 @@ test_the_reason_is_the_most_specific_one if {
 	agreed := f.with_shell({"read_only": false, "commands": [{
 		"name": "npm",
 		"argv": ["npm", "test"],
+		"spellings": [["npm", "test"]],
+		"plain": ["npm", "test"],
+		"carries": false,
 		"assignments": [],
 		"redirects": [],
 		"category": "tester",
@@ -589,7 +592,7 @@ test_every_concern_adds_its_denials_and_questions if {
 		"definitions": {"reader": {"tools": []}},
 	}}) == {"agenttool.rules.roles.not_granted"}
 	some_rules(
-		f.with_shell({"read_only": false, "commands": [{"name": "mkfs", "argv": ["mkfs"]}]}),
+		f.with_shell({"read_only": false, "commands": [{"name": "mkfs", "argv": ["mkfs"], "spellings": [["mkfs"]]}]}),
 		{},
 	) == {
 		"agenttool.rules.declared.access_code_execution",

@@ -103,6 +103,13 @@ class ShellCommand(TypedDict):
 
     name: str  # the program
     argv: list[str]  # the words, the program first
+    # each way to read the words, as written first: also behind wrappers and runners, with the program's name alone, and
+    # without the options in front of a sub-command; what restricts holds if any of them fits
+    spellings: list[list[str]]
+    # the words behind wrappers and assignments that are known to change nothing, for what permits; empty where anything
+    # else stands before them
+    plain: list[str]
+    carries: bool  # a shell that runs nothing but the commands that are listed behind it, as bash -c does
     assignments: list[str]  # names only
     redirects: list[ShellRedirect]  # its redirections
     # reader, writer, deleter, tree_deleter, runner, tester, builder, installer, vcs_local, vcs_remote, vcs_config,

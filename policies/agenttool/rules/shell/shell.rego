@@ -102,10 +102,14 @@ command_agreed(c, command) if {
 }
 
 command_agreed(c, command) if {
-	command.assignments == []
 	some entry in c.shell.commands.allow
-	begins_with(command, entry)
+	permitted(command, words_of(entry))
 	bounded(command)
+	places_stated(command)
+}
+
+command_agreed(_, command) if {
+	command.carries == true
 	places_stated(command)
 }
 
@@ -135,23 +139,25 @@ sandboxed(c) if c.shell.sandboxes[input.permission_profile.sandbox_profile] == t
 sandboxed(c) if c.shell.sandbox_modes[input.session.mode] == true
 
 # METADATA
-# title: The command begins with an entry's words; an entry may have examples beside them
-begins_with(command, entry) if {
+# title: The words of an entry, which may have examples beside them
+words_of(entry) := entry if {
 	is_array(entry)
-	begins(command, entry)
-}
-
-begins_with(command, entry) if {
+} else := entry.words if {
 	is_object(entry)
-	begins(command, entry.words)
 }
 
-begins(command, words) if {
+# METADATA
+# title: The command, or what stands behind harmless wrappers and assignments, begins with the words
+# description: A permission looks at nothing else, so no wrapper that changes what runs can borrow it.
+permitted(command, words) if {
+	command.assignments == []
 	words[0] == command.name
 	every position, word in words {
 		same_word(command, position, word)
 	}
 }
+
+permitted(command, words) if begins(command.plain, words)
 
 # METADATA
 # title: The word at a place of the command; a program may be named with its directory
@@ -161,6 +167,21 @@ same_word(command, position, word) if {
 } else if {
 	position > 0
 	data.agenttool.lib.holds(command.argv, position, word)
+}
+
+# METADATA
+# title: In one of the ways to read it the command begins with the words of an entry of a list that restricts
+listed(list, command) if {
+	some entry in list
+	some reading in readings_of(command)
+	begins(reading, words_of(entry))
+}
+
+begins(reading, words) if {
+	words[0] == reading[0]
+	every position, word in words {
+		data.agenttool.lib.holds(reading, position, word)
+	}
 }
 
 # METADATA
@@ -180,12 +201,19 @@ places_of(command) := command.places if {
 } else := []
 
 # METADATA
-# title: Names of the programs that a line runs, without their directories
+# title: The ways to read a command
+readings_of(command) := [reading |
+	is_array(command.spellings)
+	some reading in command.spellings
+	is_array(reading)
+]
+
+# METADATA
+# title: Names of the programs that a line runs, whatever runs them, without their directories
 programs(fact) := {program |
 	some command in commands_of(fact)
-	is_string(command.name)
-	parts := split(command.name, "/")
-	program := parts[count(parts) - 1]
+	some reading in readings_of(command)
+	program := reading[0]
 }
 
 # METADATA
@@ -225,7 +253,8 @@ deny contains {
 } if {
 	some fact in facts
 	some command in commands_of(fact)
-	command.name == "rm"
+	some reading in readings_of(command)
+	reading[0] == "rm"
 	is_array(command.argv)
 	"--no-preserve-root" in command.argv
 }
@@ -266,8 +295,7 @@ deny contains {
 } if {
 	some fact in facts
 	some command in commands_of(fact)
-	some entry in data.agenttool.config.effective.shell.commands.deny
-	begins_with(command, entry)
+	listed(data.agenttool.config.effective.shell.commands.deny, command)
 }
 
 # METADATA
@@ -281,8 +309,7 @@ ask contains {
 } if {
 	some fact in facts
 	some command in commands_of(fact)
-	some entry in data.agenttool.config.effective.shell.commands.ask
-	begins_with(command, entry)
+	listed(data.agenttool.config.effective.shell.commands.ask, command)
 }
 
 # METADATA

@@ -55,6 +55,9 @@ test_a_destructive_command_is_asked if {
 command(words) := [{
 	"name": words[0],
 	"argv": words,
+	"spellings": [words, array.concat([regex.replace(words[0], `^.*/`, "")], array.slice(words, 1, count(words)))],
+	"plain": words,
+	"carries": false,
 	"assignments": [],
 	"redirects": [],
 	"category": "writer",
@@ -146,7 +149,7 @@ test_an_allowed_command_must_be_bounded_and_bare[index] if {
 	some index, change in [
 		{"complete": false},
 		{"complete": false, "category": "unknown"},
-		{"assignments": ["LD_PRELOAD"]},
+		{"assignments": ["LD_PRELOAD"], "plain": []},
 		{"places": [{"word": "x"}]},
 	]
 	commands := [object.union(command(["cp", "a", "b"])[0], change)]
@@ -158,6 +161,35 @@ test_one_listed_command_does_not_allow_the_line if {
 	commands := array.concat(command(["npm", "test"]), command(["rm", "x"]))
 	document := f.with_shell({"read_only": false, "commands": commands})
 	not no_findings with input as document with data.agenttool.settings as listed("allow", [["npm"]])
+}
+
+# METADATA
+# title: A restriction looks at every way to read a command, a permission at the plain words alone
+test_a_restriction_holds_in_any_reading[kind] if {
+	some kind in ["ask", "deny"]
+	wrapped := object.union(command(["timeout", "5", "rm", "x"])[0], {"spellings": [["timeout", "5", "rm", "x"], ["rm", "x"]]})
+	document := f.with_shell({"commands": [wrapped]})
+	not no_findings with input as document with data.agenttool.settings as listed(kind, [["rm"]])
+	no_findings with input as document with data.agenttool.settings as listed(kind, [["mv"]])
+}
+
+test_a_permission_sees_the_plain_words if {
+	timed := object.union(command(["time", "npm", "test"])[0], {"category": "tester", "complete": false, "plain": ["npm", "test"]})
+	document := f.with_shell({"read_only": false, "commands": [timed]})
+	no_findings with input as document with data.agenttool.settings as listed("allow", [["npm", "test"]])
+	run := object.union(timed, {"plain": ["uv", "run", "npm", "test"], "spellings": [["npm", "test"]]})
+	other := f.with_shell({"read_only": false, "commands": [run]})
+	not no_findings with input as other with data.agenttool.settings as listed("allow", [["npm", "test"]])
+}
+
+test_a_shell_that_carries_its_commands_adds_no_question if {
+	shell := object.union(command(["bash", "-c", "npm test"])[0], {"category": "runner", "complete": false, "carries": true})
+	inner := object.union(command(["npm", "test"])[0], {"category": "tester", "complete": false})
+	settings := listed("allow", [["npm", "test"]])
+	carried := f.with_shell({"read_only": false, "complete": false, "commands": [shell, inner]})
+	no_findings with input as carried with data.agenttool.settings as settings
+	other := f.with_shell({"read_only": false, "commands": [shell, command(["rm", "x"])[0]]})
+	not no_findings with input as other with data.agenttool.settings as settings
 }
 
 test_an_entry_may_have_examples_beside_its_words if {
@@ -276,7 +308,16 @@ test_a_mistyped_member_is_never_clear if {
 }
 
 test_commands_of_the_wrong_type_are_no_denial_and_no_error[index] if {
-	some index, commands in [7, null, [7], [{"name": 7}], [{"name": "rm", "argv": 7}], [{"argv": [7]}]]
+	some index, commands in [
+		7,
+		null,
+		[7],
+		[{"name": 7}],
+		[{"name": "rm", "argv": 7}],
+		[{"argv": [7]}],
+		[{"spellings": 7}],
+		[{"spellings": [7, []]}],
+	]
 	document := f.with_shell({"destructive": true, "commands": commands})
 	denied == set() with input as document
 	name("destructive") in asked with input as document

@@ -28,6 +28,7 @@ from agenttool_otel.facts.shell.grammar import Found, disagreement, survey
 from agenttool_otel.facts.shell.guard import MAX_LENGTH, read
 from agenttool_otel.facts.shell.places import Places
 from agenttool_otel.facts.shell.secrets import names_secret, surface_words
+from agenttool_otel.facts.shell.spellings import plain_words, runs_one_script, spellings
 from agenttool_otel.facts.shell.tables import HASH, NUMBER, TEXT
 from agenttool_otel.facts.shell.words import Unproven, Word
 from agenttool_otel.facts.types import FactEnvironment, ShellCommand, ShellFact, unestablished
@@ -60,7 +61,11 @@ def shell_fact(
         start = start_of(reading.env)
         if _TO_TOP.match(text) and reading.env.touch_file_system and is_top(start):
             text = _TO_TOP.sub("cd .", text)
-        return reading.fact(text, 0, START, start)
+        fact = reading.fact(text, 0, START, start)
+        if reading.unspelled and fact["parsed"]:
+            fact["parsed"], fact["unparsed"] = False, "too_many_readings"
+            fact["read_only"], fact["writes"] = False, True
+        return fact
     except Exception:  # a parser's bug must read as "not proven", never as an error in a tool call
         return _unreadable("", argument, inferred, "internal")
 
@@ -74,6 +79,7 @@ class _Reading:
         self._inferred = inferred
         self._places = Places(argument, env)
         self._unsafe_repository = cache(unsafe_repository)
+        self.unspelled = False  # a command's words can be read in too many ways
 
     def fact(self, text: str, depth: int, directories: tuple[str, ...], where: Where) -> ShellFact:
         """Reads a line, or a script within one."""
@@ -131,9 +137,17 @@ class _Reading:
         places, complete = self._places.of(verdict.touches, here)
         if verdict.exposed and not (complete and verdict.complete):
             verdict.read_only, verdict.reason = False, "names of files that may be options"
+        argv = [_KNOWN_LATER.sub("{}", word.text) for word in words]
+        readings = spellings(argv)
+        self.unspelled = self.unspelled or readings is None
+        plain = plain_words(argv, command.values) if len(command.values) == len(command.assignments) else []
+        literal = not any(word.glob or word.unknown or word.substitution for word in words)
         return {
             "name": base_name(words[0].text) if words else "",
-            "argv": [_KNOWN_LATER.sub("{}", word.text) for word in words],
+            "argv": argv,
+            "spellings": [argv] if readings is None else readings,
+            "plain": plain,
+            "carries": literal and verdict.script is not None and runs_one_script(plain),
             "assignments": list(command.assignments),
             "redirects": [{"operator": o, "target": t, "writes": w} for o, t, w in redirects],
             "category": verdict.category,
@@ -151,6 +165,8 @@ class _Reading:
         if depth >= _MAX_NESTED or verdict.script is None:
             fact["executes"] = fact["network"] = True
             fact["complete"] = False
+            # nobody has seen the commands in it, which a list may deny
+            fact["parsed"], fact["unparsed"] = False, fact["unparsed"] or "nested_too_deep"
             if row is not None:
                 row["read_only"] = False
             return
