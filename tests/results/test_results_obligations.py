@@ -160,7 +160,8 @@ def test_unreadable_values_are_withheld_where_obliged(made: str, obliged: str) -
         tool = governed(captured, UNREADABLE[made], **options)
         assert TOKEN not in told(tool())
         attributes = captured.span.attributes
-        if obliged == "all":
+        read = made in ("array", "frame") and obliged in ("contract", "rules")  # no pointer leads into them
+        if obliged == "all" or read:
             assert attributes["agenttool.redaction.state"] == "redacted"
         else:
             assert tool() == "[result withheld: an obligation of the policy could not be met]"

@@ -132,12 +132,19 @@ def examine(call: Invocation) -> None:
 
 def _output_problems(call: Invocation, structured: Any) -> list[str]:
     """Check the native output against the output schema: places and what belongs there, never values."""
+    from agenttool_otel.results.content.shown import shown_json
+
     check = call.spec.output_check
     if check is None or call.error is not None or (call.size or 0) > _MAX_CHECKED_BYTES:
         return []
     try:
-        data = structured if structured is not None else to_json_value(call.value)
-        return check.messages(data)
+        if structured is None:
+            return check.messages(to_json_value(call.value))
+        problems = check.messages(structured)
+        if problems and structured == shown_json(call.value):
+            # a named tuple is shown with the names of its fields, where its schema has a list
+            return check.messages(to_json_value(call.value))
+        return problems
     except Exception as error:
         return [f"/ {short_name(error)}"]
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from opentelemetry.trace import Link
 
-from agenttool_otel.call.argument_secrets import cleaner_of, mask_of, plain, redacted_input, secret_pointers
+from agenttool_otel.call.argument_secrets import cleaner_of, mask_of, redacted_input, secret_pointers
 from agenttool_otel.call.attributes import (
     ERROR,
     decision_attributes,
@@ -47,9 +47,9 @@ from agenttool_otel.policy.types import Verdict
 from agenttool_otel.records import HookRecord
 from agenttool_otel.redaction import Redactor
 from agenttool_otel.redaction.argument_mask import MIN_CHARS
+from agenttool_otel.results.content.shown import captured_json
 from agenttool_otel.telemetry import Telemetry
 from agenttool_otel.telemetry.telemetry import records_duration
-from agenttool_otel.values.conversion import to_json_value
 from agenttool_otel.values.inspection import error_name
 from agenttool_otel.values.pointers import overlap
 
@@ -152,7 +152,7 @@ class Recorder:
         if not self.captures:
             return None
         try:
-            return self._redactor.redact(to_json_value(value), pointers=pointers, budget_bytes=self._max_chars).value
+            return self._redactor.redact(captured_json(value), pointers=pointers, budget_bytes=self._max_chars).value
         except Exception as error:
             self.telemetry.losses.note("capture", error)
             return "[redaction failed]"
@@ -188,9 +188,10 @@ class Recorder:
         try:
             mask = mask_of(call, self._redactor)
             masked = 0
-            if mask is not None and target != "arguments":
-                data = plain(value)
-                value = mask.value(data)
+            if target == "result" and type(value) is not str:
+                value = captured_json(value)
+            if mask is not None and target == "result":
+                data, value = value, mask.value(value)
                 masked = value != data
             redacted = self._redactor.redact(value, pointers=pointers, budget_bytes=self._max_chars)
             if masked and mask is not None:

@@ -56,6 +56,11 @@ def _targets(pointers: tuple[str, ...]) -> Targets:
     return Targets(names_everything(pointers), frozenset(names), tuple(paths))
 
 
+def has_paths(pointers: Sequence[str]) -> bool:
+    """Whether any pointer leads to a place, not to a name at any depth or to the whole value."""
+    return bool(targets(pointers).paths)
+
+
 def pointer_of(path: Sequence[str | int]) -> str:
     """A path as a JSON pointer."""
     return "".join("/" + escape_token(str(step)) for step in path)

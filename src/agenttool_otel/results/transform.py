@@ -12,9 +12,13 @@ from __future__ import annotations
 import codecs
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from agenttool_otel.errors import PersistenceError
+from agenttool_otel.results.content.libraries import IMAGE, library_type
+from agenttool_otel.results.content.shown import read_json
+from agenttool_otel.results.restored import restored
 from agenttool_otel.values.conversion import to_whole_json
 from agenttool_otel.values.inspection import CONTAINERS, Kind, kind_of
 
@@ -250,12 +254,18 @@ class Reading(NamedTuple):
 
     data: Any  # plain JSON data or a text
     whole: bool = True  # whether that is all of the value; if not, only the data may be passed on
-    # makes what a caller expects of cleaned data: bytes again, where they were bytes
+    # makes what a caller expects of cleaned data: bytes where they were bytes, a copy of the value with other parts
     restore: Callable[[Any], Any] = _as_it_is
 
 
-def read(value: Any) -> Reading | None:
-    """Read a value without running its code; ``None`` for one of which nothing but its class can be known."""
+def read(value: Any, *, libraries: bool = True) -> Reading | None:
+    """Read a value without running its code; ``None`` for one of which nothing but its class can be known.
+
+    Args:
+        value: what a tool returned.
+        libraries: whether objects of libraries are read; not where pointers lead into the value, as nobody who wrote
+            them knew what a data frame's data looks like.
+    """
     if type(value) is str:
         return Reading(value)
     kind = kind_of(value)
@@ -264,5 +274,10 @@ def read(value: Any) -> Reading | None:
             return Reading(bytes(value).decode("utf-8"), restore=_encoded)
         except UnicodeDecodeError:
             return None  # an image, an archive: a text redactor sees nothing in it
-    data, whole = to_whole_json(value)
-    return None if not whole and kind is not Kind.TEXT and kind not in CONTAINERS else Reading(data, whole)
+    known = library_type(value) if libraries else None
+    if known is IMAGE:
+        return None
+    data, whole = read_json(value) if libraries else to_whole_json(value)
+    if not whole and known is None and kind is not Kind.TEXT and kind not in CONTAINERS:
+        return None
+    return Reading(data, whole, partial(restored, value, data) if whole else _as_it_is)

@@ -52,6 +52,7 @@ _QUICK_INT: Final = 1 << 62
 _QUICK_CHARS: Final = 4096
 QUICK_ITEMS: Final = 32
 _NO_LIMIT: Final = 1 << 62
+_UNREAD: Final = CONTAINERS | {Kind.OPAQUE, Kind.NUMPY_SCALAR}
 
 
 def to_json_value(
@@ -71,14 +72,14 @@ def to_json_value(
         return {"$type": class_name(type(value)), "$error": class_name(type(error))}
 
 
-def to_whole_json(value: Any) -> tuple[JsonLike, bool]:
+def to_whole_json(value: Any, make: type[Converter] | None = None) -> tuple[JsonLike, bool]:
     """Return a value as plain JSON data of whatever size, and whether the data tells all that the value holds.
 
     It does not where a tag stands for what could not be read (an object of an unknown class, an iterator, long bytes,
     nesting past the limit), or where a value has state beside what its kind shows (an attribute of a ``str`` subclass).
     """
     try:
-        converter = Converter(DEFAULT_MAX_DEPTH, _NO_LIMIT, _NO_LIMIT, watch=True)
+        converter = (make or Converter)(DEFAULT_MAX_DEPTH, _NO_LIMIT, _NO_LIMIT, watch=True)
         data = converter.convert(value)
     except Exception as error:
         return {"$type": class_name(type(value)), "$error": class_name(type(error))}, False
@@ -135,14 +136,15 @@ class Converter:
 
     def convert(self, value: Any) -> JsonLike:
         root: list[JsonLike] = []
-        # each frame: the children still to come, the container under construction, the source's id, sort at the end?
-        stack: list[tuple[list[Any], list[JsonLike] | dict[str, JsonLike], int, bool]] = [([value], root, 0, False)]
+        # each frame: the children still to come, the container under construction, its source, sort at the end?
+        # The source is held while it is open: what is made of a library's object would go, and another take its id.
+        stack: list[tuple[list[Any], list[JsonLike] | dict[str, JsonLike], Any, bool]] = [([value], root, None, False)]
         open_ids: set[int] = set()
         while stack:
-            pending, out, source_id, is_set = stack[-1]
+            pending, out, source, is_set = stack[-1]
             if not pending:
                 stack.pop()
-                open_ids.discard(source_id)
+                open_ids.discard(id(source))
                 if is_set and isinstance(out, list):
                     out.sort(key=_sort_key)
                 continue
@@ -157,10 +159,7 @@ class Converter:
                 _put(out, name, {"$truncated": "nodes"})
                 pending.clear()
                 continue
-            kind = kind_of(entry)
-            if kind is Kind.ENUM:
-                entry = object.__getattribute__(entry, "_value_")
-                kind = kind_of(entry)
+            entry, kind = self._opened(entry)
             if self._watch and self.whole:
                 self.whole = not holds_more(entry, kind)
             if kind not in CONTAINERS:
@@ -180,8 +179,16 @@ class Converter:
                 children.reverse()
                 _put(out, name, inner)
                 open_ids.add(id(entry))
-                stack.append((children, inner, id(entry), kind is Kind.SET))
+                stack.append((children, inner, entry, kind is Kind.SET))
         return root[0]
+
+    def _opened(self, value: Any) -> tuple[Any, Kind]:
+        """Return what is converted in the place of a value, and its kind."""
+        kind = kind_of(value)
+        if kind is Kind.ENUM:
+            value = object.__getattribute__(value, "_value_")
+            kind = kind_of(value)
+        return value, kind
 
     def _items(self, value: Any, kind: Kind) -> list[tuple[Any, Any]]:
         return mapping_items(value, kind, self._nodes + 1)
@@ -213,8 +220,8 @@ class Converter:
             self.whole = self.whole and memoryview(value).nbytes <= MAX_INLINE_BYTES
             return bytes_tag(value)
         if kind is Kind.NUMPY_SCALAR:
-            item = value.item()
-            return self._leaf(item, kind_of(item)) if kind_of(item) is not Kind.OPAQUE else self._unread(value)
+            item = numpy_item(value)
+            return self._leaf(item, kind_of(item)) if kind_of(item) not in _UNREAD else self._unread(value)
         if (text := scalar_text(value, kind)) is None:
             return self._unread(value)
         return self._text(text) if isinstance(text, str) else text
@@ -222,6 +229,9 @@ class Converter:
     def _unread(self, value: object) -> JsonLike:
         self.whole = False
         return {"$type": class_name(type(value))}
+
+    def _container_key(self, key: Any) -> JsonLike:
+        return self._unread(key)
 
     def _text(self, text: str) -> JsonLike:
         if len(text) > self._chars:
@@ -234,10 +244,7 @@ class Converter:
         return escape_surrogates(text)
 
     def _key(self, key: Any, out: dict[str, JsonLike]) -> str:
-        kind = kind_of(key)
-        if kind is Kind.ENUM:
-            key = object.__getattribute__(key, "_value_")
-            kind = kind_of(key)
+        key, kind = self._opened(key)
         if kind is Kind.TEXT:
             name = self._plain(str.__str__(key))
             if len(name) > self._chars:
@@ -248,7 +255,7 @@ class Converter:
             leaf = self._leaf(key, kind)
             name = json.dumps(leaf)
         else:
-            leaf = self._leaf(key, kind) if kind not in CONTAINERS else self._unread(key)
+            leaf = self._leaf(key, kind) if kind not in CONTAINERS else self._container_key(key)
             name = leaf if isinstance(leaf, str) else json.dumps(leaf, sort_keys=True)
         unique, count = name, 1
         while unique in out:  # 1 and "1" are two keys in Python and one in JSON: neither may hide the other
@@ -276,6 +283,23 @@ def bytes_tag(value: bytes | bytearray | memoryview) -> dict[str, JsonLike]:
     if view.nbytes <= MAX_INLINE_BYTES:
         return {"$bytes": base64.b64encode(view).decode("ascii")}
     return {"$bytes": {"length": view.nbytes, "sha256": hashlib.sha256(view).hexdigest()}}
+
+
+def numpy_item(value: Any) -> Any:
+    """Return numpy's scalar as Python's value; a time of a unit that Python lacks as its ISO 8601 text."""
+    if value.dtype.kind not in "mM":
+        item = value.item()
+        return float(value) if type(item) is type(value) else item  # a longdouble is its own item
+    item = value.item()
+    if type(item) is not int:
+        return item
+    if value.dtype.kind == "M":
+        return str(value)  # a count of nanoseconds
+    return value.astype("timedelta64[us]").item() if _is_fine(value) else str(value)  # "3 years" has no length
+
+
+def _is_fine(value: Any) -> bool:
+    return value.dtype.str[4:-1] in ("ns", "ps", "fs", "as")
 
 
 def scalar_text(value: Any, kind: Kind) -> str | float | None:

@@ -84,6 +84,9 @@ SEQUENCES: Final = frozenset({Kind.SEQUENCE, Kind.SET})
 CONTAINERS: Final = SEQUENCES | {Kind.MAPPING, Kind.DATACLASS, Kind.MODEL}
 """The kinds that hold other values."""
 
+_MISSING: Final = (("pandas", "NaT"), ("pandas", "NA"), ("numpy.ma", "masked"))
+"""What libraries put where there is no value: some of these are times or arrays by their class."""
+
 _SAFE_ZONES: Final = frozenset({type(None), timezone, ZoneInfo})
 _SAFE_ZONE_PACKAGES: Final = frozenset({"pydantic_core", "dateutil", "pytz", "pandas", "pyarrow"})
 _mro = type.__dict__["__mro__"].__get__
@@ -151,6 +154,8 @@ def kind_of(value: object) -> Kind:
 
 
 def _classify(cls: type) -> Kind:
+    if any(type(vars(sys.modules[module]).get(name)) is cls for module, name in _MISSING if module in sys.modules):
+        return Kind.NONE
     mro = _mro(cls)
     for base, kind in _BASES:
         if base in mro:
@@ -200,9 +205,9 @@ def mapping_items(value: Any, kind: Kind, limit: int) -> list[tuple[Any, Any]]:
         if type(extra) is dict:
             fields += dict.items(extra)
         return fields[:limit]
-    state, missing = instance_dict(value), object()
+    missing = object()
     names = islice(_dataclass_fields(type(value)), limit)
-    fields = [(name, state[name] if name in state else _slot(value, name, missing)) for name in names]
+    fields = [(name, field_value(value, name, missing)) for name in names]
     return [(name, item) for name, item in fields if item is not missing]
 
 
@@ -218,7 +223,7 @@ def holds_more(value: Any, kind: Kind) -> bool:
 
     Private attributes of pydantic models, attributes of a dataclass that are no fields, and those that somebody put on
     an instance of a subclass of a builtin type. Slots and C structures of such subclasses are not looked into."""
-    if type(value) in _EXACT or kind in (Kind.ENUM, Kind.OPAQUE, Kind.SECRET, Kind.NUMPY_SCALAR):
+    if type(value) in _EXACT or kind in (Kind.NONE, Kind.ENUM, Kind.OPAQUE, Kind.SECRET, Kind.NUMPY_SCALAR):
         return False
     if kind is Kind.MODEL:
         return bool(_slot(value, "__pydantic_private__"))
@@ -244,6 +249,12 @@ def instance_dict(value: Any) -> dict[str, Any]:
     except AttributeError:
         return {}
     return state if type(state) is dict else {}
+
+
+def field_value(value: Any, name: str, default: Any = None) -> Any:
+    """Return what an instance itself holds under a name, in its ``__dict__`` or in a slot."""
+    state = instance_dict(value)
+    return state[name] if name in state else _slot(value, name, default)
 
 
 def _slot(value: Any, name: str, default: Any = None) -> Any:

@@ -56,7 +56,6 @@ from agenttool_otel.records import HookRecord, ToolError, utc_now
 from agenttool_otel.results.content.size import size_of
 from agenttool_otel.results.errors.control_flow import control_flow
 from agenttool_otel.values.canonical import digest, keyed_digest
-from agenttool_otel.values.conversion import to_json_value
 from agenttool_otel.values.inspection import error_name
 from agenttool_otel.values.snapshot import snapshot
 
@@ -414,7 +413,9 @@ def _context(call: Invocation, hook: Hook, facts: dict[str, Any]) -> HookContext
 
 def _copied(value: Any) -> Any:
     """Return a result as a hook may have it: never the object that the caller gets."""
-    return value if type(value) in _ATOMS else to_json_value(value)
+    from agenttool_otel.results.content.shown import shown_json
+
+    return value if type(value) in _ATOMS else shown_json(value)
 
 
 def _approved(call: Invocation) -> bool:

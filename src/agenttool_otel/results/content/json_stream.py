@@ -1,6 +1,6 @@
 """JSON text of any value, piece by piece: a result of a gigabyte never exists as text as a whole.
 
-What JSON can't say is written as ``to_json_value`` writes it. Unlike there, nothing is left out for its size.
+What JSON can't say is written as ``shown_json`` writes it. Unlike there, nothing is left out for its size.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from itertools import islice
 from json.encoder import encode_basestring
 from typing import Any, Final
 
-from agenttool_otel.values.conversion import JsonLike, to_json_value
+from agenttool_otel.results.content.libraries import Items, View, library_type
+from agenttool_otel.results.content.shown import NO_LIMIT, opened, whole_json
 from agenttool_otel.values.inspection import (
     CONTAINERS,
     SEQUENCES,
@@ -31,7 +32,7 @@ PIECE_CHARS: Final = 1 << 16
 _SMALL_NODES: Final = 2048
 _BATCH: Final = 128
 _DEEPEST: Final = 200
-_NO_LIMIT: Final = 1 << 62
+_WHOLE: Final = View(whole=True)
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False, allow_nan=False).encode
 _PLAIN_CONTAINERS: Final = frozenset({dict, list, tuple})
 _PLAIN_LEAVES: Final = frozenset({int, bool, float, type(None)})
@@ -104,11 +105,12 @@ def _parts(root: Any, transform: ValueTransform | None) -> Iterator[str]:
     if transform is None and (plain := plain_json(root)) is not None:
         yield plain
         return
+    root = opened(root, _WHOLE)
     if _is_small(root):
-        yield _encode(_plain(transform(_plain(root), "") if transform else root))
+        yield _encode(whole_json(transform(whole_json(root), "") if transform else root))
         return
     if kind_of(root) not in CONTAINERS:
-        yield from _leaf(transform(_plain(root), "") if transform else root)
+        yield from _leaf(transform(whole_json(root), "") if transform else root)
         return
     stack: list[_Frame] = [_Frame(root, "")]
     open_ids = {id(root)}
@@ -132,7 +134,8 @@ def _parts(root: Any, transform: ValueTransform | None) -> Iterator[str]:
         if transform is None and (plain := plain_json(child)) is not None:
             yield plain
             continue
-        kind = kind_of(child)
+        child = opened(child, _WHOLE)
+        kind = Kind.SEQUENCE if type(child) is Items else kind_of(child)
         if kind in CONTAINERS and not _is_small(child):
             if id(child) in open_ids:
                 yield '{"$ref":"cycle"}'
@@ -148,17 +151,13 @@ def _parts(root: Any, transform: ValueTransform | None) -> Iterator[str]:
             child = _transformed(child, key, frame, transform)
             kind = kind_of(child)
         if kind in CONTAINERS:
-            yield _encode(_plain(child))
+            yield _encode(whole_json(child))
         else:
             yield from _leaf(child)
 
 
-def _plain(value: Any) -> JsonLike:
-    return to_json_value(value, max_chars=_NO_LIMIT)
-
-
 def _transformed(child: Any, key: str, frame: _Frame, transform: ValueTransform) -> Any:
-    child = _plain(child)
+    child = whole_json(child)
     if not frame.pairs:
         return transform(child, f"{frame.pointer}/{escape_token(key)}")
     # The key travels with the value: {"password": ...} is recognised by its key alone.
@@ -176,20 +175,20 @@ class _Frame:
     __slots__ = ("children", "closing", "count", "one_by_one", "opening", "pairs", "pointer", "source")
 
     def __init__(self, source: Any, pointer: str) -> None:
-        kind = kind_of(source)
+        kind = Kind.SEQUENCE if type(source) is Items else kind_of(source)
         self.source = source
         self.pointer = pointer
         self.pairs = kind not in SEQUENCES
         self.opening, self.closing = ("{", "}") if self.pairs else ("[", "]")
         self.count = 0
-        self.one_by_one = 0 if type(source) in (list, tuple) else _NO_LIMIT
+        self.one_by_one = 0 if type(source) in (list, tuple) else NO_LIMIT
         children: Any
-        if kind is Kind.SEQUENCE and type(source) in (list, tuple):
+        if type(source) in (list, tuple, Items):
             children = iter(source)  # exact builtins are walked in place: no copy of a list of ten million
         elif self.pairs:
-            children = iter(mapping_items(source, kind, _NO_LIMIT))
+            children = iter(mapping_items(source, kind, NO_LIMIT))
         else:
-            children = iter(sequence_items(source, _NO_LIMIT))
+            children = iter(sequence_items(source, NO_LIMIT))
         self.children: Iterator[Any] = children
 
     def batch(self) -> str | None:
@@ -219,13 +218,13 @@ def _leaf(value: Any) -> Iterator[str]:
             yield encode_basestring(escape_surrogates(value[start : start + PIECE_CHARS]))[1:-1]
         yield '"'
     else:
-        yield _encode(_plain(value))
+        yield _encode(whole_json(value))
 
 
 def _key(key: Any) -> str:
     if type(key) is str:
         return escape_surrogates(key)
-    named = _plain({key: None})
+    named = whole_json({key: None})
     return next(iter(named)) if isinstance(named, dict) else "$key"
 
 
@@ -250,4 +249,6 @@ def _is_small(value: Any) -> bool:
             chars -= len(top)
             if chars < 0:
                 return False
+        elif kind is Kind.OPAQUE and (type(top) is Items or library_type(top) is not None):
+            return False
     return True

@@ -18,9 +18,11 @@ from agenttool_otel.names import ContentType
 from agenttool_otel.records.base import JsonObject
 from agenttool_otel.results.content.blocks import TEXTUAL, MappedContent, foreign_block
 from agenttool_otel.results.content.json_stream import json_text
+from agenttool_otel.results.content.libraries import IMAGE, encode_image, library_type
 from agenttool_otel.results.content.media import content_class, sniff
-from agenttool_otel.results.content.native import IMAGE, encode_image, native_content, result_type
+from agenttool_otel.results.content.native import native_content
 from agenttool_otel.results.content.preview import preview
+from agenttool_otel.results.content.shown import shown_with_images
 from agenttool_otel.values.conversion import JsonLike, to_json_value
 from agenttool_otel.values.inspection import Kind, class_name, kind_of
 
@@ -74,14 +76,14 @@ def _map(value: Any) -> MappedContent:
         blocks = [_listed_block(item) for item in list(value)]
         if all(found is not None for found in blocks):
             return _from_blocks([found for found in blocks if found is not None])
-    known = result_type(value) if kind is Kind.OPAQUE else None
-    if known is IMAGE:
+    if library_type(value) is IMAGE:
         return MappedContent([_image_block(value)])
-    return _structured(to_json_value(value) if known is None or known.data is None else known.data(value))
+    return _structured(*shown_with_images(value))
 
 
-def _structured(data: JsonLike) -> MappedContent:
-    return MappedContent([{"type": _C.STRUCTURED_CONTENT.value, "data": data}], data)
+def _structured(data: JsonLike, images: list[Any]) -> MappedContent:
+    """Return data as content, and the images that are in it: the data holds only how large they are."""
+    return MappedContent([{"type": _C.STRUCTURED_CONTENT.value, "data": data}, *map(_image_block, images)], data)
 
 
 def _from_blocks(blocks: list[JsonObject]) -> MappedContent:

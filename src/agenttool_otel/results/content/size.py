@@ -10,8 +10,8 @@ from pathlib import PurePath
 from typing import Any, Final, NamedTuple
 
 from agenttool_otel.results.content.json_stream import json_pieces, plain_json
-from agenttool_otel.results.content.native import result_type
-from agenttool_otel.values.conversion import to_whole_json
+from agenttool_otel.results.content.libraries import library_type
+from agenttool_otel.results.content.shown import read_json
 from agenttool_otel.values.inspection import Kind, kind_of
 
 _CHUNK: Final = 1 << 16
@@ -66,9 +66,11 @@ def _measure(value: Any, limit: int) -> Size:
         return Size(memoryview(value).nbytes)
     if kind is Kind.PATH:
         return Size(text_bytes(PurePath.__str__(value)))
-    if kind is Kind.OPAQUE:
-        known = result_type(value)
-        return _UNKNOWN if known is None or known.held_bytes is None else Size(known.held_bytes(value), False)
+    known = library_type(value) if kind is Kind.OPAQUE else None
+    if known is not None and known.held_bytes is not None:
+        return Size(known.held_bytes(value), False)
+    if kind is Kind.OPAQUE and known is None:
+        return _UNKNOWN
     total = chars = 0
     for piece in json_pieces(value):
         total += text_bytes(piece)
@@ -97,4 +99,4 @@ def is_measured(value: Any, size: int | None) -> bool:
     if size is None:
         return False
     # arrays and data frames are opaque, but say how much they hold
-    return kind_of(value) in (Kind.TEXT, Kind.BYTES, Kind.OPAQUE) or to_whole_json(value)[1]
+    return kind_of(value) in (Kind.TEXT, Kind.BYTES, Kind.OPAQUE) or read_json(value)[1]

@@ -16,6 +16,7 @@ from agenttool_otel.names import PersistenceStrategy, RedactionState
 from agenttool_otel.records.base import JsonObject
 from agenttool_otel.records.persistence import ResultPersistence
 from agenttool_otel.results.content.preview import PreviewBuilder
+from agenttool_otel.results.content.shown import redactable_json
 from agenttool_otel.results.content.size import is_measured, measure, text_bytes
 from agenttool_otel.results.persistence.source import Source, source_of
 from agenttool_otel.results.persistence.strategy import NO_DEMAND, SENSITIVE, Demand, StrategyChoice, choose_strategy
@@ -23,7 +24,6 @@ from agenttool_otel.results.persistence.stream import StreamCollector
 from agenttool_otel.results.persistence.writer import PayloadWriter, ref_block, stand_in, text_block
 from agenttool_otel.results.stores.types import PayloadStore, PersistedRef
 from agenttool_otel.results.transform import RedactionFailed, Transform, redacted
-from agenttool_otel.values.conversion import to_json_value
 from agenttool_otel.values.inspection import error_name
 
 DEFAULT_MAX_INLINE_CHARS: Final = 50_000
@@ -210,7 +210,7 @@ class _Job(NamedTuple):
         value, transform = self.value, self.transform
         if transform is None:
             return value
-        plain: Any = value if type(value) is str else to_json_value(value)
+        plain: Any = value if type(value) is str else redactable_json(value)
         cleaned = redacted(transform.text, plain) if type(plain) is str else redacted(transform.value, plain, "")
         return value if cleaned == plain else cleaned
 

@@ -13,8 +13,9 @@ from typing import Any, Final
 
 from agenttool_otel.errors import PersistenceError
 from agenttool_otel.results.content.json_stream import json_pieces
+from agenttool_otel.results.content.libraries import IMAGE, encode_image, library_type, lines_of
 from agenttool_otel.results.content.media import OCTETS, SNIFF_BYTES, TEXT, sniff
-from agenttool_otel.results.content.native import IMAGE, encode_image, result_type
+from agenttool_otel.results.content.shown import whole_json
 from agenttool_otel.results.transform import CleanText, CleanValue, Transform
 from agenttool_otel.values.inspection import Kind, kind_of
 from agenttool_otel.values.unicode import escape_surrogates
@@ -56,11 +57,11 @@ def source_of(value: Any, transform: Transform | None = None) -> Source:
         head = next(blocks, b"")
         return _bytes_source(chain((head,), blocks), head, transform)
     if kind is Kind.OPAQUE:
-        known = result_type(value)
+        known = library_type(value)
         if known is IMAGE:
             return Source("image/png", iter([encode_image(value) or b""]), False)
         if known is not None and known.lines is not None:
-            return _text_source(known.lines(value), "application/x-ndjson", transform)
+            return _text_source(lines_of(value, known, whole_json), "application/x-ndjson", transform)
     if transform is None:
         return Source("application/json", json_pieces(value), True)
     cleaner = CleanValue(transform.value)

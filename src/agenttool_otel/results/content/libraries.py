@@ -1,0 +1,446 @@
+"""Objects of libraries as Python data: data frames, series, arrays, tables, scalars, images, small classes of fields.
+
+One table says for each class what its content is, how it is written line by line, and how much it holds. It is used at
+every depth: a data frame in a list is shown as the data frame alone. Methods of library objects are run, so these
+classes are known by identity, found in ``sys.modules`` and never imported.
+
+What is missing (``NaT``, ``pd.NA``, a masked cell) is missing, and labels are kept: the index of a frame becomes
+columns, that of a series its ``index``, unless it is the plain count that pandas makes by itself.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any, Final, NamedTuple
+from weakref import WeakKeyDictionary
+
+from agenttool_otel.values.conversion import numpy_item
+from agenttool_otel.values.inspection import class_name, field_value, instance_dict
+
+_BATCH_ROWS: Final = 1000
+_PREVIEW_ROWS: Final = 20
+_MAX_ITEMS: Final = 1000
+_MAX_PIXELS: Final = 1 << 24
+
+
+class View(NamedTuple):
+    """How much of an object is wanted, and in which form."""
+
+    whole: bool = False  # all rows and items; else the first ones
+    records: bool = False  # rows as objects, so that each cell has its name; else as lists below ``columns``
+
+    @property
+    def rows(self) -> int | None:
+        """The most rows of a table."""
+        return None if self.whole else _PREVIEW_ROWS
+
+    @property
+    def items(self) -> int | None:
+        """The most items of an array, and columns of a table."""
+        return None if self.whole else _MAX_ITEMS
+
+
+class LibraryType(NamedTuple):
+    """How objects of one class are read; what a class does not have is ``None``."""
+
+    data: Callable[[Any, View], Any]  # content as Python data, whose parts may be objects of libraries again
+    lines: Callable[[Any], Iterator[Any]] | None = None  # what its lines are, one after the other
+    held_bytes: Callable[[Any], int] | None = None  # bytes in memory
+    # whether ``data`` of the whole tells all that an object of exactly this library holds
+    tells_all: Callable[[Any], bool] = lambda value: True
+
+
+class Items:
+    """Items that are made as they are asked for: the rows of a large frame never exist at once."""
+
+    __slots__ = ("_make",)
+
+    def __init__(self, make: Callable[[], Iterator[Any]]) -> None:
+        self._make = make
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._make()
+
+
+def library_type(value: Any) -> LibraryType | None:
+    """Return how an object of a library is read; ``None`` for any other value."""
+    cls = type(value)
+    if cls in _PLAIN:
+        return None
+    try:
+        if cls not in _known:
+            _known[cls] = _find_type(cls)
+        return _known[cls]
+    except Exception:  # a metaclass may make its classes unhashable
+        return _find_type(cls)
+
+
+def tells_all(value: Any, known: LibraryType) -> bool:
+    """Return whether the whole data of an object is all that it holds: a subclass of others may hold more."""
+    if known is _NAMED_TUPLE or known is _ATTRS_CLASS:
+        return known.tells_all(value)
+    return class_name(type(value)).partition(".")[0] in _PACKAGES and known.tells_all(value)
+
+
+def lines_of(value: Any, known: LibraryType, write: Callable[[Any], Any]) -> Iterator[str]:
+    """Yield the lines of an object as JSON text, many at a time."""
+    lines = known.lines(value) if known.lines is not None else iter(())
+    while batch := list(islice(lines, _BATCH_ROWS)):
+        yield "".join(json.dumps(write(line), ensure_ascii=False, separators=(",", ":")) + "\n" for line in batch)
+
+
+def encode_image(image: Any) -> bytes | None:
+    """Return a Pillow image as PNG, or ``None`` for one that is too large or can't be encoded so."""
+    if image.width * image.height > _MAX_PIXELS:
+        return None
+    target = io.BytesIO()
+    try:
+        image.save(target, format="PNG")
+    except (OSError, ValueError):
+        return None
+    return target.getvalue()
+
+
+# --- tables ----------------------------------------------------------------------------------------------------------
+
+
+def _table(
+    kind: str, names: list[Any], rows: Callable[[int | None], Iterator[list[Any]]], total: int, view: View
+) -> Any:
+    """Return a table of any library: ``rows`` gives its first rows, or all."""
+    cut = view.items
+    shown = names if cut is None else names[:cut]
+    keys = _unique(names)
+
+    def items() -> Iterator[Any]:
+        if view.records:
+            return (dict(zip(keys, row, strict=True)) for row in rows(view.rows))
+        return (row[:cut] for row in rows(view.rows))
+
+    data = {"kind": kind, "columns": shown, "rows": Items(items), "total_rows": total}
+    if len(shown) < len(names):
+        data["total_columns"] = len(names)
+    return data
+
+
+def _unique(names: Iterable[Any]) -> list[str]:
+    """Return names as keys of an object: two columns of one name must not hide each other."""
+    found: dict[str, None] = {}
+    for name in names:
+        plain = " / ".join(map(str, name)) if type(name) in (tuple, list) else str(name)
+        unique, count = plain, 1
+        while unique in found:
+            count += 1
+            unique = f"{plain}${count}"
+        found[unique] = None
+    return list(found)
+
+
+def _label(name: Any) -> Any:
+    """Return a column's name; with several levels the name of each."""
+    return list(name) if type(name) is tuple else str(name)
+
+
+def _is_plain(index: Any) -> bool:
+    """Whether an index only counts rows, as pandas makes it by itself."""
+    count = getattr(sys.modules["pandas"], "RangeIndex", None)
+    return type(index) is count and index.name is None and index.start == 0 and index.step == 1
+
+
+def _index_names(frame: Any) -> list[str]:
+    """Return the names that the levels of an index have as columns; none for a plain one."""
+    if _is_plain(frame.index):
+        return []
+    taken = {str(name) for name in frame.columns}
+    unnamed = "index" if frame.index.nlevels == 1 and "index" not in taken else "level_{}"
+    return [str(name) if name is not None else unnamed.format(level) for level, name in enumerate(frame.index.names)]
+
+
+def _frame_rows(frame: Any, most: int | None) -> Iterator[list[Any]]:
+    labelled = not _is_plain(frame.index)
+    several = frame.index.nlevels > 1
+    total = len(frame) if most is None else min(most, len(frame))
+    for start in range(0, total, _BATCH_ROWS):
+        part = frame.iloc[start : min(start + _BATCH_ROWS, total)]
+        for row in part.itertuples(index=labelled, name=None):
+            yield [*row[0], *row[1:]] if labelled and several else list(row)
+
+
+def _frame_data(frame: Any, view: View) -> Any:
+    index = _index_names(frame)
+    names = [*index, *map(_label, frame.columns)]
+    data = _table("dataframe", names, lambda most: _frame_rows(frame, most), len(frame), view)
+    if index:
+        data["index"] = index
+    if any(name is not None for name in frame.columns.names):
+        data["column_levels"] = list(frame.columns.names)
+    if frame.attrs:
+        data["attrs"] = dict(frame.attrs)
+    return data
+
+
+def _frame_lines(frame: Any) -> Iterator[Any]:
+    keys = _unique([*_index_names(frame), *map(_label, frame.columns)])
+    return (dict(zip(keys, row, strict=True)) for row in _frame_rows(frame, None))
+
+
+def _frame_bytes(frame: Any) -> int:
+    return int(frame.memory_usage(index=not _is_plain(frame.index), deep=False).sum())
+
+
+def _no_categories(*values: Any) -> bool:
+    """Whether no column has categories, which may hold words that no cell has."""
+    return all(str(value) != "category" for value in values)
+
+
+def _kinds(index: Any) -> list[Any]:
+    return [index.dtype] if index.nlevels == 1 else list(index.dtypes)
+
+
+def _frame_tells_all(frame: Any) -> bool:
+    return _no_categories(*frame.dtypes, *_kinds(frame.index), *_kinds(frame.columns))
+
+
+def _series_tells_all(series: Any) -> bool:
+    return _no_categories(series.dtype, *_kinds(series.index))
+
+
+def _arrow_rows(table: Any, most: int | None) -> Iterator[list[Any]]:
+    total = table.num_rows if most is None else min(most, table.num_rows)
+    for start in range(0, total, _BATCH_ROWS):
+        part = table.slice(start, min(_BATCH_ROWS, total - start))
+        yield from map(list, zip(*(column.to_pylist() for column in part.columns), strict=True))
+
+
+def _arrow_table(table: Any, view: View) -> Any:
+    names = list(table.schema.names)
+    return _table("table", names, lambda most: _arrow_rows(table, most), table.num_rows, view)
+
+
+def _arrow_lines(table: Any) -> Iterator[Any]:
+    keys = _unique(table.schema.names)
+    return (dict(zip(keys, row, strict=True)) for row in _arrow_rows(table, None))
+
+
+def _polars_rows(frame: Any, most: int | None) -> Iterator[list[Any]]:
+    part = frame if most is None else frame.head(most)
+    return map(list, part.iter_rows())
+
+
+def _polars_frame(frame: Any, view: View) -> Any:
+    return _table("dataframe", list(frame.columns), lambda most: _polars_rows(frame, most), frame.height, view)
+
+
+def _polars_lines(frame: Any) -> Iterator[Any]:
+    return iter(frame.iter_rows(named=True))
+
+
+# --- series and arrays -----------------------------------------------------------------------------------------------
+
+
+def _array(kind: str, dtype: Any, shape: Sequence[int], items: Any, **more: Any) -> dict[str, Any]:
+    return {"kind": kind, **more, "dtype": str(dtype), "shape": list(shape), "data": items}
+
+
+def _batches(values: Any, most: int | None, read: Callable[[Any], list[Any]]) -> Items:
+    """Return the first items of something that can be sliced, or all, some at a time."""
+    total = len(values) if most is None else min(most, len(values))
+
+    def items() -> Iterator[Any]:
+        for start in range(0, total, _BATCH_ROWS):
+            yield from read(values[start : min(start + _BATCH_ROWS, total)])
+
+    return Items(items)
+
+
+def _listed(values: Any) -> list[Any]:
+    found: list[Any] = values.tolist()
+    return found
+
+
+def _series_data(series: Any, view: View) -> Any:
+    named = {} if series.name is None else {"name": _label(series.name)}
+    data = _array("series", series.dtype, series.shape, _batches(series.array, view.items, _listed), **named)
+    if view.records and not _is_plain(series.index):
+        data["data"] = dict(zip(_unique(map(_label, series.index)), series.tolist(), strict=True))
+    elif not _is_plain(series.index):
+        data["index"] = _batches(series.index, view.items, _listed)
+        if any(name is not None for name in series.index.names):
+            data["index_names"] = list(series.index.names)
+    if series.attrs:
+        data["attrs"] = dict(series.attrs)
+    return data
+
+
+def _series_lines(series: Any) -> Iterator[Any]:
+    if _is_plain(series.index):
+        return iter(_batches(series.array, None, _listed))
+    return _frame_lines(series.to_frame("value" if series.name is None else series.name))
+
+
+def _index_data(index: Any, view: View) -> Any:
+    levels = [name for name in index.names if name is not None]
+    named = {} if not levels else {"names": list(index.names)} if index.nlevels > 1 else {"name": _label(index.name)}
+    return _array("index", index.dtype, index.shape, _batches(index, view.items, _listed), **named)
+
+
+def _pandas_array(array: Any, view: View) -> Any:
+    return _array("array", array.dtype, array.shape, _batches(array, view.items, _listed))
+
+
+def _ndarray_data(array: Any, view: View) -> Any:
+    fields = {} if array.dtype.names is None else {"fields": list(array.dtype.names)}
+    if array.ndim == 0:
+        return _array("ndarray", array.dtype, [], _numbers(array), **fields)
+    if view.records and fields and array.ndim == 1:
+        keys, rows = fields["fields"], array[: view.items].tolist()
+        return _array("ndarray", array.dtype, array.shape, [dict(zip(keys, row, strict=True)) for row in rows])
+    flat = array if view.whole or array.size <= _MAX_ITEMS else array.reshape(-1)
+    return _array("ndarray", array.dtype, array.shape, _batches(flat, view.items, _numbers), **fields)
+
+
+def _numbers(array: Any) -> Any:
+    """Return numpy's items as Python's: times finer than a microsecond would come as counts of nanoseconds."""
+    if array.dtype.kind in "mM":
+        shape = array.shape
+        plain = [numpy_item(item) for item in array.reshape(-1)]
+        return plain[0] if not shape else plain if len(shape) == 1 else _nested(plain, shape)
+    return array.tolist()
+
+
+def _nested(items: list[Any], shape: tuple[int, ...]) -> list[Any]:
+    for size in reversed(shape[1:]):
+        items = [items[start : start + size] for start in range(0, len(items), size)] if size else []
+    return items
+
+
+def _ndarray_lines(array: Any) -> Iterator[Any]:
+    return iter(_batches(array if array.ndim else array.reshape(1), None, _numbers))
+
+
+def _void_data(value: Any, view: View) -> Any:
+    """A row of a structured array, with the names of its fields."""
+    return value.item() if value.dtype.names is None else dict(zip(value.dtype.names, value.item(), strict=True))
+
+
+def _arrow_items(values: Any) -> list[Any]:
+    found: list[Any] = values.to_pylist()
+    return found
+
+
+def _arrow_array(array: Any, view: View) -> Any:
+    return _array("arrow_array", array.type, [len(array)], _batches(array, view.items, _arrow_items))
+
+
+def _polars_items(values: Any) -> list[Any]:
+    found: list[Any] = values.to_list()
+    return found
+
+
+def _polars_series(series: Any, view: View) -> Any:
+    named = {"name": series.name} if series.name else {}
+    return _array("series", series.dtype, [len(series)], _batches(series, view.items, _polars_items), **named)
+
+
+# --- other -----------------------------------------------------------------------------------------------------------
+
+
+def _image_data(image: Any, view: View) -> Any:
+    return {"kind": "image", "width": image.width, "height": image.height, "mode": str(image.mode)}
+
+
+def _image_bytes(image: Any) -> int:
+    return int(image.width * image.height * len(image.getbands()))
+
+
+def _process_data(process: Any, view: View) -> Any:
+    return {"exit_code": process.returncode, "stdout": _decoded(process.stdout), "stderr": _decoded(process.stderr)}
+
+
+def _decoded(output: Any) -> Any:
+    return output.decode("utf-8", "backslashreplace") if type(output) is bytes else output
+
+
+def _attrs_data(value: Any, view: View) -> Any:
+    """The fields of a class that attrs made, read from the instance itself."""
+    fields: Iterable[Any] = next(base.__dict__[_ATTRS] for base in type(value).__mro__ if _ATTRS in base.__dict__)
+    found = {field.name: field_value(value, field.name, _MISSING) for field in fields}
+    return {name: item for name, item in found.items() if item is not _MISSING}
+
+
+def _namespace_data(value: Any, view: View) -> Any:
+    return dict(instance_dict(value))
+
+
+def _tuple_data(value: Any, view: View) -> Any:
+    """A named tuple, with the names of its fields."""
+    items = list(tuple.__iter__(value))
+    return items if view.records else dict(zip(type(value)._fields, items, strict=True))
+
+
+def _text(value: Any, view: View) -> Any:
+    return str(value)
+
+
+def _nbytes(value: Any) -> int:
+    return int(value.nbytes)
+
+
+def _memory_usage(values: Any) -> int:
+    return int(values.memory_usage(deep=False))
+
+
+_ATTRS: Final = "__attrs_attrs__"
+_MISSING: Final = object()
+_PLAIN: Final = frozenset({str, int, float, bool, bytes, list, tuple, dict, set, frozenset, type(None)})
+_PACKAGES: Final = frozenset({"pandas", "numpy", "pyarrow", "polars", "PIL", "types", "subprocess"})
+
+IMAGE: Final = LibraryType(_image_data, held_bytes=_image_bytes, tells_all=lambda image: False)
+"""Images of Pillow: shown and stored as PNG."""
+
+_ARROW_TABLE: Final = LibraryType(_arrow_table, _arrow_lines, _nbytes)
+_ARROW_ARRAY: Final = LibraryType(_arrow_array, lambda array: iter(_batches(array, None, _arrow_items)), _nbytes)
+_NAMED_TUPLE: Final = LibraryType(_tuple_data, tells_all=lambda value: not instance_dict(value))
+_ATTRS_CLASS: Final = LibraryType(
+    _attrs_data, tells_all=lambda value: instance_dict(value).keys() <= _attrs_data(value, View()).keys()
+)
+_TABLE: Final[tuple[tuple[str, str, LibraryType], ...]] = (
+    ("pandas", "DataFrame", LibraryType(_frame_data, _frame_lines, _frame_bytes, _frame_tells_all)),
+    ("pandas", "Series", LibraryType(_series_data, _series_lines, _memory_usage, _series_tells_all)),
+    ("pandas", "Index", LibraryType(_index_data, None, _memory_usage, lambda index: _no_categories(*_kinds(index)))),
+    ("pandas.api.extensions", "ExtensionArray", LibraryType(_pandas_array, None, _nbytes, lambda it: False)),
+    ("pandas", "Period", LibraryType(_text)),
+    ("pandas", "Interval", LibraryType(_text)),
+    # what a mask hides is still there
+    ("numpy.ma", "MaskedArray", LibraryType(_ndarray_data, _ndarray_lines, _nbytes, lambda array: False)),
+    ("numpy", "ndarray", LibraryType(_ndarray_data, _ndarray_lines, _nbytes)),
+    ("numpy", "void", LibraryType(_void_data)),
+    ("pyarrow", "Table", _ARROW_TABLE),
+    ("pyarrow", "RecordBatch", _ARROW_TABLE),
+    ("pyarrow", "ChunkedArray", _ARROW_ARRAY),
+    ("pyarrow", "Array", _ARROW_ARRAY),
+    ("pyarrow", "Scalar", LibraryType(lambda scalar, view: scalar.as_py())),
+    ("polars", "DataFrame", LibraryType(_polars_frame, _polars_lines, lambda frame: int(frame.estimated_size()))),
+    ("polars", "Series", LibraryType(_polars_series, None, lambda series: int(series.estimated_size()))),
+    ("PIL.Image", "Image", IMAGE),
+    ("types", "SimpleNamespace", LibraryType(_namespace_data)),
+    ("subprocess", "CompletedProcess", LibraryType(_process_data)),
+)
+_known: WeakKeyDictionary[type, LibraryType | None] = WeakKeyDictionary()
+
+
+def _find_type(cls: type) -> LibraryType | None:
+    mro = type.__dict__["__mro__"].__get__(cls)
+    if tuple in mro:
+        names = next((base.__dict__["_fields"] for base in mro if "_fields" in base.__dict__), None)
+        is_named = type(names) is tuple and all(type(name) is str for name in names)
+        return _NAMED_TUPLE if is_named else None
+    for module, name, known in _TABLE:
+        loaded = getattr(sys.modules.get(module), name, None)
+        if isinstance(loaded, type) and loaded in mro:
+            return known
+    return _ATTRS_CLASS if any(_ATTRS in base.__dict__ for base in mro) else None
