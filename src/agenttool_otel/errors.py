@@ -9,7 +9,6 @@ one of these: it is re-raised as it was.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 from agenttool_otel.names import ApprovalConflictReason, ErrorClass, FailClosedCause
@@ -17,6 +16,7 @@ from agenttool_otel.records.permission_decision import PermissionDecision
 from agenttool_otel.records.result import ToolResult
 from agenttool_otel.records.taxonomy import TAXONOMY as TAXONOMY
 from agenttool_otel.records.taxonomy import ErrorSpec as ErrorSpec
+from agenttool_otel.values.forks import cached_property
 
 
 class AgentToolError(Exception):

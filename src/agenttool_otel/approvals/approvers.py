@@ -21,6 +21,7 @@ from agenttool_otel.approvals.console import ConsoleApprover
 from agenttool_otel.approvals.types import ApprovalAnswer, ApprovalRequest, Approver, AskLimit, AsyncApprover
 from agenttool_otel.errors import ApprovalError, ConfigurationError
 from agenttool_otel.names import INSTRUMENTATION_NAME, ApprovalStatus
+from agenttool_otel.values.forks import new_lock
 from agenttool_otel.values.inspection import short_name
 
 __all__ = [
@@ -230,7 +231,7 @@ class RateLimitedApprover:
         self._limit = limit
         self._now = now
         self._asked: dict[str, deque[float]] = {}
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     def ask(self, request: ApprovalRequest) -> ApprovalAnswer | None:
         """Ask, or leave the request pending when its actor asks too often."""

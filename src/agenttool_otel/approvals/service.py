@@ -27,6 +27,7 @@ from agenttool_otel.approvals.types import (
 )
 from agenttool_otel.errors import AgentToolError, ApprovalError
 from agenttool_otel.names import ResultStatus
+from agenttool_otel.values.forks import new_lock
 
 if TYPE_CHECKING:  # SQLAlchemy is imported when a store is opened
     from agenttool_otel.approvals.store.store import ApprovalStore
@@ -42,7 +43,7 @@ class Approvals:
     _open_store: Callable[[], ApprovalStore]
     configured: bool = field(default=False, kw_only=True)
     _store: ApprovalStore | None = field(default=None, init=False)
-    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+    _lock: threading.Lock = field(default_factory=new_lock, init=False)
     _leases: LeaseKeeper = field(default_factory=LeaseKeeper, init=False)
 
     @property

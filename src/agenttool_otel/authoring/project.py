@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,6 +20,7 @@ from agenttool_otel.policy.bundles.check import entry_path
 from agenttool_otel.policy.bundles.load import load_bundle
 from agenttool_otel.policy.bundles.overlay import overlay
 from agenttool_otel.policy.bundles.rego import Program, parse_program
+from agenttool_otel.values.forks import cached_property
 
 FIXTURES: Final = "agenttool/lib/fixtures_test.rego"
 """The stock bundle's inputs for tests, which the tests of a project may use."""

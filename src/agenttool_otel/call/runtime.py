@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -21,6 +20,7 @@ from agenttool_otel.redaction import Redactor
 from agenttool_otel.results.errors.mapper import ErrorMapper
 from agenttool_otel.results.persistence.keeper import ResultKeeper
 from agenttool_otel.telemetry import Telemetry
+from agenttool_otel.values.forks import new_lock
 
 if TYPE_CHECKING:  # a program that only imports the package pays for neither
     from agenttool_otel.call.phases.pipeline import Pipeline
@@ -75,7 +75,7 @@ class Runtime:
         return value if isinstance(value, str) else ""
 
 
-_lock = threading.Lock()
+_lock = new_lock()
 _default: Runtime | None = None
 _build: Callable[[], Runtime] | None = None
 

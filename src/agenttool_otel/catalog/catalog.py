@@ -6,7 +6,6 @@ and servers as JSON, which becomes records, and a governed tool, when somebody n
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, Unpack
@@ -19,6 +18,7 @@ from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.names import SCHEMA_VERSION, LoadingState
 from agenttool_otel.records import DeferredToolRef, ToolDeclaration
 from agenttool_otel.records.base import JsonObject
+from agenttool_otel.values.forks import new_rlock
 
 _TOOLS: Final = "tools"
 
@@ -52,7 +52,7 @@ class Catalog:
         self._index: ToolIndex | None = None
         self._indexed: set[str] = set()
         self._indexed_at = -1
-        self._lock = threading.RLock()
+        self._lock = new_rlock()
         self._version = 0
         self.has_foreign = False  # whether somebody else wrote some of the declarations
 

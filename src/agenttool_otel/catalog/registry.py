@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Iterator
 from typing import Generic, Protocol, TypeVar
 
 from agenttool_otel.catalog.spec import ToolSpec
+from agenttool_otel.values.forks import new_lock
 
 
 class HasSpec(Protocol):
@@ -35,7 +35,7 @@ class Registry(Generic[T]):
     def __init__(self) -> None:
         self._tools: weakref.WeakValueDictionary[str, T] = weakref.WeakValueDictionary()
         self._names: dict[str, set[str]] = {}
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self.added = 0
 
     def add(self, tool: T) -> None:

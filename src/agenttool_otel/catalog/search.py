@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 import string
-import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, Final, Protocol
+
+from agenttool_otel.values.forks import new_lock
 
 DEFAULT_LIMIT: Final = 5
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\WA-Z\d_]+|\d+")
@@ -72,7 +73,7 @@ class Fts5Backend:
     def __init__(self) -> None:
         import sqlite3
 
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._database = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
         self._database.execute("CREATE VIRTUAL TABLE tools USING fts5(text, content='', tokenize='porter unicode61')")
 

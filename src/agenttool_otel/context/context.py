@@ -13,7 +13,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, ParamSpec, Protocol, TypeVar
 
 from agenttool_otel.context.settings import Settings
@@ -21,6 +20,7 @@ from agenttool_otel.context.validate import maybe_text, texts, truth, whole_obje
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.names import Attr, ContextOrigin, ErrorClass, GenAI
 from agenttool_otel.records import ExternalMapping
+from agenttool_otel.values.forks import cached_property
 
 P = ParamSpec("P")
 R = TypeVar("R")

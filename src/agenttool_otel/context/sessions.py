@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import threading
 from collections import OrderedDict, deque
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from agenttool_otel.context.session_store import SessionStore
 from agenttool_otel.facts.provenance import ProvenanceLedger
 from agenttool_otel.facts.targets import target_digests
 from agenttool_otel.facts.types import IntentFact, ToolWords
+from agenttool_otel.values.forks import new_lock
 
 if TYPE_CHECKING:
     from agenttool_otel.facts.intent import Said
@@ -58,7 +58,7 @@ class Session:
 
     def __init__(self, exempt: Container[str] = ()) -> None:
         self.exempt = exempt
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._tools: dict[str, int] = {}
         self._heard: set[int] = set()
         self._said: Said | None = None
@@ -244,7 +244,7 @@ class SessionBook:
         self._limit = limit
         self._max_bytes = max_bytes
         self._store = store
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     def of(self, context: AgentContext) -> Session:
         """Return the session of a context; calls without a session id share one by tenant and actor."""

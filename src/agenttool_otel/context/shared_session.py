@@ -11,7 +11,6 @@ import base64
 import hashlib
 import os
 import secrets
-import threading
 from array import array
 from collections import Counter
 from collections.abc import Container
@@ -23,6 +22,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from agenttool_otel.context.session_store import SessionStore
 from agenttool_otel.context.sessions import Happened, Session
+from agenttool_otel.values.forks import new_lock
 
 _COUNTED: Final = ("calls", "asks", "denials", "result_bytes", "open")
 _MAX_RECORD: Final = 65_536
@@ -41,7 +41,7 @@ class SharedSession(Session):
         self._store = store
         self._cipher = AESGCM(_digest(store.key, ("records",)))
         self._name = self._named(*session_key)
-        self._gate = threading.Lock()  # one change at a time, so that each is told once
+        self._gate = new_lock()  # one change at a time, so that each is told once
         self._me = secrets.token_hex(8)
         self._open: dict[int, set[str]] = {}  # calls by process, for a child runs none of its parent's
         self._owed: Counter[str] = Counter()

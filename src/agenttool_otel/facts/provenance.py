@@ -17,7 +17,6 @@ import os
 import re
 import secrets
 import sys
-import threading
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from functools import partial, reduce
@@ -29,6 +28,7 @@ from agenttool_otel.facts.outputs import OutputTrust, decoded, id_kinds
 from agenttool_otel.facts.tokens import Strong, Tokens, normalize_text, texts_of, tokens_of
 from agenttool_otel.facts.types import ProvenanceFact
 from agenttool_otel.names import ArgumentRole, Trust
+from agenttool_otel.values.forks import new_lock
 from agenttool_otel.values.tables import load_table
 
 _USER: Final = "user"
@@ -74,7 +74,7 @@ class ProvenanceLedger:
         self._digest = hash if own and not key else partial(_keyed, key or secrets.token_bytes(32))
         self._tell = tell
         self.behind = False  # whether another process may know what this ledger does not, yet
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._user: dict[Any, int] = {}
         self._tools: dict[Any, int] = {}
         self._given: dict[Any, int] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from opentelemetry import trace
@@ -16,6 +16,7 @@ from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.names import Attr, Event
 from agenttool_otel.records import ToolSearchResult
 from agenttool_otel.records.base import JsonObject, JsonValue
+from agenttool_otel.values.forks import cached_property
 
 if TYPE_CHECKING:
     from agenttool_otel.govern.builtin_tools import OwnTool

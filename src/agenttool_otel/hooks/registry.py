@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypedDict, TypeVar, Unpack
@@ -11,6 +10,7 @@ from typing import Any, Final, Literal, TypedDict, TypeVar, Unpack
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.hooks.matching import Matcher, ToolFacts, patterns
 from agenttool_otel.names import HookEvent
+from agenttool_otel.values.forks import new_lock
 
 DEFAULT_TIMEOUT: Final = 5.0
 """Seconds that a hook may take where nothing is said."""
@@ -80,7 +80,7 @@ class Hooks:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._hooks: tuple[Hook, ...] = ()
         self._matching: dict[tuple[HookEvent, ToolFacts], tuple[Hook, ...]] = {}
         self._count = 0

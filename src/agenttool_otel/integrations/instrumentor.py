@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import inspect
 import logging
-import threading
 import weakref
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -26,6 +25,7 @@ from agenttool_otel.govern.default import default_governor
 from agenttool_otel.govern.governor import Governor
 from agenttool_otel.integrations.facts import Trusts, options_of, read_facts
 from agenttool_otel.policy.engines.refusing import RefusingEngine
+from agenttool_otel.values.forks import new_lock
 
 _logger = logging.getLogger("agenttool_otel.instrumentor")
 
@@ -53,7 +53,7 @@ class AgentToolInstrumentor(BaseInstrumentor):  # type: ignore[misc, unused-igno
 
         self._swapped: list[tuple[weakref.ref[Any], type]] = []
         self._patched: list[tuple[weakref.ref[type], str, Any, Any]] = []
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._facts, self._failure, self._refusing = {}, None, None
         self._trusts = kwargs.get("trust_metadata")
         # first of all: an error after this refuses every call, an error before it would let every call through

@@ -11,7 +11,6 @@ import copy
 import dataclasses
 import hashlib
 import operator
-import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple
@@ -22,6 +21,7 @@ from agenttool_otel.policy.bundles.reads import VIEW, ReadSet
 from agenttool_otel.policy.bundles.rego import Path
 from agenttool_otel.policy.jsonio import ENCODE_STRICT
 from agenttool_otel.policy.types import PolicyEngine, Verdict
+from agenttool_otel.values.forks import new_lock
 
 _SHORT: Final = 256
 _MAX_PROJECTORS: Final = 4096
@@ -61,7 +61,7 @@ class DecisionCache:
         self._entries: OrderedDict[CacheKey, Verdict] = OrderedDict()
         self._takes: dict[tuple[int, str], list[_Take]] = {}
         self._projectors: dict[tuple[int, str, bytes], _Projector | None] = {}
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._hits = self._misses = self._uncacheable = 0
 
     def key(self, engine: PolicyEngine, entry_point: str, document: Any) -> CacheKey | None:

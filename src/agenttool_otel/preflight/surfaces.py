@@ -6,11 +6,9 @@ looked at when somebody asks about them: a policy answers for thousands of tools
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Final
 
 from opentelemetry import trace
@@ -27,6 +25,7 @@ from agenttool_otel.records import DeferredToolRef, ToolDeclaration, ToolSurface
 from agenttool_otel.records.base import JsonObject, JsonValue, utc_now
 from agenttool_otel.telemetry.telemetry import package_version
 from agenttool_otel.values.canonical import digest
+from agenttool_otel.values.forks import cached_property, new_rlock
 
 COUNTED: Final = 1_000
 """How many waiting tools are put before the policy only to count or list them."""
@@ -318,7 +317,7 @@ class Surfaces:
         self._visibilities: OrderedDict[Any, Visibility] = OrderedDict()
         self._conditions: OrderedDict[Any, Conditions] = OrderedDict()
         self._digest = (-1, "")
-        self._lock = threading.RLock()
+        self._lock = new_rlock()
         self.default = Request(conditions=Conditions())
 
     def get(self, request: Request, context: AgentContext | None, *, replaces: Surface | None = None) -> Surface:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import threading
 from collections.abc import Callable
 
+from agenttool_otel.values.forks import new_lock
 from agenttool_otel.values.inspection import short_name
 
 _logger = logging.getLogger("agenttool_otel.telemetry")
@@ -18,7 +18,7 @@ class Losses:
     def __init__(self) -> None:
         self.on_loss: Callable[[str], None] | None = None
         self._counts: dict[tuple[str, str], int] = {}
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     def note(self, where: str, error: BaseException) -> None:
         """Record one loss."""

@@ -29,6 +29,7 @@ from agenttool_otel.records.base import JsonObject
 from agenttool_otel.telemetry.losses import Losses
 from agenttool_otel.telemetry.words import standard_words
 from agenttool_otel.values.conversion import to_json_value
+from agenttool_otel.values.forks import around_fork, new_condition, new_rlock
 from agenttool_otel.values.ids import new_id
 
 Build = Callable[[], Iterable[tuple[str, JsonObject]]]
@@ -66,7 +67,7 @@ class Sink:
 
     def _reset(self) -> None:
         """Begin anew: at first, and in a forked child, which has its parent's queue but not its thread."""
-        self._changed = threading.Condition()
+        self._changed = new_condition()
         self._queue: deque[Build | int] = deque()  # a number stands for so many entries that were lost there
         self._busy = False
         self._thread: threading.Thread | None = None
@@ -375,7 +376,7 @@ def rfc3339(at_ns: int) -> str:
 
 
 _sinks: weakref.WeakSet[Sink] = weakref.WeakSet()
-_building = threading.RLock()  # held by a sink's thread while it builds records, and by a thread that forks
+_building = new_rlock()  # held by a sink's thread while it builds records, and by a thread that forks
 
 
 def _close_all() -> None:
@@ -396,12 +397,9 @@ def _after_fork() -> None:
 
 
 def _reset_all() -> None:
-    global _building
-    _building = threading.RLock()
     for sink in list(_sinks):
         sink._reset()
 
 
 atexit.register(_close_all)
-if hasattr(os, "register_at_fork"):  # there is no fork on Windows
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_reset_all)
+around_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_reset_all)

@@ -6,7 +6,6 @@ is one callback for a provider, and Governors come and go behind it: totals neve
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
@@ -15,6 +14,7 @@ from typing import Any, Final, TypeAlias
 from opentelemetry.metrics import CallbackOptions, Observation, get_meter_provider
 
 from agenttool_otel.names import Attr, GenAI
+from agenttool_otel.values.forks import new_lock
 
 _DECISION_LABELS: Final = (
     GenAI.TOOL_NAME,
@@ -33,7 +33,7 @@ class Tally:
     """The totals of one meter provider: its decisions, and the look-ups of the caches that report to it."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._decisions: Counter[tuple[str, ...]] = Counter()
         self._live: set[Counts] = set()
         self._ended: Counter[tuple[tuple[str, str], ...]] = Counter()
@@ -86,7 +86,7 @@ def _count(totals: Counter[tuple[tuple[str, str], ...]], counts: Counts) -> None
 
 _GLOBAL: Final = Tally()
 _of_providers: weakref.WeakKeyDictionary[Any, Tally] = weakref.WeakKeyDictionary()
-_lock: Final = threading.Lock()
+_lock: Final = new_lock()
 
 
 def tally_for(provider: Any) -> Tally:

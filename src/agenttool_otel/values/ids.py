@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
 
-_lock = threading.Lock()
+from agenttool_otel.values.forks import in_child, new_lock
+
+_lock = new_lock()
 _POOL_BYTES = 10 * 64
 _pool = b""
 
 
 def _forget_pool() -> None:
-    global _lock, _pool
-    _lock = threading.Lock()  # another thread may have held the old one, and there is no such thread in the child
+    global _pool
     _pool = b""  # a forked child must not draw its parent's bits
 
 
-if hasattr(os, "register_at_fork"):  # there is no fork on Windows
-    os.register_at_fork(after_in_child=_forget_pool)
+in_child(_forget_pool)
 
 
 def uuid7_hex() -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import threading
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,6 +24,7 @@ from agenttool_otel.approvals.store.sealing import Sealer
 from agenttool_otel.approvals.store.statements import Statement
 from agenttool_otel.approvals.store.transaction import Refused, Transaction, write_head
 from agenttool_otel.errors import ApprovalStoreError, ConfigurationError
+from agenttool_otel.values.forks import around_fork, new_lock
 
 _CREATION_LOCK: Final = 0x61677470  # any fixed number: "agtp"
 KEPT_IN_MEMORY: Final = 10_000
@@ -65,7 +65,7 @@ class Database:
         self._timeout = max(0.05, timeout)
         # SQLite: one connection for the process, one operation at a time. It has a single writer anyway, and it lets
         # the connection be closed before a fork, which is the only safe way to have SQLite on both sides of one.
-        self._gate = threading.Lock() if self.sqlite else None
+        self._gate = new_lock() if self.sqlite else None
         self._forking = False
         self._pid = os.getpid()
         self._seen = (0, evidence.GENESIS)  # number and MAC of the last entry that this process has seen
@@ -311,15 +311,11 @@ def _each(method: str) -> None:
 
 def _child() -> None:
     for database in list(_OPEN):
-        if database._gate is not None:
-            database._gate, database._forking = threading.Lock(), False
+        database._forking = False
         with contextlib.suppress(Exception):
             database._after_fork_in_child()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=lambda: _each("_before_fork"),
-        after_in_parent=lambda: _each("_after_fork_in_parent"),
-        after_in_child=_child,
-    )
+around_fork(
+    before=lambda: _each("_before_fork"), after_in_parent=lambda: _each("_after_fork_in_parent"), after_in_child=_child
+)

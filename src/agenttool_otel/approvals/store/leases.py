@@ -7,7 +7,6 @@ parent's claims are not the child's to renew: the child begins without any.
 from __future__ import annotations
 
 import logging
-import os
 import threading
 import time
 import weakref
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from agenttool_otel.approvals.store.owner import HELD
 from agenttool_otel.approvals.types import Claim
 from agenttool_otel.errors import ApprovalConflict, ApprovalError
+from agenttool_otel.values.forks import in_child, new_condition
 
 if TYPE_CHECKING:  # SQLAlchemy is imported when a store is opened
     from agenttool_otel.approvals.store.store import ApprovalStore
@@ -34,7 +34,7 @@ class LeaseKeeper:
         _KEEPERS.add(self)
 
     def _begin(self) -> None:
-        self._changed = threading.Condition()
+        self._changed = new_condition()
         self._claims: dict[str, tuple[ApprovalStore, Claim]] = {}
         self._thread: threading.Thread | None = None
 
@@ -94,5 +94,4 @@ def _in_child() -> None:
         keeper._begin()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_in_child)
+in_child(_in_child)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-import threading
 import time
 from collections.abc import Callable
 from typing import Final
+
+from agenttool_otel.values.forks import new_lock
 
 SESSION_SECONDS: Final = 12 * 3600
 """How long a session lasts."""
@@ -23,7 +24,7 @@ class Sessions:
         self._token = hashlib.sha256(token.encode("utf-8")).digest()
         self._secret = secrets.token_bytes(32)
         self._sessions: dict[str, float] = {}
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._now = now
 
     def sign_in(self, token: str) -> str | None:

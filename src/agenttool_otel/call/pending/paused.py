@@ -6,13 +6,13 @@ function the arguments that have no JSON form. Forgetting an entry only means th
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from typing import Any, NamedTuple
 
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.target import Target
 from agenttool_otel.catalog.spec import ToolSpec
+from agenttool_otel.values.forks import new_lock
 
 
 class PausedCall(NamedTuple):
@@ -30,7 +30,7 @@ class PausedCalls:
     def __init__(self, limit: int = 1024) -> None:
         self._calls: OrderedDict[str, PausedCall] = OrderedDict()
         self._limit = limit
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     def keep(self, call: Invocation, target: Target) -> None:
         """Remember a call that was just paused."""

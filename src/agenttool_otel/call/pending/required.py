@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -24,6 +23,7 @@ from agenttool_otel.call.pending.serialized import pack
 from agenttool_otel.call.records import call_input
 from agenttool_otel.errors import InvocationConflict, InvocationNotFound
 from agenttool_otel.names import RequiredStatus
+from agenttool_otel.values.forks import new_lock
 from agenttool_otel.values.run_to_completion import run_to_completion
 
 if TYPE_CHECKING:  # SQLAlchemy is imported when a store is opened
@@ -49,7 +49,7 @@ class RequiredActions:
         self._remembered = remembered
         self._approvals = approvals if approvals is not None and approvals.configured else None
         self._lost = lost
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     @property
     def blocks(self) -> bool:

@@ -13,6 +13,7 @@ from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
 from agenttool_otel.call.running.handle import CallHandle
+from agenttool_otel.values.forks import new_lock
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -21,13 +22,13 @@ if TYPE_CHECKING:
 class FarHandle(CallHandle):
     """The handle that the body gets there."""
 
-    __slots__ = ("_pipe",)
+    __slots__ = ("_mutex", "_pipe")
 
     def __init__(self, invocation_id: str, pipe: Connection[Any, Any]) -> None:
         self.invocation_id, self._pipe = invocation_id, pipe
         self.parent = self.deadline = self.cancellation = self.held_back = None
         self.locks, self.next_report = frozenset(), 0.0
-        self._mutex = threading.Lock()
+        self._mutex = new_lock()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return FarHandle, (self.invocation_id, self._pipe)

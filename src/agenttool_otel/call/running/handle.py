@@ -7,15 +7,15 @@ then the cancellation has failed, whatever the caller was told.
 from __future__ import annotations
 
 import concurrent.futures
-import threading
 import time
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from agenttool_otel.names import AbortReason, Attr, CancelOutcome, Event, ProgressStatus
+from agenttool_otel.values.forks import new_lock
 
 if TYPE_CHECKING:  # both know calls, and a call knows its handle
     from agenttool_otel.call.invocation import Invocation
@@ -45,6 +45,9 @@ class CancelState:
     outcome: CancelOutcome | None = None
 
 
+_mutex: Final = new_lock()  # one for all calls: it is held for some assignments, and a lock a call costs more
+
+
 class CallHandle:
     """A call, as its own body sees it; ``current_call()`` gives it.
 
@@ -55,7 +58,7 @@ class CallHandle:
     """
 
     __slots__ = (
-        *("_call", "_mutex", "_stop", "cancellation", "deadline", "held_back", "invocation_id", "locks", "next_report"),
+        *("_call", "_stop", "cancellation", "deadline", "held_back", "invocation_id", "locks", "next_report"),
         *("parent", "reporter"),
     )
 
@@ -70,7 +73,6 @@ class CallHandle:
         self.next_report = 0.0
         self.held_back: dict[str, Any] | None = None
         self._stop: Callable[[], Any] | None = None
-        self._mutex = threading.Lock()
 
     @property
     def canceled(self) -> bool:
@@ -105,7 +107,7 @@ class CallHandle:
         Args:
             state: the request.
         """
-        with self._mutex:
+        with _mutex:
             if self.cancellation is not None:
                 return self.cancellation
             self.cancellation = self._call.cancellation = state
@@ -143,7 +145,7 @@ class CallHandle:
         Args:
             stop: asks for it, in the thread of whoever requests it; ``None`` where only the body can.
         """
-        with self._mutex:
+        with _mutex:
             self._stop = stop
             late = self.cancellation is not None
         if late and stop is not None:
@@ -191,7 +193,7 @@ class CallHandle:
             Its number within the call, from 0; ``None`` where it is held back.
         """
         now = time.monotonic()
-        with self._mutex:
+        with _mutex:
             if pause and now < self.next_report:
                 self.held_back = facts
                 return None

@@ -13,7 +13,6 @@ import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
 from queue import SimpleQueue
 from typing import Any
 
@@ -37,6 +36,7 @@ from agenttool_otel.names import (
 )
 from agenttool_otel.records import ExternalMapping, SchedulerPolicy, ToolResult
 from agenttool_otel.results.errors.control_flow import cancellation
+from agenttool_otel.values.forks import cached_property, new_lock
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Batch:
             told = self.policy.model_dump(mode="json", exclude_none=True)
             runtime.telemetry.events.put(lambda: [("tool_scheduler_policy", told)])
         self._turn = Turn(serial=self.policy.ordering_policy is OrderingPolicy.SERIAL)
-        self._mutex = threading.Lock()
+        self._mutex = new_lock()
         self._taken = 0
         self._handed = 0
         self._calls: dict[int, Invocation] = {}

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import threading
 import time
-from collections.abc import Iterable
+import weakref
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, InvalidStateError
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from agenttool_otel.call.running.handle import CallHandle, CancelState, current_call
+from agenttool_otel.values.forks import in_child, new_lock
 
 if TYPE_CHECKING:  # a call knows its place
     from agenttool_otel.call.invocation import Invocation
@@ -103,9 +104,16 @@ class Gate:
     """Lets calls in, one Governor's all."""
 
     def __init__(self) -> None:
-        self._mutex = threading.Lock()
+        self._mutex = new_lock()
         self._held: dict[Key, CallHandle] = {}
         self._waiting: list[_Waiter] = []
+        _gates.add(self)
+
+    def keep_own(self) -> None:
+        """Free what calls of other threads hold: in a forked child they never end."""
+        own = set(ancestors(current_call()))
+        self._held = {key: holder for key, holder in self._held.items() if holder in own}
+        self._waiting = []
 
     def arrive(self, place: Place) -> None:
         """Take a call's place in its turn."""
@@ -209,6 +217,24 @@ class Gate:
         for waiter in entered:
             with contextlib.suppress(InvalidStateError):
                 waiter.future.set_result(None)
+
+
+def ancestors(handle: CallHandle | None) -> Iterator[CallHandle]:
+    """Yield a call, and the calls in whose bodies it was made."""
+    while handle is not None:
+        yield handle
+        handle = handle.parent
+
+
+_gates: weakref.WeakSet[Gate] = weakref.WeakSet()
+
+
+def _keep_own() -> None:
+    for gate in list(_gates):
+        gate.keep_own()
+
+
+in_child(_keep_own)
 
 
 def _key(handle: CallHandle, name: str) -> Key:

@@ -10,10 +10,11 @@ from typing import Final
 from agenttool_otel.facts.types import FactEnvironment, ResolvedAddress, Resolver
 from agenttool_otel.facts.urls.addresses import address_class, canonical_address
 from agenttool_otel.names import AddressClass
+from agenttool_otel.values.forks import new_slots
 
 _MAX_ADDRESSES: Final = 64
 _MAX_LOOKUPS: Final = 16
-_slots = threading.BoundedSemaphore(_MAX_LOOKUPS)
+_slots = new_slots(_MAX_LOOKUPS)
 
 
 def system_resolver(host: str, port: int) -> Sequence[str]:

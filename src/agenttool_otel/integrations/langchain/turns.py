@@ -7,7 +7,6 @@ the graph pauses. So it is waited for a moment only; one that has come is waited
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,11 +18,12 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from agenttool_otel.call.running.handle import current_call
 from agenttool_otel.call.scheduling.gate import Gate, Place, Turn, next_place
 from agenttool_otel.call.tool import GovernedTool
+from agenttool_otel.values.forks import new_lock
 
 _PATIENCE: Final = 0.25
 
 _turns: weakref.WeakValueDictionary[tuple[Any, ...], Turn] = weakref.WeakValueDictionary()
-_mutex = threading.Lock()
+_mutex = new_lock()
 
 
 @contextmanager

@@ -26,7 +26,6 @@ import asyncio
 import hashlib
 import json
 import logging
-import threading
 import weakref
 from collections import OrderedDict
 from dataclasses import replace
@@ -54,6 +53,7 @@ from agenttool_otel.integrations.langgraph.tasks import APPROVAL_TYPE, GraphTask
 from agenttool_otel.names import ApprovalStatus, FailClosedCause, Outcome, ResultStatus
 from agenttool_otel.policy.types import PolicyInput, Verdict
 from agenttool_otel.values.canonical import digest
+from agenttool_otel.values.forks import new_lock
 
 if TYPE_CHECKING:
     from agenttool_otel.call.runtime import Runtime
@@ -117,7 +117,7 @@ class _FinishedCalls:
     """What one Governor remembers of the calls of this process; forgetting it costs a repetition, never a decision."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._entries: OrderedDict[str, Any] = OrderedDict()
 
     def put(self, key: str, value: Any) -> None:

@@ -15,7 +15,6 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import dataclasses
-import threading
 from collections import Counter, OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,6 +24,8 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import var_child_runnable_config
 from langgraph.errors import GraphInterrupt
 from langgraph.types import Interrupt, interrupt
+
+from agenttool_otel.values.forks import new_condition, new_lock, new_rlock
 
 APPROVAL_TYPE: Final = "tool_approval"
 """``type`` of the interrupt value, as LangChain's own per-call approval has it."""
@@ -48,8 +49,8 @@ class _ExecutionState:
 
     def __init__(self, pad: Any) -> None:
         self.pad = pad
-        self.lock = threading.RLock()
-        self.changed = threading.Condition(self.lock)
+        self.lock = new_rlock()
+        self.changed = new_condition(self.lock)
         self.active: set[object] = set()
         self.waiting: Counter[object] = Counter()
         self.count: Counter[str] = Counter()
@@ -65,7 +66,7 @@ class _ExecutionState:
 
 _open_calls: contextvars.ContextVar[tuple[object, ...]] = contextvars.ContextVar("agenttool_graph_calls", default=())
 _states: OrderedDict[int, _ExecutionState] = OrderedDict()
-_states_lock = threading.Lock()
+_states_lock = new_lock()
 
 
 def _state_of(pad: Any) -> _ExecutionState:

@@ -19,6 +19,7 @@ from agenttool_otel.policy.bundles.bundle import Bundle
 from agenttool_otel.policy.bundles.bundle_files import directory_stamp
 from agenttool_otel.policy.bundles.bundle_signature import BundleVerification
 from agenttool_otel.policy.bundles.load import HttpFetch, bundle_of_archive, is_url, load_bundle
+from agenttool_otel.values.forks import new_lock
 
 _log: Final = logging.getLogger(__name__)
 
@@ -62,7 +63,7 @@ class BundleSource:
         self._candidate: object = None
         self._refused: object = None
         self._engines: list[Swappable] = []
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self.last_error = ""  # why the newest bundle is not in use

@@ -8,7 +8,6 @@ thread of the process evaluates for those that ask seldom, and a thread that ask
 from __future__ import annotations
 
 import itertools
-import os
 import re
 import threading
 import time
@@ -34,6 +33,7 @@ from agenttool_otel.policy.engines.rewriting import rewritten
 from agenttool_otel.policy.engines.rvm import CompiledProgram, Machine, compile_program
 from agenttool_otel.policy.jsonio import encode_document
 from agenttool_otel.policy.samples import sample_documents
+from agenttool_otel.values.forks import in_child, new_lock
 
 _generations = itertools.count(1)
 _SELF_CHECKS: Final = 24
@@ -135,7 +135,7 @@ class CompiledBundle:
 
 
 _shared: OrderedDict[tuple[str, tuple[str, ...], bool], CompiledBundle] = OrderedDict()
-_shared_lock = threading.Lock()
+_shared_lock = new_lock()
 
 
 def compile_bundle(bundle: Bundle, entry_points: Iterable[str], *, fast: bool) -> CompiledBundle:
@@ -262,7 +262,7 @@ class _Evaluator:
     """The thread that evaluates for threads without instances of their own."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._questions: SimpleQueue[tuple[CompiledBundle, str, str, SimpleQueue[Any]]] = SimpleQueue()
         self._thread: threading.Thread | None = None
 
@@ -302,5 +302,4 @@ def _after_fork() -> None:
     _evaluator = _Evaluator()  # its thread is not in the child
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+in_child(_after_fork)

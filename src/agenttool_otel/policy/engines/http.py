@@ -12,7 +12,6 @@ import http.client
 import io
 import socket
 import ssl
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from urllib.parse import urlsplit
 
 from agenttool_otel.errors import ConfigurationError, PolicyEvaluationError, PolicyTimeout, PolicyUnavailable
 from agenttool_otel.names import FailClosedCause
+from agenttool_otel.values.forks import new_lock
 
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
@@ -210,7 +210,7 @@ class CircuitBreaker:
         self._threshold = threshold
         self._reset_after = reset_after
         self._clock = clock
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._failures = 0
         self._retry_at: float | None = None
 

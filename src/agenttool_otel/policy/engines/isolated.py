@@ -15,7 +15,6 @@ import selectors
 import struct
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -29,6 +28,7 @@ from agenttool_otel.policy.engines.builtins import EMBEDDED_BUILTINS
 from agenttool_otel.policy.engines.evaluation import CompiledBundle, Instance
 from agenttool_otel.policy.jsonio import MAX_ANSWER_BYTES, MAX_INPUT_BYTES, decode_strict, encode_document
 from agenttool_otel.policy.types import EngineAnswer, EngineCapabilities, PolicyInput
+from agenttool_otel.values.forks import new_lock
 
 _HEADER: Final = struct.Struct(">I")
 _START_SECONDS: Final = 30.0
@@ -110,7 +110,7 @@ class _Children:
     """Lends idle children of one bundle, and makes another when all are lent."""
 
     def __init__(self, bundle: Bundle, child: _Child, entry_points: tuple[str, ...]) -> None:
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._entry_points = entry_points
         self._idle = [child]
         self._closed = False

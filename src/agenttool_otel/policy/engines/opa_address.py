@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import ssl
-import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from urllib.parse import urljoin
 
 from agenttool_otel.errors import ConfigurationError, PolicyUnavailable
 from agenttool_otel.policy.engines.http import Endpoint
+from agenttool_otel.values.forks import new_lock
 
 
 class TokenSource:
@@ -23,7 +23,7 @@ class TokenSource:
         self._token = None if token is None else self._checked(token)
         self._path = None if path is None else Path(path)
         self._stamp: tuple[int, int, int] | None = None
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     @staticmethod
     def _checked(token: str) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import threading
 import time
 import weakref
 from concurrent.futures import ThreadPoolExecutor
@@ -26,6 +25,7 @@ from agenttool_otel.policy.engines.http import CircuitBreaker, HttpAnswer, HttpC
 from agenttool_otel.policy.engines.opa_address import OpaAddress, open_client
 from agenttool_otel.policy.jsonio import MAX_ANSWER_BYTES, MAX_INPUT_BYTES, decode_strict, encode_document
 from agenttool_otel.policy.types import EngineAnswer, EngineCapabilities, PolicyInput
+from agenttool_otel.values.forks import new_lock
 
 _QUERY: Final = "?provenance=true&strict-builtin-errors=true"
 _TRANSIENT: Final = frozenset({429, 502, 503, 504})
@@ -84,7 +84,7 @@ class OpaServerEngine:
         self._threads: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, ThreadPoolExecutor] = (
             weakref.WeakKeyDictionary()
         )
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._targets: dict[str, str] = {}
         self._client: Any = None
         self._revision = ""

@@ -16,6 +16,7 @@ from typing import Any, Final, TypeVar
 
 from agenttool_otel.errors import PersistenceError
 from agenttool_otel.results.stores.types import PayloadStore, PersistedRef
+from agenttool_otel.values.forks import new_lock
 
 _T = TypeVar("_T")
 _QUEUED_PIECES: Final = 4
@@ -146,7 +147,7 @@ def _wait(future: Future[Any], timeout_s: float) -> None:
 
 
 _hanging = 0
-_hanging_lock = threading.Lock()
+_hanging_lock = new_lock()
 
 
 def _leave_behind(future: Future[Any]) -> None:

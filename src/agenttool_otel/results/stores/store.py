@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -30,6 +29,7 @@ from agenttool_otel.results.stores.types import (
     QuotaExceeded,
     SweepReport,
 )
+from agenttool_otel.values.forks import new_lock
 
 URI_PREFIX: Final = "agent-runtime://session/tool-results/"
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._\-]{0,150}")
@@ -82,7 +82,7 @@ class ResultStore:
         self._limits = limits or StoreLimits()
         self._cipher = cipher
         self._clock = clock
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._used: int | None = None
         self._used_at = 0.0
         self._swept_at = time.monotonic()
