@@ -278,3 +278,43 @@ def test_pointers_into_an_object_of_a_library_withhold_it() -> None:
             return pd.DataFrame({"email": ["x"]})
 
         assert query() == "[result withheld: an obligation of the policy could not be met]"
+
+
+SENSITIVE: dict[str, Any] = {"a dict": {"order": "A1", "total": 12, "email": EMAIL}, **REDACTED}
+
+
+@pytest.mark.parametrize("word", ["confidential", "personal", "restricted", "a word of one's own"])
+@pytest.mark.parametrize("name", SENSITIVE)
+def test_a_sensitivity_redacts_inside(name: str, word: str) -> None:
+    with capture() as captured:
+
+        @captured.governor.govern(name="look_up", read_only=True, access_kinds=[], data_sensitivity=word)
+        def look_up() -> Any:
+            return SENSITIVE[name]
+
+        got = look_up()
+        assert type(got) is type(SENSITIVE[name])
+        assert EMAIL not in str(got)
+
+
+@pytest.mark.parametrize("facts", [{"data_sensitivity": "secret"}, {"data_sensitivity": "credential"}])
+@pytest.mark.parametrize("name", ["dict", "frame", "dataclass", "set"])
+def test_a_secret_is_replaced_as_a_whole(name: str, facts: dict[str, Any]) -> None:
+    with capture() as captured:
+
+        @captured.governor.govern(name="look_up", read_only=True, access_kinds=[], **facts)
+        def look_up() -> Any:
+            return SENSITIVE[name]
+
+        assert look_up() == "[redacted:schema_field]"
+
+
+def test_text_of_a_sensitive_stream_is_redacted_inside() -> None:
+    with capture() as captured:
+
+        @captured.governor.govern(name="look_up", read_only=True, access_kinds=[], data_sensitivity="personal")
+        def look_up() -> Any:
+            yield {"mail": EMAIL, "n": 1}
+            yield "a word"
+
+        assert list(look_up()) == [{"mail": "[redacted:email]", "n": 1}, "a word"]

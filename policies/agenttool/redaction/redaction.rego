@@ -1,8 +1,8 @@
 # METADATA
 # title: What must be redacted
 # description: |
-#   Obligations that hold whatever is decided: results of tools with confidential data are redacted before anyone
-#   sees them, credentials in URLs are redacted wherever the arguments are shown, and the configuration may add
+#   Obligations that hold whatever is decided: detectors look inside of results of tools with confidential data before
+#   anyone sees them, secrets are replaced as a whole, credentials in URLs are redacted wherever the arguments are shown, and the configuration may add
 #   obligations for tools by glob. Sensitivity that nobody knows, or of the wrong type, counts as confidential.
 # scope: package
 # schemas:
@@ -86,10 +86,29 @@ innocent(fact) if {
 	fact.sensitive_query == false
 }
 
-result_pointers(c) := (({"*" | not public(c)} | {"*" | not optional}) | {"*" | not plain_access(c)}) | {pointer |
+result_pointers(c) := ((by_sensitivity(c) | by_contract) | {"*" | not plain_access(c)}) | {pointer |
 	some rule in tool_rules(c)
 	some pointer in rule.redact_result
 }
+
+# METADATA
+# title: What the sensitivity of a tool's results asks for
+# description: |
+#   Detectors look inside of a result whose word is not kept; secrets are replaced as a whole, and so is what has a
+#   sensitivity of the wrong type, or none at all.
+by_sensitivity(c) := set() if {
+	public(c)
+} else := {"*"} if {
+	c.redaction.sensitivities[input.permission_profile.data_sensitivity] == "replace"
+} else := {"detected"} if {
+	is_string(input.permission_profile.data_sensitivity)
+} else := {"*"}
+
+by_contract := set() if {
+	optional
+} else := {"detected"} if {
+	input.permission_profile.redaction_required == true
+} else := {"*"}
 
 inline_limits(c) := {limit |
 	some rule in tool_rules(c)

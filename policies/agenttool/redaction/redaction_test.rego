@@ -18,21 +18,37 @@ test_public_data_has_no_obligations[word] if {
 }
 
 test_confidential_data_is_redacted[word] if {
-	some word in ["confidential", "high", "anything else"]
-	obligations == object.union(nothing, {"redact_result": ["*"]})
+	some word in ["confidential", "personal", "high", "anything else"]
+	obligations == object.union(nothing, {"redact_result": ["detected"]})
 		with input as f.changed({"permission_profile": {"data_sensitivity": word}})
 }
 
 test_secret_data_is_never_kept[word] if {
-	some word in ["secret", "restricted"]
+	some word, pointer in {"secret": "*", "restricted": "detected"}
 	obligations == object.union(
 		nothing,
-		{"redact_result": ["*"], "persistence": "never_persist"},
+		{"redact_result": [pointer], "persistence": "never_persist"},
 	) with input as f.changed({"permission_profile": {"data_sensitivity": word}})
 }
 
-test_a_tool_may_demand_redaction if {
+test_credentials_are_replaced_as_a_whole[word] if {
+	some word in ["credential", "credentials"]
 	obligations == object.union(nothing, {"redact_result": ["*"]})
+		with input as f.changed({"permission_profile": {"data_sensitivity": word}})
+}
+
+test_a_configuration_says_what_a_sensitivity_asks_for if {
+	words := {"confidential": "replace", "secret": "keep"}
+	obligations.redact_result == ["*"]
+		with input as f.changed({"permission_profile": {"data_sensitivity": "confidential"}})
+		with data.agenttool.settings as {"redaction": {"sensitivities": words}}
+	obligations.redact_result == []
+		with input as f.changed({"permission_profile": {"data_sensitivity": "secret"}})
+		with data.agenttool.settings as {"redaction": {"sensitivities": words}}
+}
+
+test_a_tool_may_demand_redaction if {
+	obligations == object.union(nothing, {"redact_result": ["detected"]})
 		with input as f.changed({"permission_profile": {"redaction_required": true}})
 }
 
@@ -102,7 +118,7 @@ test_a_mistyped_member_is_redacted if {
 	} == set()
 }
 
-everything if "*" in obligations.redact_result
+everything if count(obligations.redact_result) > 0
 
 test_urls_of_the_wrong_type_are_no_error if {
 	obligations.redact_input == [] with input as json.patch(f.base, [{

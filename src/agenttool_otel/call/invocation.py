@@ -35,6 +35,7 @@ from agenttool_otel.policy.types import ApprovalInput, HookHint, Verdict
 from agenttool_otel.records import ExternalMapping, HookRecord, InputMutation, ResultPersistence, ToolError
 from agenttool_otel.redaction import Redacted
 from agenttool_otel.redaction.argument_mask import ArgumentMask
+from agenttool_otel.redaction.types import DETECTED
 from agenttool_otel.results.persistence.keeper import Kept
 from agenttool_otel.results.persistence.stream import StreamOutcome
 from agenttool_otel.results.stream_tap import StreamTap
@@ -189,13 +190,15 @@ class Invocation:
 
     @property
     def result_pointers(self) -> tuple[str, ...]:
-        """What of the result is redacted, by the tool's contract and by the decision."""
-        return (*self.spec.redact_result, *(self.verdict.redact_result if self.verdict is not None else ()))
+        """Which places of the result are redacted, by the tool's contract and by the decision."""
+        obliged = self.verdict.redact_result if self.verdict is not None else ()
+        return (*self.spec.redact_result, *(pointer for pointer in obliged if pointer != DETECTED))
 
     @property
     def must_redact(self) -> bool:
         """Whether the contract or the decision wants the result redacted."""
-        return self.spec.permission.redaction_required or bool(self.result_pointers)
+        obliged = self.verdict is not None and bool(self.verdict.redact_result)
+        return self.spec.permission.redaction_required or obliged or bool(self.spec.redact_result)
 
     @property
     def decision_id(self) -> str:

@@ -13,6 +13,7 @@ from typing import Any, Final
 from agenttool_otel.errors import PolicyError, PolicyEvaluationError, PolicyTimeout
 from agenttool_otel.names import Behavior, DecisionSource, EngineName, FailClosedCause, PersistenceStrategy, ReasonType
 from agenttool_otel.policy.types import EngineAnswer, Verdict
+from agenttool_otel.redaction.types import DETECTED
 from agenttool_otel.values.inspection import short_name
 
 STRICTNESS: Final[dict[Behavior, int]] = {Behavior.PASSTHROUGH: 0, Behavior.ALLOW: 1, Behavior.ASK: 2, Behavior.DENY: 3}
@@ -68,7 +69,7 @@ def _objects(value: Any, where: str) -> tuple[dict[str, Any], ...]:
 def _pointers(value: Any, where: str, *, star: bool = False) -> tuple[str, ...]:
     pointers = _texts(value, where)
     for pointer in pointers:
-        if not (star and pointer == "*") and not _POINTER.fullmatch(pointer):
+        if not (star and pointer in ("*", DETECTED)) and not _POINTER.fullmatch(pointer):
             raise _malformed(where, "has an entry that is no JSON pointer")
     return pointers
 

@@ -232,7 +232,7 @@ class Verdict:
     blocked_path: str | None = None  # the path that the denial is about
     alternatives: tuple[dict[str, Any], ...] = ()  # safer calls, ``{"tool", "arguments", "reason"}``
     redact_input: tuple[str, ...] = ()  # JSON pointers
-    redact_result: tuple[str, ...] = ()  # JSON pointers, or ``*``
+    redact_result: tuple[str, ...] = ()  # JSON pointers, ``detected`` or ``*``
     max_inline_chars: int | None = None  # limit from the policy
     persistence: str | None = None  # strategy from the policy
     # roles of which whoever answers this ask needs one; empty: any authenticated answerer

@@ -33,7 +33,8 @@ class Obligations(Part):
 
     Attributes:
         redact_input: JSON pointers into the input whose values are redacted wherever they are shown.
-        redact_result: JSON pointers into the result, or ``*`` for all of it, redacted before anyone sees it.
+        redact_result: JSON pointers into the result, redacted before anyone sees it;
+            ``detected`` for whatever the detectors find inside of it, ``*`` for all of it.
         max_inline_chars: upper limit of characters that reach the model inline.
         persistence: required persistence strategy (PersistenceStrategy).
     """

@@ -18,6 +18,10 @@ EVERYTHING: Final = ("", "*", "/", "/*", "$")
 """Pointers that name a value as a whole."""
 
 
+DETECTED: Final = "detected"
+"""What a policy names where detectors look inside of a whole result, which keeps its structure."""
+
+
 def names_everything(pointers: Iterable[str]) -> bool:
     """Whether a contract's or a policy's pointers name the value as a whole."""
     return any(pointer.strip().removeprefix("#") in EVERYTHING for pointer in pointers)
