@@ -77,6 +77,7 @@ class Runtime:
 
 _lock = new_lock()
 _default: Runtime | None = None
+_configured = False
 _build: Callable[[], Runtime] | None = None
 
 
@@ -98,9 +99,20 @@ def default_runtime() -> Runtime:
     return _default
 
 
-def replace_default(runtime: Runtime | None) -> Runtime | None:
-    """Put another one in charge and return the one that was; ``None`` means to build anew at next use."""
-    global _default
+def replace_default(runtime: Runtime | None, *, configured: bool = True) -> Runtime | None:
+    """Put another one in charge and return the one that was.
+
+    Args:
+        runtime: the new one; ``None`` means to build anew at next use.
+        configured: whether the program chose it.
+    """
+    global _default, _configured
     with _lock:
         old, _default = _default, runtime
+        _configured = configured and runtime is not None
     return old
+
+
+def default_is_configured() -> bool:
+    """Tell whether the program chose the default Governor itself, instead of leaving it to the environment."""
+    return _configured

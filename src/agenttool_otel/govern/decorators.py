@@ -18,7 +18,8 @@ from opentelemetry import context as otel_context
 
 from agenttool_otel.call.binding import bind_python, rebind_python
 from agenttool_otel.call.drivers import Steps, arun, deliver, run
-from agenttool_otel.call.invocation import Invocation
+from agenttool_otel.call.invocation import NOT_READ, Invocation
+from agenttool_otel.call.once import decided_call
 from agenttool_otel.call.runtime import Runtime, build_default_with, default_runtime
 from agenttool_otel.call.streams import astream, stream
 from agenttool_otel.call.target import Target
@@ -49,6 +50,12 @@ _OBJECT_DOORS: tuple[tuple[str, str], ...] = (
     ("langchain_core.tools.base.BaseTool", "agenttool_otel.integrations.langchain.govern:govern_tool"),
 )
 """Framework tool classes by qualified name, and the function that governs their objects; both imported lazily."""
+
+
+_WRAPS = ("__func__", "func", "__wrapped__")
+"""Where a method, a partial and a wrapper keep what they call."""
+
+_MAX_WRAPPERS = 32
 
 
 class BoundGovernedFunction(wrapt.BoundFunctionWrapper):  # type: ignore[type-arg]
@@ -97,6 +104,11 @@ class GovernedFunction(wrapt.FunctionWrapper):  # type: ignore[type-arg]
         """The governed tool: ``invoke``, ``ainvoke``, ``check`` and the records."""
         return self._self_tool
 
+    @property
+    def options(self) -> GovernOptions:
+        """What was stated of it."""
+        return self._self_options
+
     def bound_tool(self, instance: object) -> GovernedTool:
         """Return the tool as which it is called on an instance; ``None`` for a call on the class."""
         return self._self_tool if instance is None else self._self_method()
@@ -142,6 +154,26 @@ def _found(module: str | None, qualname: str) -> Any:
     for part in qualname.split("."):
         found = getattr(found, part, None)
     return found
+
+
+def governed_inside(function: Any) -> GovernedFunction | None:
+    """Return the governed function that a callable leads to: itself, what it wraps, or what a partial or method is of.
+
+    Args:
+        function: any callable, or ``None``.
+    """
+    for _ in range(_MAX_WRAPPERS):
+        if isinstance(function, GovernedFunction):
+            return function
+        if isinstance(function, BoundGovernedFunction):
+            return cast(GovernedFunction, function._self_parent)
+        inner = next(
+            (getattr(function, name, None) for name in _WRAPS if getattr(function, name, None) is not None), None
+        )
+        if inner is None:
+            return None
+        function = inner
+    return None
 
 
 def _attribute_of(holder: Any, governed: GovernedFunction) -> str | None:
@@ -246,28 +278,50 @@ def _govern_callable(governor: Governor | None, target: Any, options: GovernOpti
         runs = Target(wrapped, bind_python, rebind_python, is_async=is_async, streams=streams)
         return call, in_charge.pipeline.run(call, runs)
 
+    def is_decided(instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Tell whether the guard of a tool whose body this is has decided this very call."""
+        if (passing := decided_call(tool)) is None:
+            return False
+        spec = tool.spec if instance is None else method().spec
+        call = Invocation(spec, current_context())
+        call.call_args, call.call_kwargs = args, kwargs
+        try:
+            bind_python(call)
+        except Exception:
+            return False  # it is refused on its own, with the reason
+        shown = call.model_input if call.observable_input is NOT_READ else call.observable_input
+        return passing.take(tool, shown, spec.parameters.defaults if spec.parameters is not None else {})
+
     wrapper: Any
     if streams and is_async:
 
         def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+            if is_decided(instance, args, kwargs):
+                return wrapped(*args, **kwargs)
             call, steps = plan(wrapped, instance, args, kwargs)
             return astream(call, steps, otel_context.get_current())
 
     elif streams:
 
         def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+            if is_decided(instance, args, kwargs):
+                return wrapped(*args, **kwargs)
             call, steps = plan(wrapped, instance, args, kwargs)
             return stream(call, steps, otel_context.get_current())
 
     elif is_async:
 
         async def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+            if is_decided(instance, args, kwargs):
+                return await wrapped(*args, **kwargs)
             call, steps = plan(wrapped, instance, args, kwargs)
             return deliver(await arun(call, steps))
 
     else:
 
         def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+            if is_decided(instance, args, kwargs):
+                return wrapped(*args, **kwargs)
             call, steps = plan(wrapped, instance, args, kwargs)
             return deliver(run(call, steps))
 

@@ -1,14 +1,16 @@
 """``opentelemetry-instrument python app.py``: the tools of a program that never heard of this package are governed.
 
-Each framework is patched at the methods that lead to a tool's body, and at the body. A tool object is put under
-governance at its first call, in place; if that fails, the call is refused, never let through. So is every call of a
-method by which a tool class replaces one of the framework's own: what it does can't be decided. And so is every call
-where the instrumentation itself can't be set up: the launcher only logs what an instrumentor raises, and lets the
-program run.
+A tool object is held from the moment it is made, and put under governance at its first use, in place; tools that were
+made before are found and held, too. Objects that nobody saw being made (unpickled, ``model_construct``) are governed at
+their first call: each framework is patched at the methods that lead to a tool's body, and at the body. If governing
+fails, the call is refused, never let through. So is every call of a tool whose class replaces one of the framework's
+own methods: what it does can't be decided. And so is every call where the instrumentation itself can't be set up: the
+launcher only logs what an instrumentor raises, and lets the program run.
 """
 
 from __future__ import annotations
 
+import gc
 import inspect
 import logging
 import weakref
@@ -23,9 +25,10 @@ from agenttool_otel.context.settings import Settings
 from agenttool_otel.errors import AgentToolError, ConfigurationError, PolicyLoadError, ToolDenied
 from agenttool_otel.govern.default import default_governor
 from agenttool_otel.govern.governor import Governor
+from agenttool_otel.integrations.children import FreshChildren
 from agenttool_otel.integrations.facts import Trusts, options_of, read_facts
 from agenttool_otel.policy.engines.refusing import RefusingEngine
-from agenttool_otel.values.forks import new_lock
+from agenttool_otel.values.forks import new_rlock
 
 _logger = logging.getLogger("agenttool_otel.instrumentor")
 
@@ -51,22 +54,40 @@ class AgentToolInstrumentor(BaseInstrumentor):  # type: ignore[misc, unused-igno
     def _instrument(self, **kwargs: Any) -> None:
         from langchain_core.tools import BaseTool
 
-        self._swapped: list[tuple[weakref.ref[Any], type]] = []
+        from agenttool_otel.integrations.langchain.first_use import HeldClasses
+
+        self._held: dict[int, weakref.ref[Any]] = {}
         self._patched: list[tuple[weakref.ref[type], str, Any, Any]] = []
-        self._lock = new_lock()
+        self._lock = new_rlock()
+        self._in_progress: set[int] = set()
         self._facts, self._failure, self._refusing = {}, None, None
         self._trusts = kwargs.get("trust_metadata")
+        self._classes = HeldClasses(self._govern)
         # first of all: an error after this refuses every call, an error before it would let every call through
-        wrapt.wrap_function_wrapper(BaseTool, "run", self._before)
-        wrapt.wrap_function_wrapper(BaseTool, "arun", self._before)
+        self._replace(BaseTool, "run", self._before)
+        self._replace(BaseTool, "arun", self._before)
+        self._replace(BaseTool, "__init__", self._after_init)
         self._watch(BaseTool)
+        self._hold_existing(BaseTool)
         try:
             facts = kwargs.get("facts")
             self._facts = facts if facts is not None else read_facts(Settings.load().tools_file)
             default_governor()  # a broken policy is told at start, and refuses every call from then on
+            self._failure = kwargs.get("failure")
         except Exception as error:
-            _logger.error("every call of a tool is refused: %s", _told(error))
             self._failure = error
+        if self._failure is not None:
+            _logger.error("every call of a tool is refused: %s", _told(self._failure))
+        self._children = FreshChildren(self._facts, self._trusts, self._failure)
+
+    def _replace(self, cls: type, name: str, wrapper: Any) -> None:
+        """Put a wrapper around a method of a class until the instrumentation ends."""
+        original = cls.__dict__[name]
+        patched = wrapt.FunctionWrapper(original, wrapper)
+        setattr(cls, name, patched)
+        self._patched.append((weakref.ref(cls), name, original, patched))
+
+    # --- classes -----------------------------------------------------------------------------------------------------
 
     def _watch(self, base: Any) -> None:
         """Patch the tool classes that there are, and those that will be."""
@@ -85,78 +106,106 @@ class AgentToolInstrumentor(BaseInstrumentor):  # type: ignore[misc, unused-igno
             self._patch(cls)
 
     def _patch(self, cls: type) -> None:
-        from agenttool_otel.integrations.langchain.methods import BODY_METHODS, ENTRY_METHODS, is_langchain_class
+        """Govern the bodies of a class, also of objects that nobody saw being made."""
+        from agenttool_otel.integrations.langchain.first_use import BASE
+        from agenttool_otel.integrations.langchain.methods import BODY_METHODS
 
-        if "agenttool" in cls.__dict__:
-            return  # a governed class
-        names = dict.fromkeys(BODY_METHODS, self._before)
-        if not is_langchain_class(cls):
-            names |= dict.fromkeys(ENTRY_METHODS, self._refuse)
-        for name, wrapper in names.items():
-            original = cls.__dict__.get(name)
-            if inspect.isfunction(original):
-                patched = wrapt.FunctionWrapper(original, wrapper)
-                setattr(cls, name, patched)
-                self._patched.append((weakref.ref(cls), name, original, patched))
+        if BASE in cls.__dict__:
+            return  # this package's own
+        for name in BODY_METHODS:
+            if inspect.isfunction(cls.__dict__.get(name)):
+                self._replace(cls, name, self._before)
+
+    # --- objects -----------------------------------------------------------------------------------------------------
+
+    def _after_init(self, wrapped: Any, instance: Any, args: Any, kwargs: Any) -> None:
+        wrapped(*args, **kwargs)
+        self._hold(instance)
+
+    def _hold_existing(self, base: type) -> None:
+        """Hold the tools that were made before."""
+        for found in gc.get_objects():
+            if issubclass(type(found), base):
+                self._hold(found)
+
+    def _hold(self, tool: Any) -> None:
+        """Let each use of a tool begin with its governing; where its class can't be made, its first call does."""
+        try:
+            if not self._classes.hold(tool):
+                return
+        except Exception as error:
+            _logger.warning("a tool of %s is governed at its first call only: %s", type(tool).__name__, _told(error))
+            return
+        self._note(tool)
+
+    def _note(self, tool: Any) -> None:
+        key = id(tool)
+        with self._lock:
+            self._held[key] = weakref.ref(tool, lambda _: self._held.pop(key, None))
 
     def _uninstrument(self, **kwargs: Any) -> None:
         from langchain_core.tools import BaseTool
-        from opentelemetry.instrumentation.utils import unwrap
 
-        unwrap(BaseTool, "run")
-        unwrap(BaseTool, "arun")
+        from agenttool_otel.integrations.langchain.first_use import base_of
+
+        self._children.close()
         BaseTool.__init_subclass__ = self._init_subclass  # type: ignore[method-assign]
         with self._lock:
-            for ref, original in self._swapped:
+            for ref in list(self._held.values()):
                 if (tool := ref()) is not None:
-                    object.__setattr__(tool, "__class__", original)
-            self._swapped.clear()
-            for owner, name, method, patched in self._patched:
+                    object.__setattr__(tool, "__class__", base_of(tool))
+            self._held.clear()
+            for owner, name, method, patched in reversed(self._patched):
                 cls = owner()
                 if cls is not None and cls.__dict__.get(name) is patched:
                     setattr(cls, name, method)
             self._patched.clear()
 
     def _before(self, wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
-        from agenttool_otel.integrations.langchain.govern import govern_in_place, is_governed
+        from agenttool_otel.integrations.langchain.govern import is_governed
 
         if is_governed(instance):
             return wrapped(*args, **kwargs)
-        with self._lock:
-            if not is_governed(instance):
-                original = type(instance)
-                try:
-                    if self._failure is not None:
-                        raise self._failure
-                    govern_in_place(instance, None, options_of(instance, instance.name, self._facts, self._trusts))
-                except Exception as error:
-                    self._put_under_refusal(instance, error)
-                self._swapped.append((weakref.ref(instance), original))
+        self._govern(instance)
         # the governed class's own method comes first now, and ends in the wrapped one again
         return getattr(instance, wrapped.__name__)(*args, **kwargs)
 
-    def _refuse(self, wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
-        from agenttool_otel.integrations.langchain.methods import refuse_replaced_methods
+    def _govern(self, tool: Any) -> None:
+        """Put a tool object under governance; where that can't be done, under a refusal of each of its calls."""
+        from agenttool_otel.integrations.langchain.govern import govern_in_place, is_governed
 
-        name = getattr(instance, "name", "")
-        try:
-            refuse_replaced_methods(type(instance))
-        except AgentToolError as error:
-            _logger.error("the tool %r can't be governed, so it is refused: %s", name, error)
-            raise ToolDenied(f"the tool {name!r} can't be governed: {error}") from error
-        return wrapped(*args, **kwargs)
+        with self._lock:
+            # declaring a tool reads it
+            if is_governed(tool) or id(tool) in self._in_progress:
+                return
+            self._in_progress.add(id(tool))
+            try:
+                if self._failure is not None:
+                    raise self._failure
+                options = options_of(tool, tool.name, self._facts, self._trusts)
+                govern_in_place(tool, None, options, automatic=True)
+            except Exception as error:
+                self._put_under_refusal(tool, error)
+            finally:
+                self._in_progress.discard(id(tool))
+            self._note(tool)
 
     def _put_under_refusal(self, tool: Any, error: Exception) -> None:
         """Put a tool under a Governor that refuses each of its calls, in a span that says why."""
+        from agenttool_otel.integrations.langchain.first_use import base_of
         from agenttool_otel.integrations.langchain.govern import govern_in_place
+        from agenttool_otel.integrations.langchain.methods import replaced_methods
 
         told = f"the tool {tool.name!r} can't be governed: {_told(error)}"
         _logger.error("%s; its calls are refused", told)
+        if replaced_methods(base_of(tool)):
+            raise ToolDenied(told) from error  # no Governor can refuse what goes round its class
         try:
             refusal = RefusingEngine(PolicyLoadError(told))
             if self._failure is not None and self._refusing is None:
                 self._refusing = Governor(policy=refusal)
-            govern_in_place(tool, self._refusing or Governor(policy=refusal), GovernOptions())
+            in_charge = self._refusing or Governor(policy=refusal)
+            govern_in_place(tool, in_charge, GovernOptions(), automatic=True)
         except Exception:
             raise ToolDenied(told) from error
 

@@ -25,7 +25,7 @@ from agenttool_otel.integrations.facts import Trusts, options_for, options_of
 from agenttool_otel.integrations.langchain.arguments import Reader, json_object, use_reading
 from agenttool_otel.integrations.langchain.calls import LangChainAdapter
 from agenttool_otel.integrations.langchain.decided import DecidedTool
-from agenttool_otel.integrations.langchain.govern import declare_langchain, handle_of, is_governed
+from agenttool_otel.integrations.langchain.govern import declare_whole, handle_of, is_governed_by_host
 from agenttool_otel.integrations.langchain.results import content_of, deliver_answer
 from agenttool_otel.integrations.langchain.surfaces import AgentSurface, SurfaceState
 from agenttool_otel.integrations.langchain.turns import in_turn
@@ -47,6 +47,7 @@ class _Known(NamedTuple):
     schema: Any
     handle: GovernedTool
     reader: Reader | None
+    inside: tuple[GovernedTool, ...]
 
 
 class ToolNodeGuard:
@@ -108,7 +109,7 @@ class ToolNodeGuard:
                 elif request.tool is not None:
                     self.surface.know(request.tool)
                 stack.enter_context(self.surface.in_force(request.state))
-            governed = request.tool is not None and is_governed(request.tool)
+            governed = request.tool is not None and is_governed_by_host(request.tool)
             known = None if governed else self._known(request.tool_call["name"], request.tool)
             stack.enter_context(in_turn(request, handle_of(request.tool) if known is None else known.handle))
             yield request, known
@@ -121,9 +122,11 @@ class ToolNodeGuard:
         known = self._handles.get(name)
         if known is not None and known.tool is tool and known.schema is schema:
             return known
-        reader = None
+        reader, governor = None, self._governor
+        inside: tuple[GovernedTool, ...] = ()
         if isinstance(tool, BaseTool):
-            spec = declare_langchain(tool, options_of(tool, name, self._facts, self._trusts))
+            options = options_of(tool, name, self._facts, self._trusts)
+            spec, inside, governor = declare_whole(tool, governor, options)
             reader = Reader(tool)
         else:
             source = ToolSource(
@@ -131,8 +134,8 @@ class ToolNodeGuard:
             )
             spec = declare(options_for(self._facts, name), source)
             spec.unknown = True  # refused here, whatever the handler would say to it
-        handle = GovernedTool(spec, _unreachable, governor=self._governor, is_async=False, streams=False)
-        known = self._handles[name] = _Known(tool, schema, handle, reader)
+        handle = GovernedTool(spec, _unreachable, governor=governor, is_async=False, streams=False)
+        known = self._handles[name] = _Known(tool, schema, handle, reader, inside)
         return known
 
 
@@ -177,7 +180,8 @@ class GuardedCall(LangChainAdapter):
             shown, arguments = self._known.reader.read(arguments, call.native_call_id)
         changed = cast(Any, {**self._request.tool_call, "args": arguments})
         tool: Any = self._known.tool
-        tool = DecidedTool(tool, arguments) if isinstance(tool, BaseTool) else tool
+        if isinstance(tool, BaseTool):
+            tool = DecidedTool(tool, arguments, shown, self._known.inside)
         call.call_args = (self._request.override(tool_call=changed, tool=tool),)
         return shown
 

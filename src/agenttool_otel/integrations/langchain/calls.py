@@ -18,7 +18,9 @@ from langchain_core.runnables.config import var_child_runnable_config
 from langchain_core.tools import BaseTool, StructuredTool, Tool
 from opentelemetry import trace
 
-from agenttool_otel.call.invocation import Invocation
+from agenttool_otel.call.binding import bind_json, rebind_python
+from agenttool_otel.call.invocation import NOT_READ, Invocation
+from agenttool_otel.call.once import DecidedCall, decided, decided_call
 from agenttool_otel.call.resume import continue_stored
 from agenttool_otel.call.running.progress import progress_to
 from agenttool_otel.call.target import Target
@@ -35,6 +37,36 @@ from agenttool_otel.values.conversion import to_json_value
 from agenttool_otel.values.snapshot import snapshot
 
 
+class LangChainHandle(GovernedTool):
+    """What is known of a LangChain tool; it checks calls, and leaves running them to the tool object.
+
+    LangChain's validation, injection and callbacks are on the way to the tool's body, so a call of JSON arguments that
+    starts here would either go round them or be governed a second time on its way.
+
+    Attributes:
+        inside: the governed functions that are the tool's body, decided with it as one call.
+        automatic: whether an instrumentor governs the tool; what somebody states of it elsewhere comes first.
+    """
+
+    __slots__ = ("automatic", "inside")
+
+    inside: tuple[GovernedTool, ...]
+    automatic: bool
+
+    def json_target(self, *, preflight: bool = False) -> Target:
+        """Return what a JSON call checks; one that would run is refused before anything is decided or claimed."""
+        return Target(self.function, _bind, rebind_python, is_async=self.is_async)
+
+
+def _bind(call: Invocation) -> None:
+    if not call.preflight:
+        raise TypeError(
+            f"{call.spec.name} is a LangChain tool: call the tool object; an approved call of it goes on in the "
+            "process that asked, or in its LangGraph thread"
+        )
+    bind_json(call)
+
+
 @dataclass(slots=True)
 class Entry:
     """What ``run`` knows and ``_run`` does not."""
@@ -44,6 +76,7 @@ class Entry:
     raw: Any  # the input before LangChain's validation
     config: Any  # the RunnableConfig of the call
     reached: bool = False  # whether ``_run`` was
+    passed: bool = False  # whether a guard before has decided the call
 
 
 _entry: contextvars.ContextVar[Entry | None] = contextvars.ContextVar("agenttool_langchain_entry", default=None)
@@ -58,12 +91,13 @@ _asked: OrderedDict[tuple[Any, ...], str] = OrderedDict()
 def entered(handle: GovernedTool, tool: BaseTool, raw: Any, known: Mapping[str, Any]) -> Iterator[None]:
     """Note what ``_run`` can't see, and leave a span even when LangChain refuses the arguments before it."""
     entry = Entry(tool, known.get("tool_call_id"), raw, known.get("config"))
+    entry.passed = decided_call(tool) is not None
     token = _entry.set(entry)
     try:
         yield
     finally:
         _entry.reset(token)
-        if not entry.reached:
+        if not entry.reached and not entry.passed:
             InvalidCall(handle, entry).run(_unreachable)
 
 
@@ -163,17 +197,20 @@ class ToolCall(LangChainAdapter):
 
     def __init__(
         self,
-        handle: GovernedTool,
+        handle: LangChainHandle,
         tool: BaseTool,
         body: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
+        *,
+        by_call: bool = False,
     ) -> None:
         entry = _entry.get()
         if entry is not None and entry.tool is not tool:
             entry = None  # another tool's, whose body calls this one's directly
         super().__init__(handle, entry.call_id if entry is not None else None)
         self._entry = entry
+        self._handle, self._by_call = handle, by_call
         self._spec, self._tool, self._body = handle.spec, tool, body
         self._args, self._kwargs = args, kwargs
         self.call.call_args, self.call.call_kwargs = args, kwargs
@@ -185,6 +222,48 @@ class ToolCall(LangChainAdapter):
         }
         if entry is not None:
             entry.reached = True
+
+    def run(self, body: Callable[..., Any]) -> Any:
+        """Decide the call and run the body if it may run; a call that a guard before decided runs as it is."""
+        if self._is_decided():
+            return body(*self._args, **self._kwargs)
+        return super().run(self._marked(body))
+
+    async def arun(self, body: Callable[..., Any]) -> Any:
+        """The same for a body that returns an awaitable."""
+        if self._is_decided():
+            return await body(*self._args, **self._kwargs)
+        return await super().arun(self._amarked(body))
+
+    def _is_decided(self) -> bool:
+        if (passing := decided_call(self._tool)) is None:
+            return False
+        try:
+            self.bind(self.call)
+        except Exception:
+            return False  # it is refused on its own, with the reason
+        return passing.take(self._tool, _shown(self.call), {})
+
+    def _decided(self) -> DecidedCall:
+        """Return what the guards behind this one need not decide again."""
+        inside = self._handle.inside
+        # a tool's own ``__call__`` goes on through the tool itself
+        tools = (self._tool, *inside) if self._by_call else inside
+        return DecidedCall(tools, self.call.permission_input, self._hidden)
+
+    def _marked(self, body: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*args: Any, **kwargs: Any) -> Any:
+            with decided(self._decided()):
+                return body(*args, **kwargs)
+
+        return run
+
+    def _amarked(self, body: Callable[..., Any]) -> Callable[..., Any]:
+        async def run(*args: Any, **kwargs: Any) -> Any:
+            with decided(self._decided()):
+                return await body(*args, **kwargs)
+
+        return run
 
     def unwrap(self, value: Any) -> Any:
         """Return the content of a message, and of a content-and-artifact pair."""
@@ -263,6 +342,10 @@ class ToolCall(LangChainAdapter):
             return properties
         kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
         return [parameter.name for parameter in parameters if parameter.kind in kinds] or properties
+
+
+def _shown(call: Invocation) -> dict[str, Any]:
+    return call.model_input if call.observable_input is NOT_READ else call.observable_input
 
 
 class InvalidCall(Adapter):

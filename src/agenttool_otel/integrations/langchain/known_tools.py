@@ -12,12 +12,13 @@ from importlib import metadata
 from typing import Any, cast
 
 from agenttool_otel.catalog import GovernOptions
+from agenttool_otel.integrations.langchain.first_use import base_of
 from agenttool_otel.values.tables import load_table
 
 
 def known_facts(tool: Any) -> GovernOptions:
     """Return the reviewed facts of a tool object; none for a class that nobody reviewed."""
-    cls = type(tool)
+    cls = base_of(tool)
     name = f"{cls.__module__}.{cls.__qualname__}"
     entry = _table()["tools"].get(name)
     if entry is None or getattr(sys.modules.get(cls.__module__), cls.__qualname__, None) is not cls:

@@ -1,30 +1,38 @@
-"""The methods by which LangChain calls a tool, and tool classes that replace them.
+"""What of a LangChain tool leads to its body, found once for ``govern``, the agents' guards and the instrumentor.
 
 A governed tool is decided in ``_run`` and ``_arun``, where LangChain's own outer methods end. What a class does in an
-outer method of its own can't be decided: nobody can tell beforehand whether it ends there too. (The instrumentor needs
-this file while LangChain's tool classes are being defined, so it imports none but the first.)
+outer method of its own can't be decided: nobody can tell beforehand whether it ends there too. So the outer methods of
+a governed object are LangChain's, whatever is set on the tool's class later, and a class that has others is refused.
+Whose method it is, is told by the order of the bases, as Python does: a mixin need not be a tool. (The instrumentor
+needs this file while LangChain's tool classes are being defined, so it imports none but the first.)
 """
 
 from __future__ import annotations
 
-from typing import Final
+import functools
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any, Final
 
 from langchain_core.tools import BaseTool
 
 from agenttool_otel.errors import ConfigurationError
 
-ENTRY_METHODS: Final = (
-    "invoke", "ainvoke", "run", "arun", "batch", "abatch", "batch_as_completed", "abatch_as_completed",
-    "stream", "astream", "transform", "atransform",
-)  # fmt: skip
-"""The methods that lead to a tool's body."""
+_INPUTS: Final = frozenset({"input", "inputs", "tool_input"})
 
-BODY_METHODS: Final = ("_run", "_arun")
-"""The methods that are a tool's body."""
+
+def _entry_methods() -> Iterator[str]:
+    for base in BaseTool.__mro__:
+        for name, value in vars(base).items() if is_langchain_class(base) else ():
+            if name.startswith("_") or not inspect.isfunction(value):
+                continue
+            names = list(inspect.signature(value).parameters)
+            if len(names) > 1 and names[1] in _INPUTS:
+                yield name
 
 
 def defining_class(cls: type, name: str) -> type:
-    """Return the class whose method of that name an object of a class has."""
+    """Return the class whose attribute of that name an object of a class has."""
     return next((base for base in cls.__mro__ if name in base.__dict__), object)
 
 
@@ -33,11 +41,78 @@ def is_langchain_class(cls: type) -> bool:
     return cls.__module__.partition(".")[0] == "langchain_core"
 
 
+ENTRY_METHODS: Final = tuple(dict.fromkeys(_entry_methods()))
+"""The methods that lead to a tool's body: LangChain's public ones that take an input."""
+
+BODY_METHODS: Final = ("_run", "_arun")
+"""The methods that are a tool's body."""
+
+FUNCTIONS: Final = ("func", "coroutine")
+"""The fields that hold the function of a tool that was made of one."""
+
+CALL: Final = "__call__"
+"""LangChain's tools have none; where a class has one, it is decided as a body is."""
+
+HELD: Final = frozenset({*ENTRY_METHODS, *BODY_METHODS, *FUNCTIONS, CALL})
+"""All attributes of a tool object by which its work is done."""
+
+
+def replaced_methods(cls: type) -> list[str]:
+    """Return the outer methods that a tool class, or a mixin of it, has in place of LangChain's."""
+    return [name for name in ENTRY_METHODS if not is_langchain_class(defining_class(cls, name))]
+
+
 def refuse_replaced_methods(cls: type[BaseTool]) -> None:
     """Refuse a tool class that replaces one of LangChain's outer methods."""
-    own = [name for name in ENTRY_METHODS if not is_langchain_class(defining_class(cls, name))]
-    if own:
+    if own := replaced_methods(cls):
         raise ConfigurationError(
             f"{cls.__qualname__} replaces LangChain's own {', '.join(own)}, so its calls can't be governed: "
             "do the work in _run and _arun, or govern the function that does it"
         )
+
+
+def has_own_call(cls: type) -> bool:
+    """Tell whether objects of a tool class can be called."""
+    return defining_class(cls, CALL) is not object
+
+
+def pinned_methods(cls: type, names: tuple[str, ...]) -> dict[str, Any]:
+    """Return the outer methods of a class as they are now, for a subclass: what is set on the class later is not met.
+
+    LangChain's are looked up at each call, so that other instrumentations of them are."""
+    return {name: _pinned(defining_class(cls, name), name) for name in names}
+
+
+def _pinned(owner: type, name: str) -> Callable[..., Any]:
+    original = owner.__dict__[name]
+    if inspect.iscoroutinefunction(original):
+
+        @functools.wraps(original)
+        async def awaited(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+            return await getattr(owner, name)(self, *args, **kwargs)
+
+        return awaited
+
+    @functools.wraps(original)
+    def called(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+        return getattr(owner, name)(self, *args, **kwargs)
+
+    return called
+
+
+def own_lookup(cls: type) -> dict[str, Any]:
+    """Return the attribute lookup for a subclass of a class that has one of its own, which is not asked for these."""
+    own = defining_class(cls, "__getattribute__")
+    if own is object:
+        return {}
+    lookup = own.__dict__["__getattribute__"]
+
+    def read(self: Any, name: str) -> Any:
+        return object.__getattribute__(self, name) if name in HELD else lookup(self, name)
+
+    return {"__getattribute__": read}
+
+
+def field_of(tool: Any, name: str) -> Any:
+    """Return the function of a tool object as it was given, without governing it."""
+    return object.__getattribute__(tool, "__dict__").get(name)

@@ -22,7 +22,7 @@ from agenttool_otel.catalog.search import DEFAULT_LIMIT
 from agenttool_otel.context.context import agent_context
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.govern.builtin_tools import TOOL_SEARCH_ID, tool_search_facts
-from agenttool_otel.integrations.langchain.govern import handle_of, is_governed
+from agenttool_otel.integrations.langchain.govern import handle_of, is_governed_by_host
 from agenttool_otel.preflight.discovery import search_and_load
 from agenttool_otel.preflight.surfaces import Surface
 
@@ -85,7 +85,7 @@ class AgentSurface:
         entry = self._surface.shelf.catalog.resolve(name)
         handle = entry.governed if entry is not None and entry.origin.loader is not None else None
         tool = getattr(getattr(handle, "function", None), "__self__", None)
-        return tool if isinstance(tool, BaseTool) and is_governed(tool) else None
+        return tool if isinstance(tool, BaseTool) and is_governed_by_host(tool) else None
 
     def search_tool(self) -> BaseTool:
         """Return the governed tool ``tool_search`` that writes what it loaded into the agent's state."""
@@ -112,7 +112,7 @@ class AgentSurface:
 
     def know(self, tool: BaseTool) -> GovernedTool:
         """Return what is known of a tool, and let the catalog know it, too."""
-        if is_governed(tool):
+        if is_governed_by_host(tool):
             return handle_of(tool)
         handle = self._handle_of(tool)
         if self._governor.registry.resolve(handle.spec.tool_id) is None:
