@@ -61,6 +61,7 @@ def _rm(*targets: str) -> dict[str, Any]:
                 "argv": words,
                 "spellings": [words],
                 "plain": words,
+                "repository": None,
                 "carries": False,
                 "assignments": [],
                 "redirects": [],

@@ -297,9 +297,6 @@ def test_an_alias_of_a_command_that_git_may_drop_ends_the_proof(repository: Path
 
 
 def test_a_repository_that_is_not_plain_ends_the_proof(repository: Path) -> None:
-    (repository / ".git" / "modules").mkdir()
-    assert not fact_of("git status", repository)["read_only"]
-    (repository / ".git" / "modules").rmdir()
     (repository / ".git" / "hooks" / "post-index-change").write_text("#!/bin/sh\n")
     assert not fact_of("git status", repository)["read_only"]
     (repository / ".git" / "hooks" / "post-index-change").unlink()

@@ -69,6 +69,7 @@ shell_fact := {
 		"argv": ["ls", "-l", "src"],
 		"spellings": [["ls", "-l", "src"]],
 		"plain": ["ls", "-l", "src"],
+		"repository": null,
 		"carries": false,
 		"assignments": [],
 		"redirects": [],

@@ -39,6 +39,7 @@ test_the_reason_is_the_most_specific_one if {
 		"argv": ["npm", "test"],
 		"spellings": [["npm", "test"]],
 		"plain": ["npm", "test"],
+		"repository": null,
 		"carries": false,
 		"assignments": [],
 		"redirects": [],
@@ -592,7 +593,7 @@ test_every_concern_adds_its_denials_and_questions if {
 		"definitions": {"reader": {"tools": []}},
 	}}) == {"agenttool.rules.roles.not_granted"}
 	some_rules(
-		f.with_shell({"read_only": false, "commands": [{"name": "mkfs", "argv": ["mkfs"], "spellings": [["mkfs"]]}]}),
+		f.with_shell({"read_only": false, "commands": [{"name": "mkfs", "argv": ["mkfs"], "spellings": [["mkfs"]], "repository": null}]}),
 		{},
 	) == {
 		"agenttool.rules.declared.access_code_execution",

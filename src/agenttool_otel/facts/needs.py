@@ -137,7 +137,7 @@ def _of_command(command: ShellCommand, roots: Sequence[str]) -> list[Need | None
         return []
     argv, directory, category = unwrapped(command["argv"]), command["directory"] or "", command["category"]
     root = next((clean(root) for root in roots if within(clean(directory), clean(root))), "") if directory else ""
-    odd = command["assignments"] or command["read_only"] or command["name"] in ("xargs", "parallel")
+    odd = command["repository"] or command["assignments"] or command["read_only"] or command["name"] in ("xargs", "parallel")
     if odd or not root or not argv:
         raise _NotAgreeable
     if category in ("writer", "deleter") and command["complete"]:

@@ -109,6 +109,8 @@ class ShellCommand(TypedDict):
     # the words behind wrappers and assignments that are known to change nothing, for what permits; empty where anything
     # else stands before them
     plain: list[str]
+    # of a command that runs git: why its repository may make git run programs, or is none that is known to be harmless
+    repository: str | None
     carries: bool  # a shell that runs nothing but the commands that are listed behind it, as bash -c does
     assignments: list[str]  # names only
     redirects: list[ShellRedirect]  # its redirections

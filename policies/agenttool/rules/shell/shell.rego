@@ -340,6 +340,21 @@ ask contains {
 }
 
 # METADATA
+# title: Git in a repository that may run programs of its own
+# description: No category, list or sandbox agrees to what a repository's files name.
+# custom:
+#   severity: high
+ask contains {
+	"rule": "agenttool.rules.shell.repository",
+	"message": "the repository is none that is known to run no programs of its own",
+	"type": "safety_check",
+} if {
+	some fact in facts
+	some command in commands_of(fact)
+	not command.repository == null
+}
+
+# METADATA
 # title: A command that is not proven to only read
 # custom:
 #   severity: medium

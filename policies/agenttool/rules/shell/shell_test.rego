@@ -57,6 +57,7 @@ command(words) := [{
 	"argv": words,
 	"spellings": [words, array.concat([regex.replace(words[0], `^.*/`, "")], array.slice(words, 1, count(words)))],
 	"plain": words,
+	"repository": null,
 	"carries": false,
 	"assignments": [],
 	"redirects": [],
@@ -190,6 +191,23 @@ test_a_shell_that_carries_its_commands_adds_no_question if {
 	no_findings with input as carried with data.agenttool.settings as settings
 	other := f.with_shell({"read_only": false, "commands": [shell, command(["rm", "x"])[0]]})
 	not no_findings with input as other with data.agenttool.settings as settings
+}
+
+test_nobody_agrees_to_a_repository_in_doubt[settings] if {
+	some settings in [
+		coding_settings,
+		{"shell": {"categories": {"vcs_local": "sandbox"}}},
+		listed("allow", [["git"]]),
+		{"preset": "observe"},
+		{},
+	]
+	doubtful := object.union(category_of(["git", "add", "."], "vcs_local")[0], {"repository": "repository that lies elsewhere"})
+	document := object.union(
+		f.with_shell({"read_only": false, "commands": [doubtful]}),
+		{"permission_profile": {"sandbox_profile": "checkout"}},
+	)
+	not no_findings with input as document with data.agenttool.settings as settings
+	name("repository") in asked with input as document with data.agenttool.settings as settings
 }
 
 test_an_entry_may_have_examples_beside_its_words if {

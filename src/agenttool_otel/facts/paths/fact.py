@@ -11,6 +11,7 @@ from itertools import repeat
 from typing import Any, Final
 
 from agenttool_otel.facts.paths.content import holds_secret
+from agenttool_otel.facts.paths.repositories import in_bare_repository
 from agenttool_otel.facts.paths.resolve import Resolution, resolve
 from agenttool_otel.facts.paths.sensitive import sensitive_class
 from agenttool_otel.facts.paths.text import MAX_PATH_BYTES, PathText, normalize_path, read_path_text
@@ -185,6 +186,8 @@ def _sensitive_place(
     """Return the most serious class of any place that a path may lead to, or ``None``."""
     directory = bool(readings) and readings[0].is_directory and readings[-1].is_directory
     kinds = [sensitive_class(lexical, clean(roots[0]) if roots else None, directory=directory)]
+    if access != PathAccess.READ and env.touch_file_system and any(map(in_bare_repository, paths)):
+        kinds.append(PathClass.VCS.value)
     if env.protected:
         kinds += _protected(paths, readings, access, env)
     if len(paths) > 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import posixpath
 import re
 import shlex
 from collections.abc import Sequence
@@ -23,7 +24,7 @@ from agenttool_otel.facts.shell.effects import (
     redirect_writes,
     script_of,
 )
-from agenttool_otel.facts.shell.git import compares_files, is_top, unsafe_repository
+from agenttool_otel.facts.shell.git import compares_files, is_top, names_of_repository, unsafe_repository
 from agenttool_otel.facts.shell.grammar import Found, disagreement, survey
 from agenttool_otel.facts.shell.guard import MAX_LENGTH, read
 from agenttool_otel.facts.shell.places import Places
@@ -40,6 +41,8 @@ _MAX_SCRIPTS = 8
 _NAMES = re.compile(r"(?:^|[\n;&|({`]|\b(?:do|then|else|sudo|xargs)\b)\s{0,20}([A-Za-z0-9_./+-]{1,80})")
 _WORDS = re.compile(r"[^\s'\"`;|&<>(){}$=]{2,200}")
 _SCANNED_CHARS = 65536
+_GIT = frozenset(("git", "git.exe", "gitk", "tig", "lazygit"))
+_MOVING = frozenset(("-execdir", "-okdir", "-C", "-D", "--chdir", "--directory", "--cwd", "--working-dir", "--workdir"))
 _WINDOWS = re.compile(
     r"(?i)\$env:|%(?!C[a-z]{3,5}%)[A-Za-z_]{3,40}%|(?:^|[\s\"'=])[A-Za-z]:\\|\\\\[A-Za-z0-9_.-]+\\|\|\s*%\s*\{"
 )
@@ -147,6 +150,7 @@ class _Reading:
             "argv": argv,
             "spellings": [argv] if readings is None else readings,
             "plain": plain,
+            "repository": self._doubt(readings or [argv], plain, verdict, here),
             "carries": literal and verdict.script is not None and runs_one_script(plain),
             "assignments": list(command.assignments),
             "redirects": [{"operator": o, "target": t, "writes": w} for o, t, w in redirects],
@@ -157,6 +161,20 @@ class _Reading:
             "read_only": verdict.read_only,
             "reason": verdict.reason,
         }
+
+    def _doubt(self, readings: list[list[str]], plain: list[str], verdict: Verdict, here: Where) -> str | None:
+        """Say why the repository in which a command runs git, by any reading of it, is none to run git in."""
+        in_git = [reading for reading in readings if reading and posixpath.basename(reading[0]) in _GIT]
+        if not in_git or verdict.script is not None:
+            return None  # the commands of a script have facts of their own
+        direct = posixpath.basename(readings[0][0]) == "git"
+        if not (direct or verdict.read_only or plain[:1] == ["git"]):
+            return "repository that is not known"  # what runs git may go elsewhere before
+        for reading in in_git:
+            named = names_of_repository(reading)
+            if named[1:] or (named and (not direct or named != ["-C"] or reading[1] != "-C")):
+                return "repository that is not known"
+        return self._unsafe_repository(here, False) or None
 
     def _merge_script(
         self, fact: ShellFact, row: ShellCommand | None, verdict: Verdict, depth: int, where: Where
@@ -170,6 +188,8 @@ class _Reading:
             if row is not None:
                 row["read_only"] = False
             return
+        if row is not None and _MOVING.intersection(word.partition("=")[0] for word in row["argv"]):
+            where = where._replace(known=False)  # the script runs elsewhere: find -execdir, env -C
         nested = self.fact(verdict.script, depth + 1, verdict.directories, where)
         fact["commands"].extend(nested["commands"])
         for member in ("sensitive_read", "network", "executes", "destructive", "runs_download"):

@@ -12,27 +12,21 @@ import re
 from pathlib import Path
 
 from agenttool_otel.facts.shell.directories import Where
-from agenttool_otel.facts.shell.tables import TEXT, programs
+from agenttool_otel.facts.shell.git.config import judge_config
+from agenttool_otel.facts.shell.git.layout import MAX_BYTES, Layout, Odd, content_of, layout_of
+from agenttool_otel.facts.shell.tables import TEXT
 from agenttool_otel.facts.shell.words import Word
 
 _MODE = b"\0\0\xe0\0"  # of an entry of the index that is a repository
 _GITLINK = re.compile(b"(?=" + re.escape(_MODE) + b")")
 _TO_NAME = 38  # bytes: mode, owner, group, size, hash of 20 and flags
-_MAX_CONFIG_BYTES = 65536
-_SECTION = re.compile(r'\[[ \t]*([A-Za-z0-9.-]+)([ \t]+"(?:[^"\\]|\\.)*")?[ \t]*\]')
+_MAX_INNER = 3  # submodules within each other
 _HEAD = re.compile(rb"(?:ref: refs/(?!(?:\S*/)?-)[^\s{(\\]+|[0-9a-f]{40}|[0-9a-f]{64})\n?")
 """What a reference leads to: a plain name of another one, or an object."""
 
 _PACKED = re.compile(rb"#.*|\^[0-9a-f]+|[0-9a-f]{40,64} refs/(?!(?:\S*/)?-)[^\s{(\\]+|")
+_NAMING = frozenset(("-C", "--git-dir", "--work-tree", "--namespace", "--super-prefix"))
 _NOT_WALKED = {"objects", "refs", "hooks", "logs", "lfs"}
-_PATHS = {  # settings that name files, and what these may be called
-    "core.hookspath": r"[\w./~-]+",
-    "blame.ignorerevsfile": r"[\w./-]*ignore[\w.-]*",
-    "mailmap.file": r"[\w./-]*mailmap[\w.-]*",
-}
-_CONTROL = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")
-_KEY = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
-_CREDENTIAL_IN_URL = re.compile(r"://[^/@\s]+@")
 
 
 def unsafe_repository(where: Where, named: bool) -> str:
@@ -53,8 +47,28 @@ def is_top(where: Where) -> bool:
     return top and os.path.isdir(f"{where.paths[0]}/.git") and not unsafe_repository(where, named=False)
 
 
+def names_of_repository(words: list[str]) -> list[str]:
+    """Return the options in front of git's sub-command that say where its repository or its files are."""
+    found: list[str] = []
+    index = 1
+    while index < len(words) and words[index].startswith("-"):
+        option, equals, _ = words[index].partition("=")
+        if option in _NAMING:
+            found.append(option)
+        index += 1 if equals or option not in {*_NAMING, "-c", "--config-env"} else 2
+    return found
+
+
 def _has_odd_references(repository: Path) -> bool:
     """Whether there may be references whose names a program, or a shell, takes for more than names."""
+    try:
+        layout = layout_of(repository)
+    except (Odd, OSError):
+        return True
+    return any(map(_are_odd_in, dict.fromkeys((layout.private, layout.common))))
+
+
+def _are_odd_in(repository: Path) -> bool:
     listed = repository / "packed-refs"
     if os.path.lexists(listed) and not listed.is_file():
         return True
@@ -65,7 +79,7 @@ def _has_odd_references(repository: Path) -> bool:
         if any(file.is_symlink() or not (file.is_dir() or file.is_file()) for file in loose):
             return True
         aims = [file.read_bytes() for file in loose if file.is_file()]
-        aims += [text for text in map(_content, repository.iterdir()) if text[:4] == b"ref:"]  # FOO, as HEAD is
+        aims += [text for text in map(content_of, repository.iterdir()) if text[:4] == b"ref:"]  # FOO, as HEAD is
     except OSError:
         return True
     odd = any(file.name[0] == "-" or {"{", "("} & {*file.name} for file in loose)
@@ -93,13 +107,6 @@ def _repository(directory: Path) -> Path | None:
     return None
 
 
-def _content(file: Path) -> bytes:
-    if not file.is_file():
-        return b""
-    with file.open("rb") as opened:
-        return opened.read(_MAX_CONFIG_BYTES)
-
-
 def _has_links(repository: Path) -> bool:
     """Whether a file that git may print is a link; reading commands run no hooks but one, which is looked for."""
     if any(map(os.path.islink, (repository / "objects").iterdir())):
@@ -111,87 +118,118 @@ def _has_links(repository: Path) -> bool:
     return False
 
 
-def _judge(repository: Path) -> str:
-    if repository.name != ".git" or repository.is_symlink() or not repository.is_dir():
-        return "repository that lies elsewhere"  # a bare one, a worktree's or submodule's file
-    files = [repository / name for name in ("config", "index", "packed-refs") if os.path.lexists(repository / name)]
-    usable = all(file.is_file() and os.access(file, os.R_OK) for file in files) and all(
-        os.access(repository / name, os.R_OK | os.X_OK) for name in ("objects", "refs")
-    )
-    if not (usable and _is_plain_head(repository)):
-        return "repository that is none"  # git looks for another one above
-    if _has_links(repository):
-        return "repository with links"
-    if _has_inner(repository):
+def _judge(repository: Path, depth: int = 0) -> str:
+    """Say why git may do more than read in a repository, or ``""``; ``depth`` counts submodules within each other."""
+    if depth > _MAX_INNER:
         return "repository with others in it"
-    if (repository / "commondir").exists() or (repository / "objects" / "info" / "alternates").exists():
+    try:
+        layout = layout_of(repository)
+        return (
+            _judge_common(layout)
+            or _judge_private(layout)
+            or _judge_around(layout)
+            or _judge_inner(layout, depth)
+            or _judge_settings(layout)
+        )
+    except Odd as odd:
+        return str(odd)
+    except OSError:
+        return "repository that can't be read"
+
+
+def _judge_common(layout: Layout) -> str:
+    """Judge what all worktrees of a repository share."""
+    common = layout.common
+    files = [common / name for name in ("config", "packed-refs") if os.path.lexists(common / name)]
+    usable = all(file.is_file() and os.access(file, os.R_OK) for file in files) and all(
+        os.access(common / name, os.R_OK | os.X_OK) for name in ("objects", "refs")
+    )
+    if not (usable and _is_plain_head(common)):
+        return "repository that is none"  # git looks for another one above
+    if _has_links(common):
+        return "repository with links"
+    if (common / "commondir").exists() or (common / "objects" / "info" / "alternates").exists():
         return "repository with objects elsewhere"
-    if (repository / "modules").exists() or (repository / "config.worktree").exists():
-        return "repository with submodules or worktrees"
-    if (repository / "hooks" / "post-index-change").exists():
-        return "repository with a hook"
-    content = _content(repository / "config")
-    return _judge_config(content, repository) if len(content) < _MAX_CONFIG_BYTES else "configuration that is too long"
+    return "repository with a hook" if (common / "hooks" / "post-index-change").exists() else ""
+
+
+def _judge_private(layout: Layout) -> str:
+    """Judge what belongs to one worktree alone."""
+    private = layout.private
+    index = private / "index"
+    if os.path.lexists(index) and not (index.is_file() and os.access(index, os.R_OK)):
+        return "repository that is none"
+    if layout.kind != "worktree":
+        return "repository with worktrees" if (private / "config.worktree").exists() else ""
+    if not _is_plain_head(private):
+        return "repository that is none"
+    walked = os.walk(private)
+    if any(os.path.islink(f"{folder}/{name}") for folder, folders, files in walked for name in (*folders, *files)):
+        return "repository with links"
+    odd = ("hooks", "objects", "config", "modules", "packed-refs")
+    return "worktree that is none" if any(os.path.lexists(private / name) for name in odd) else ""
+
+
+def _judge_around(layout: Layout) -> str:
+    """Judge the checkout that a submodule belongs to."""
+    if layout.outer is None:
+        return ""
+    outer = layout_of(layout.outer)
+    return _judge_common(outer) or _judge_settings(outer)
+
+
+def _judge_inner(layout: Layout, depth: int) -> str:
+    """Judge the repositories that git's index names, which git looks into: submodules of this very checkout."""
+    inner = _inner(layout)
+    if inner is None:
+        return "repository with others in it"
+    for place in inner:
+        found = layout_of(place)
+        if found.kind != "submodule" or found.outer is None or not found.outer.samefile(_main(layout)):
+            return "repository with others in it"
+        if reason := _judge(place, depth + 1):
+            return reason
+    return ""
+
+
+def _main(layout: Layout) -> Path:
+    """Return the ``.git`` in which the submodules of a checkout lie."""
+    return layout.common if layout.outer is None else layout.outer
+
+
+def _judge_settings(layout: Layout) -> str:
+    """Judge the files of settings, whose relative paths start from the top of the worktree."""
+    files = [layout.common / "config"]
+    if layout.kind == "worktree" and os.path.lexists(layout.private / "config.worktree"):
+        files.append(layout.private / "config.worktree")
+    for file in files:
+        content = content_of(file)
+        if len(content) >= MAX_BYTES:
+            return "configuration that is too long"
+        if reason := judge_config(content, layout):
+            return reason
+    return ""
 
 
 def _is_plain_head(repository: Path) -> bool:
     head = repository / "HEAD"
-    return not head.is_symlink() and _HEAD.fullmatch(_content(head)) is not None
+    return not head.is_symlink() and _HEAD.fullmatch(content_of(head)) is not None
 
 
-def _has_inner(repository: Path) -> bool:
-    """Whether git's index names a directory that is a repository of its own, which git looks into."""
-    if not (repository / "index").is_file():
-        return False
-    content = (repository / "index").read_bytes()
-    if any(name.startswith("sharedindex") for name in os.listdir(repository)):
-        return True  # it is in parts
+def _inner(layout: Layout) -> list[Path] | None:
+    """Return the repositories that git's index names; ``None`` where they can't be told."""
+    private = layout.private
+    if not (private / "index").is_file():
+        return []
+    content = (private / "index").read_bytes()
+    if any(name.startswith("sharedindex") for name in os.listdir(private)):
+        return None  # it is in parts
+    found: dict[Path, None] = {}
     for match in _GITLINK.finditer(content) if _MODE in content else ():
+        if content[4:8] == b"\0\0\0\4":
+            return None  # names stand in it in parts
         for start in (match.start() + _TO_NAME, match.start() + _TO_NAME + 2):  # with more flags in between
             name = os.fsdecode(content[start:].partition(b"\0")[0][:4096])
-            if content[4:8] == b"\0\0\0\4" or (name and os.path.lexists(repository.parent / name / ".git")):
-                return True
-    return False
-
-
-def _judge_config(content: bytes, repository: Path) -> str:
-    section = name = ""
-    content = content.replace(b"\r\n", b"\n")
-    if _CONTROL.search(content):
-        return "configuration that is not plain"
-    for raw in content.decode("utf-8", "replace").split("\n"):
-        line = raw.strip(" \t")
-        if not line or line[0] in "#;":
-            continue
-        if line[0] == "[":
-            if (match := _SECTION.fullmatch(line)) is None:
-                return "configuration that is not plain"
-            name = match[2] or ""
-            section = match[1].lower() + ".*" * bool(name)
-            continue
-        key, _, value = (part.strip(" \t") for part in line.partition("="))
-        if (
-            line.endswith("\\")
-            or not _KEY.fullmatch(key)
-            or not _runs_nothing(section, key.lower(), value, repository.parent)
-        ):
-            return f"configuration with {section[:40]}.{key[:40]}"
-        if section in ("remote.*", "url.*") and (_CREDENTIAL_IN_URL.search(name + value) or "::" in name + value):
-            return "address with a credential or a helper"
-    return ""
-
-
-def _runs_nothing(section: str, key: str, value: str, top: Path) -> bool:
-    """Whether no reading command of git runs a program, or reads elsewhere, for a setting."""
-    settings, values = programs()["git_config"], programs()["git_values"]
-    forms = values.get(f"{section}.{key}", values.get(f"{section}.*", ()))
-    if any(re.fullmatch(form, value) for form in forms):
-        return True
-    if f"{section}.{key}" in _PATHS:
-        place = top / os.path.expanduser(value)
-        within = place.resolve().is_relative_to(top.resolve()) and (place.is_file() or not place.exists())
-        # the one hook that a reading command runs, when it writes down what it saw
-        calm = not (place / "post-index-change").exists() if key == "hookspath" else within
-        return calm and re.fullmatch(_PATHS[f"{section}.{key}"], value, re.ASCII) is not None
-    # git 2.51 lets an alias stand in for a command that it means to drop
-    return bool(settings.get(section, frozenset()) & {key, "*"}) and (section, key) != ("alias", "whatchanged")
+            if name and os.path.lexists(layout.top / name / ".git"):
+                found[layout.top / name / ".git"] = None
+    return list(found)
