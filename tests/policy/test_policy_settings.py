@@ -117,6 +117,36 @@ def test_examples_of_listed_commands_are_checked(examples: dict[str, Any], told:
         assert (found == []) if told is None else any(told in one for one in found)
 
 
+@pytest.mark.parametrize(
+    ("kind", "examples", "told"),
+    [
+        ("deny", {"match": ["timeout 5 git -C . push", "sh -c 'nice git push'"], "not_match": ["git log push"]}, None),
+        ("ask", {"match": ["command git push"]}, None),
+        ("ask", {"not_match": ["timeout 5 git push"]}, "has a command that begins so"),
+        ("allow", {"match": ["CI=1 timeout 5 git push"], "not_match": ["PATH=. git push", "uv run git push"]}, None),
+        ("allow", {"match": ["git -C . push"]}, "has no command that begins so"),
+    ],
+)
+def test_examples_are_judged_as_their_list_is(kind: str, examples: dict[str, Any], told: str | None) -> None:
+    found = problems({"shell": {"commands": {kind: [{"words": ["git", "push"], **examples}]}}})
+    assert (found == []) if told is None else any(told in one for one in found)
+
+
+@pytest.mark.parametrize("kind", ["deny", "ask"])
+@pytest.mark.parametrize(
+    "words",
+    [["rm"], ["git", "push"], ["git"], ["git", "--no-pager"], ["./deploy.sh"], ["cd"], ["timeout", "5"], ["a b"]],
+)
+def test_each_restricted_command_is_tried_behind_a_wrapper(kind: str, words: list[str]) -> None:
+    assert problems({"shell": {"commands": {kind: [words]}}}) == []
+
+
+def test_an_entry_that_a_wrapper_would_pass_by_is_refused() -> None:
+    long = ["prog", *(f"x{number}" for number in range(20))]
+    assert any("would run past this entry" in one for one in problems({"shell": {"commands": {"deny": [long]}}}))
+    assert problems({"shell": {"commands": {"allow": [long]}}}) == []
+
+
 def test_data_of_ones_own_is_left_alone() -> None:
     assert settings_problems(overlay(STOCK, data={"acme": {"freeze": True}})) == []
 

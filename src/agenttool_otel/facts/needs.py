@@ -135,9 +135,11 @@ def _of_command(command: ShellCommand, roots: Sequence[str]) -> list[Need | None
     places = [_of_path(place["path"], place["operation"]) for place in command["places"]]
     if command["read_only"] and command["complete"]:
         return []
+    if command["repository"] is not None:
+        raise _NotAgreeable
     argv, directory, category = unwrapped(command["argv"]), command["directory"] or "", command["category"]
     root = next((clean(root) for root in roots if within(clean(directory), clean(root))), "") if directory else ""
-    odd = command["repository"] or command["assignments"] or command["read_only"] or command["name"] in ("xargs", "parallel")
+    odd = command["assignments"] or command["read_only"] or command["name"] in ("xargs", "parallel")
     if odd or not root or not argv:
         raise _NotAgreeable
     if category in ("writer", "deleter") and command["complete"]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import Any, Final
@@ -65,26 +66,51 @@ def settings_problems(bundle: Bundle) -> list[str]:
 
 
 def _examples(settings: Mapping[str, Any]) -> Iterator[str]:
-    """Say which examples of listed commands do not match, or match, as they should."""
+    """Say which listed commands, or their examples, do not match, or match, as they should."""
     presets = settings.get("presets") or {}
     for place, one in ((_PLACE, settings), *((f"{_PLACE}.presets.{name}", one or {}) for name, one in presets.items())):
         for kind, entries in ((one.get("shell") or {}).get("commands") or {}).items():
             for number, entry in enumerate(entries or ()):
-                if isinstance(entry, Mapping):
-                    yield from _misjudged(entry, f"{place}.shell.commands.{kind}[{number}]")
+                inner = f"{place}.shell.commands.{kind}[{number}]"
+                examples = entry if isinstance(entry, Mapping) else {}
+                words = list(examples["words"] if examples else entry)
+                yield from _misjudged(kind, words, examples, inner)
+                if kind in _RESTRICTING:
+                    yield from _passed_by(words, examples, inner)
 
 
-def _misjudged(entry: Mapping[str, Any], place: str) -> Iterator[str]:
+_RESTRICTING: Final = frozenset({"deny", "ask"})
+
+
+def _misjudged(kind: str, words: list[str], examples: Mapping[str, Any], place: str) -> Iterator[str]:
+    for member, wanted in (("match", True), ("not_match", False)):
+        for example in examples.get(member) or ():
+            if _begins(kind, example, words) is not wanted:
+                yield f"{place}.{member}: {example!r} {'has no' if wanted else 'has a'} command that begins so"
+
+
+def _passed_by(words: list[str], examples: Mapping[str, Any], place: str) -> Iterator[str]:
+    """Say behind what a restricted command would run past its entry: a hole is found by the policy of its user."""
+    tried = [f"timeout 1 {line}" for line in (shlex.join(words), *(examples.get("match") or ()))]
+    if words[:1] == ["git"] and len(words) > 1 and not words[1].startswith("-"):
+        tried.append(shlex.join(["git", "-C", ".", *words[1:]]))
+    for line in tried:
+        if words and not _begins("deny", line, words):
+            yield f"{place}: {line!r} would run past this entry"
+
+
+def _begins(kind: str, line: str, words: list[str]) -> bool:
+    """Return whether a command of a line begins with words, as the rules of the list see it."""
     from agenttool_otel.facts.shell import shell_fact
     from agenttool_otel.facts.types import FactEnvironment
 
-    words = list(entry["words"])
-    for member, wanted in (("match", True), ("not_match", False)):
-        for example in entry.get(member) or ():
-            fact = shell_fact(example, argument="", env=FactEnvironment(cwd="/", touch_file_system=False))
-            found = any([one["name"], *one["argv"][1 : len(words)]] == words for one in fact["commands"])
-            if found is not wanted:
-                yield f"{place}.{member}: {example!r} {'has no' if wanted else 'has a'} command that begins so"
+    fact = shell_fact(line, argument="", env=FactEnvironment(cwd="/", touch_file_system=False))
+    for one in fact["commands"]:
+        as_written = [] if one["assignments"] else [one["name"], *one["argv"][1:]]
+        readings = one["spellings"] if kind in _RESTRICTING else [as_written, one["plain"]]
+        if any(reading[: len(words)] == words for reading in readings):
+            return True
+    return False
 
 
 def _misplaced(bundle: Bundle, ours: Mapping[str, Any], defaults: Mapping[str, Any]) -> Iterator[str]:
