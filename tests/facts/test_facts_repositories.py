@@ -230,6 +230,26 @@ def test_the_checkout_around_a_submodule_is_judged_too(submodule: Path, clone: P
     assert doubts_of("git status", submodule)
 
 
+@pytest.mark.parametrize(
+    ("setting", "line"),
+    [
+        ("core.sshCommand", "git fetch"),
+        ("core.askPass", "git push"),
+        ("credential.helper", "git pull"),
+        ("credential.https://example.org.helper", "git ls-remote"),
+        ("core.editor", "git commit"),
+        ("core.editor", "git rebase main"),
+    ],
+)
+def test_a_program_is_in_doubt_for_commands_that_run_it(setting: str, line: str, clone: Path) -> None:
+    assert not doubts_of(line, clone)
+    git(clone, "config", setting, "!touch ran")
+    assert doubts_of(line, clone)
+    assert not doubts_of("git status", clone)
+    git(clone, "config", setting, "store")
+    assert not doubts_of(line, clone)
+
+
 @pytest.fixture
 def bare(clone: Path) -> Path:
     """Four ordinary steps make it: two folders and two text files."""

@@ -5,7 +5,7 @@ grammar cuts the line into the same words (``grammar``), the tables know the com
 (``classify``, ``data/``), and small languages such as sed scripts are read too (``programs``). Anything else is not
 proven, which is not the same as dangerous: the other facts tell what is known.
 
-``spellings`` are the ways to read a command's words, for lists that restrict; ``plain`` is the one way for what permits.
+``spellings`` are the ways to read a command's words, for lists that restrict; ``plain`` is the one for what permits.
 
 Beside the proof stand the places: for each command the directory that it runs in and the files that it touches, each
 with the path fact that a path argument would have (``directories``, ``places``, ``actions``).

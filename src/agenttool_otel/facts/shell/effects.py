@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from dataclasses import dataclass, field
+from itertools import dropwhile
 from typing import NamedTuple
 
 from agenttool_otel.facts.shell.tables import effects
@@ -94,12 +95,18 @@ def effects_of(words: list[str], verdict: Verdict, depth: int = 0) -> None:
     triggers = table.destructive_words.get(name, ())
     deletes = name in table.lists["destructive"] or name.startswith("mkfs.")
     verdict.destructive |= deletes or any(_triggered(word, triggers) for word in words[1:])
-    told = name in table.lists["prints_environment"] | table.lists["sends"]
+    told = name in table.lists["prints_environment"] | table.lists["sends"] and not _only_sets(words)
     verdict.sensitive |= told or _holds(table.sensitive_words, name, words)
     if depth < MAX_WRAPPERS:
         effects_of(_behind(words) or [], verdict, depth + 1)
         for index in (i for i, word in enumerate(words) if name == "find" and word in table.lists["find_actions"]):
             effects_of(words[index + 1 :], verdict, depth + 1)
+
+
+def _only_sets(words: list[str]) -> bool:
+    """Whether it is ``env CI=1 COMMAND``, which prints nothing itself."""
+    rest = list(dropwhile(is_harmless_assignment, words[1:])) if base_name(words[0]) == "env" else []
+    return bool(rest) and rest[0][:1] != "-" and "=" not in rest[0]
 
 
 def _behind(words: list[str]) -> list[str] | None:

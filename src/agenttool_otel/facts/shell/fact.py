@@ -174,7 +174,8 @@ class _Reading:
             named = names_of_repository(reading)
             if named[1:] or (named and (not direct or named != ["-C"] or reading[1] != "-C")):
                 return "repository that is not known"
-        return self._unsafe_repository(here, False) or None
+        category = "" if verdict.read_only else verdict.category
+        return self._unsafe_repository(here, False, category) or None
 
     def _merge_script(
         self, fact: ShellFact, row: ShellCommand | None, verdict: Verdict, depth: int, where: Where

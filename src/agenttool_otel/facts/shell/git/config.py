@@ -17,12 +17,17 @@ _PATHS = {  # settings that name files, and what these may be called
 }
 _CONTROL = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")
 _KEY = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
+_PLAIN_HELPER = re.compile(r"[a-z-]*")  # a helper of git, or a program by its bare name
 _CREDENTIAL_IN_URL = re.compile(r"://[^/@\s]+@")
 
 
-def judge_config(content: bytes, layout: Layout) -> str:
-    """Say why a repository's configuration may make git do more than read, or ``""``."""
+def judge_config(content: bytes, layout: Layout, category: str = "") -> str:
+    """Say why a repository's configuration may make git do more than read, or ``""``.
+
+    ``category`` is that of a command that does more: such commands obey settings that reading ones do not look at.
+    """
     section = name = ""
+    obeyed = programs()["git_obeyed"].get(category, frozenset())
     content = content.replace(b"\r\n", b"\n")
     if _CONTROL.search(content):
         return "configuration that is not plain"
@@ -38,6 +43,8 @@ def judge_config(content: bytes, layout: Layout) -> str:
             continue
         key, _, value = (part.strip(" \t") for part in line.partition("="))
         setting = f"{section}.{key.lower()}"
+        if setting in obeyed and _PLAIN_HELPER.fullmatch(value) is None:
+            return f"configuration with {setting[:80]}"
         if setting == "core.worktree" and layout.is_worktree_setting(value):
             continue
         if line.endswith("\\") or not _KEY.fullmatch(key) or not _runs_nothing(section, key.lower(), value, layout.top):

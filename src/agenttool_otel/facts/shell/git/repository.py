@@ -29,7 +29,7 @@ _NAMING = frozenset(("-C", "--git-dir", "--work-tree", "--namespace", "--super-p
 _NOT_WALKED = {"objects", "refs", "hooks", "logs", "lfs"}
 
 
-def unsafe_repository(where: Where, named: bool) -> str:
+def unsafe_repository(where: Where, named: bool, category: str = "") -> str:
     """Why git may do more than read in the repository of these directories, or be given odd names by it, or ``""``."""
     if not where.known:
         return "repository that is not known"
@@ -38,7 +38,7 @@ def unsafe_repository(where: Where, named: bool) -> str:
     found = list(filter(None, (_repository(Path(directory)) for directory in where.paths)))
     if named and any(map(_has_odd_references, found)):
         return "repository with odd references"
-    return next(filter(None, map(_judge, found)), "")
+    return next(filter(None, (_judge(repository, category) for repository in found)), "")
 
 
 def is_top(where: Where) -> bool:
@@ -118,7 +118,7 @@ def _has_links(repository: Path) -> bool:
     return False
 
 
-def _judge(repository: Path, depth: int = 0) -> str:
+def _judge(repository: Path, category: str = "", depth: int = 0) -> str:
     """Say why git may do more than read in a repository, or ``""``; ``depth`` counts submodules within each other."""
     if depth > _MAX_INNER:
         return "repository with others in it"
@@ -127,9 +127,9 @@ def _judge(repository: Path, depth: int = 0) -> str:
         return (
             _judge_common(layout)
             or _judge_private(layout)
-            or _judge_around(layout)
-            or _judge_inner(layout, depth)
-            or _judge_settings(layout)
+            or _judge_around(layout, category)
+            or _judge_inner(layout, category, depth)
+            or _judge_settings(layout, category)
         )
     except Odd as odd:
         return str(odd)
@@ -170,15 +170,15 @@ def _judge_private(layout: Layout) -> str:
     return "worktree that is none" if any(os.path.lexists(private / name) for name in odd) else ""
 
 
-def _judge_around(layout: Layout) -> str:
+def _judge_around(layout: Layout, category: str) -> str:
     """Judge the checkout that a submodule belongs to."""
     if layout.outer is None:
         return ""
     outer = layout_of(layout.outer)
-    return _judge_common(outer) or _judge_settings(outer)
+    return _judge_common(outer) or _judge_settings(outer, category)
 
 
-def _judge_inner(layout: Layout, depth: int) -> str:
+def _judge_inner(layout: Layout, category: str, depth: int) -> str:
     """Judge the repositories that git's index names, which git looks into: submodules of this very checkout."""
     inner = _inner(layout)
     if inner is None:
@@ -187,7 +187,7 @@ def _judge_inner(layout: Layout, depth: int) -> str:
         found = layout_of(place)
         if found.kind != "submodule" or found.outer is None or not found.outer.samefile(_main(layout)):
             return "repository with others in it"
-        if reason := _judge(place, depth + 1):
+        if reason := _judge(place, category, depth + 1):
             return reason
     return ""
 
@@ -197,7 +197,7 @@ def _main(layout: Layout) -> Path:
     return layout.common if layout.outer is None else layout.outer
 
 
-def _judge_settings(layout: Layout) -> str:
+def _judge_settings(layout: Layout, category: str) -> str:
     """Judge the files of settings, whose relative paths start from the top of the worktree."""
     files = [layout.common / "config"]
     if layout.kind == "worktree" and os.path.lexists(layout.private / "config.worktree"):
@@ -206,7 +206,7 @@ def _judge_settings(layout: Layout) -> str:
         content = content_of(file)
         if len(content) >= MAX_BYTES:
             return "configuration that is too long"
-        if reason := judge_config(content, layout):
+        if reason := judge_config(content, layout, category):
             return reason
     return ""
 
