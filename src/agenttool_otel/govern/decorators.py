@@ -19,7 +19,7 @@ from opentelemetry import context as otel_context
 from agenttool_otel.call.binding import bind_python, rebind_python
 from agenttool_otel.call.drivers import Steps, arun, deliver, run
 from agenttool_otel.call.invocation import NOT_READ, Invocation
-from agenttool_otel.call.once import decided_call
+from agenttool_otel.call.running.once import decided_call
 from agenttool_otel.call.runtime import Runtime, build_default_with, default_runtime
 from agenttool_otel.call.streams import astream, stream
 from agenttool_otel.call.target import Target

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
+import wrapt
 from langchain_core.callbacks import BaseCallbackManager
 from langchain_core.callbacks.manager import BaseRunManager
 from langchain_core.runnables.config import var_child_runnable_config
@@ -20,8 +21,8 @@ from opentelemetry import trace
 
 from agenttool_otel.call.binding import bind_json, rebind_python
 from agenttool_otel.call.invocation import NOT_READ, Invocation
-from agenttool_otel.call.once import DecidedCall, decided, decided_call
 from agenttool_otel.call.resume import continue_stored
+from agenttool_otel.call.running.once import DecidedCall, decided, decided_call
 from agenttool_otel.call.running.progress import progress_to
 from agenttool_otel.call.target import Target
 from agenttool_otel.call.tool import GovernedTool
@@ -65,6 +66,15 @@ def _bind(call: Invocation) -> None:
             "process that asked, or in its LangGraph thread"
         )
     bind_json(call)
+
+
+def _watch_graph_tasks(runner: Any) -> None:
+    from agenttool_otel.integrations.langgraph.caught import watch_tasks
+
+    watch_tasks(runner)
+
+
+wrapt.register_post_import_hook(_watch_graph_tasks, "langgraph.pregel._runner")  # before any task runs
 
 
 @dataclass(slots=True)
@@ -115,9 +125,12 @@ class LangChainAdapter(Adapter):
                 response = super().perform(target)
                 self._note_question()
                 return response
+            from agenttool_otel.integrations.langgraph.caught import note_pause
             from agenttool_otel.integrations.langgraph.interrupts import run_call
 
-            return run_call(self.call, target, self.runtime)
+            response = run_call(self.call, target, self.runtime)
+            note_pause(self.call.exception)
+            return response
 
     async def aperform(self, target: Target) -> str | None:
         """The same without blocking the event loop."""
@@ -128,9 +141,12 @@ class LangChainAdapter(Adapter):
                 response = await super().aperform(target)
                 self._note_question()
                 return response
+            from agenttool_otel.integrations.langgraph.caught import note_pause
             from agenttool_otel.integrations.langgraph.interrupts import arun_call
 
-            return await arun_call(self.call, target, self.runtime)
+            response = await arun_call(self.call, target, self.runtime)
+            note_pause(self.call.exception)
+            return response
 
     @property
     def _caller(self) -> Any:

@@ -8,7 +8,7 @@ import wrapt
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool
 
-from agenttool_otel.call.once import DecidedCall, decided
+from agenttool_otel.call.running.once import DecidedCall, decided
 from agenttool_otel.call.tool import GovernedTool
 from agenttool_otel.integrations.langchain.arguments import injected_names
 from agenttool_otel.values.canonical import digest
