@@ -69,6 +69,7 @@ def _rm(*targets: str) -> dict[str, Any]:
                 "directory": "/proj",
                 "places": places,
                 "complete": True,
+                "unreviewed": [],
                 "read_only": False,
                 "reason": "",
             }

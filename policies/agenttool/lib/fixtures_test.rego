@@ -82,6 +82,7 @@ shell_fact := {
 			"path": object.union(path_fact, {"argument": "/command", "raw": "src", "lexical": "/proj/src", "resolved": "/proj/src"}),
 		}],
 		"complete": true,
+		"unreviewed": [],
 		"read_only": true,
 		"reason": "lists files",
 	}],

@@ -1,7 +1,9 @@
 """What a person would have to agree to for such calls to run: the needs of a call, made of its facts.
 
-Each need is what is done and inside which place, never a text of the call. Where one thing about a call is not known,
-lies outside of the roots or is sensitive, the call has no needs that anybody could agree to once for many.
+Each need is what is done and inside which place. A command is named with each of its words that no reviewed table
+(facts/reviewed) calls inert, so that an agreement to ``pytest -q`` is none to ``pytest -p x``; code that stands in a
+command's words is never agreed to by facts. Where one thing about a call is not known, lies outside of the roots or is
+sensitive, the call has no needs that anybody could agree to once for many.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from agenttool_otel.facts.paths.fact import clean, within
+from agenttool_otel.facts.reviewed.words import Review, review
 from agenttool_otel.facts.types import Facts, PathFact, ShellCommand, UrlFact
 
 Need = dict[str, str]
@@ -21,9 +24,9 @@ Need = dict[str, str]
 SENTENCES: Final = {
     "write": "writes inside {inside}",
     "delete": "deletes single files inside {inside}",
-    "run": "runs scripts, tests and modules that lie inside {inside}",
-    "test": "`{what}` inside {inside}",
-    "command": "`{what}` inside {inside}",
+    "run": "runs any script or module that lies inside {inside}, with words that lead nowhere else",
+    "test": "`{what}` inside {inside}, also with options that only choose or show",
+    "command": "`{what}` inside {inside}, also with options that only choose or show",
     "install": "`{what}` of packages by name, and of what lies inside {inside}",
     "reach": "{what} {inside}",
 }
@@ -32,9 +35,7 @@ SENTENCES: Final = {
 _OPERATIONS: Final = {"write": "write", "create": "write", "append": "write", "overwrite": "write", "delete": "delete"}
 _READS: Final = frozenset({"read", "list", "enter", "execute"})
 _KNOWN: Final = _READS | _OPERATIONS.keys()
-_INTERPRETER: Final = re.compile(r"(?:python|pypy)[0-9.]*|node|ruby|perl|php|bash|sh|dash|zsh|Rscript|lua")
-_PYTHON: Final = re.compile(r"(?:python|pypy)[0-9.]*")
-_PIP: Final = re.compile(r"(?:(?:python[0-9.]* -m )?pip[0-9.]*) install")
+_MAX_WHAT: Final = 200
 _PACKAGE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(?:\[[a-z0-9_,-]+\])?(?:(?:[=<>!~]=|[<>])[0-9a-z.*]+)?")
 
 
@@ -70,8 +71,8 @@ def widened(needs: Sequence[Need], roots: Sequence[str]) -> list[Need]:
 def meets(agreed: Sequence[Mapping[str, Any]], need: Need) -> bool:
     """Tell whether what was agreed to includes a need."""
     return any(
-        (one.get("does"), one.get("what"))
-        in ((need["does"], need["what"]), ("run" if need["does"] == "test" else "", ""))
+        one.get("does") == need["does"]
+        and one.get("what") == need["what"]
         and _inside(need["inside"], str(one.get("inside")))
         for one in agreed
     )
@@ -126,11 +127,7 @@ def _of_url(fact: UrlFact, arguments: Mapping[str, Any]) -> Need:
 
 def _of_command(command: ShellCommand, roots: Sequence[str]) -> list[Need | None]:
     """The needs of one simple command."""
-    # only commands need these
-    from agenttool_otel.facts.python_code import only_calls_modules
-    from agenttool_otel.facts.shell.actions import actions
-    from agenttool_otel.facts.shell.effects import unwrapped
-    from agenttool_otel.facts.shell.tables import effects
+    from agenttool_otel.facts.shell.effects import unwrapped  # only commands need it
 
     places = [_of_path(place["path"], place["operation"]) for place in command["places"]]
     if command["read_only"] and command["complete"]:
@@ -139,32 +136,76 @@ def _of_command(command: ShellCommand, roots: Sequence[str]) -> list[Need | None
         raise _NotAgreeable
     argv, directory, category = unwrapped(command["argv"]), command["directory"] or "", command["category"]
     root = next((clean(root) for root in roots if within(clean(directory), clean(root))), "") if directory else ""
-    odd = command["assignments"] or command["read_only"] or command["name"] in ("xargs", "parallel")
-    if odd or not root or not argv:
+    if command["assignments"] or command["read_only"] or not root or not argv:
         raise _NotAgreeable
     if category in ("writer", "deleter") and command["complete"]:
         return places
-    inline = category == "runner" and _PYTHON.fullmatch(argv[0]) is not None and argv[1:2] == ["-c"] and len(argv) > 2
-    if not all(_stays(word, directory, root) for word in argv[3 if inline else 1 :]):
+    if not all(_stays(word, directory, root) for word in argv[1:]):
         raise _NotAgreeable
-    if inline and only_calls_modules(argv[2]):
-        return [*places, _need("run", "", root)]
-    if category == "vcs_local" and command["complete"]:
-        return [_need("command", " ".join(argv[:2]), root)]
-    module = argv[1:2] == ["-m"] and len(argv) > 2
-    # modules of the standard library run the code or the file that they are given, as -c does
-    own = module and argv[2].partition(".")[0] not in sys.stdlib_module_names and "-c" not in argv
-    if category == "tester" or (category == "runner" and own):
-        named = 3 if module else 1 + (argv[1:2] != [] and argv[1] in actions().words.get(argv[0], {}))
-        return [*places, _need("test", " ".join(argv[:named]), root)]
-    scripts = [place for place in command["places"] if place["operation"] == "execute"]
-    if category == "runner" and _INTERPRETER.fullmatch(argv[0]) and argv[1:2] == [p["word"] for p in scripts[:1]] != []:
-        return [*places, _need("run", "", root)]
-    pip = _PIP.match(" ".join(argv))
-    options = effects().lists["pip_options"]
-    if pip and all(word in options or _PACKAGE.fullmatch(word) or _is_here(word, directory) for word in argv[2:]):
-        return [*places, _need("install", "pip install", root)]
-    raise _NotAgreeable
+    read = review(argv)
+    # what stands in front of the command, or comes from its input, is none of the command's words
+    if any(word not in read.unreviewed for word in command["unreviewed"]):
+        raise _NotAgreeable
+    if read.operands == "script" and category == "runner":
+        scripts = [place["word"] for place in command["places"] if place["operation"] == "execute"]
+        return [*places, _of_code(read, scripts[:1], directory, root)]
+    if category == "installer" and read.operands == "packages":
+        return [*places, _of_install(read, directory, root)]
+    named = category in ("tester", "builder") or (category == "vcs_local" and command["complete"])
+    if not (named or (category == "runner" and read.operands == "target")):
+        raise _NotAgreeable
+    read.exact += [name for name in read.modules if not _lies_inside(name, directory, root, whole=False)]
+    return [*places, _of_words(read, "command" if category == "vcs_local" else "test", root)]
+
+
+def _of_code(read: Review, scripts: list[str], directory: str, root: str) -> Need:
+    """The need of an interpreter: a script, or a module by its name, that lies inside a root."""
+    # python -m app.cli --fast: "-m" is of no table, nor is what follows it
+    is_module = read.name == "python" and read.exact[:1] == ["-m"] and len(read.exact) > 1
+    if is_module and _lies_inside(read.exact[1], directory, root, whole=True):
+        return _need("run", "", root)
+    if read.unreviewed or read.exact != scripts:
+        raise _NotAgreeable
+    return _need("run", "", root)
+
+
+def _of_install(read: Review, directory: str, root: str) -> Need:
+    """The need of installing packages by name, and what lies inside a root."""
+    if read.unreviewed or not all(_PACKAGE.fullmatch(one) or _is_here(one, directory) for one in read.packages):
+        raise _NotAgreeable
+    return _of_words(read, "install", root)
+
+
+def _of_words(read: Review, does: str, root: str) -> Need:
+    """The need of a command by its words."""
+    what = read.words
+    if len(what) > _MAX_WHAT or not what.isprintable():
+        raise _NotAgreeable
+    return _need(does, what, root)
+
+
+def _lies_inside(module: str, directory: str, root: str, *, whole: bool) -> bool:
+    """Tell whether Python finds a module below a directory, as a file inside a root.
+
+    With ``whole`` the last part of the name has to be the file, or a package that can be run; else some part has to be.
+    """
+    parts = module.split(".")
+    if parts[0] in sys.stdlib_module_names or not all(map(str.isidentifier, parts)):
+        return False
+    place, real = directory, os.path.realpath(root)
+    for position, part in enumerate(parts, start=1):
+        last = position == len(parts)
+        place = os.path.join(place, part)
+        # a directory without it gives way to a package that is installed
+        if os.path.isfile(found := f"{place}/__init__.py"):
+            found = f"{place}/__main__.py" if whole and last else found
+        else:
+            found, last = f"{place}.py", last or not whole
+        if not os.path.isfile(found) or not within(os.path.realpath(found), real):
+            return False
+        if found.endswith(f"{part}.py"):
+            return last
+    return True
 
 
 def _stays(word: str, directory: str, root: str) -> bool:
@@ -180,4 +221,4 @@ def _stays(word: str, directory: str, root: str) -> bool:
 
 def _is_here(word: str, directory: str) -> bool:
     name = word.partition("[")[0]
-    return name in (".", "install") or (name.startswith("./") or os.path.isfile(os.path.join(directory, name)))
+    return name == "." or (name.startswith("./") or os.path.isfile(os.path.join(directory, name)))

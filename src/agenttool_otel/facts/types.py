@@ -120,6 +120,9 @@ class ShellCommand(TypedDict):
     directory: str | None  # where it runs, behind every cd of the line; None when that may be one of several
     places: list[ShellPlace]  # the places that it touches
     complete: bool  # whether these are all places that it touches
+    # words that no reviewed table accounts for, which may write, load code or send: options, values of options, inline
+    # code, and "-" for code that it reads from its input
+    unreviewed: list[str]
     read_only: bool  # proven; never guessed
     reason: str  # why it is or is not proven read-only
 

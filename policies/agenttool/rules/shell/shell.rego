@@ -105,6 +105,7 @@ command_agreed(c, command) if {
 	some entry in c.shell.commands.allow
 	permitted(command, words_of(entry))
 	bounded(command)
+	words_named(command, entry)
 	places_stated(command)
 }
 
@@ -112,6 +113,20 @@ command_agreed(_, command) if {
 	command.carries == true
 	places_stated(command)
 }
+
+# METADATA
+# title: The entry names each of the command's words that no table accounts for
+# description: Such an option, value or inline code may write, load code or send. No program's name agrees to that.
+words_named(command, entry) if {
+	is_array(command.unreviewed)
+	every word in command.unreviewed {
+		word in words_of(entry)
+	}
+}
+
+words_of(entry) := entry if {
+	is_array(entry)
+} else := entry.words
 
 # METADATA
 # title: The places that the command's operands name are known
@@ -423,6 +438,30 @@ places_known(fact) if {
 	is_array(fact.commands)
 	every command in fact.commands {
 		places_stated(command)
+	}
+}
+
+# METADATA
+# title: A command with words that no table accounts for
+# description: |
+#   A question of its own, so that whoever waives the others for a program's name has not agreed to every option of it.
+# custom:
+#   severity: medium
+ask contains {
+	"rule": "agenttool.rules.shell.unreviewed",
+	"message": "the command has words that are not reviewed: they may write, load code or send",
+	"type": "safety_check",
+} if {
+	some fact in facts
+	parsed(fact)
+	not words_reviewed(fact)
+	not line_agreed(data.agenttool.config.effective, fact)
+}
+
+words_reviewed(fact) if {
+	is_array(fact.commands)
+	every command in fact.commands {
+		command.unreviewed == []
 	}
 }
 

@@ -65,6 +65,7 @@ command(words) := [{
 	"directory": "/proj",
 	"places": [],
 	"complete": true,
+	"unreviewed": [],
 	"read_only": false,
 	"reason": "",
 }]

@@ -7,7 +7,7 @@ the call runs. Whatever fails on the way means that a person is asked.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
@@ -141,11 +141,16 @@ def needs_of_call(call: Invocation) -> list[Need] | None:
     return needs_of(call.facts, call.permission_input, call.context.roots, harmless=harmless)
 
 
-def fill_in(call: Invocation, verdict: Verdict) -> None:
-    """Put the call's facts into the grants by facts that the policy offers: once as narrow, once as wide as can be."""
+def fill_in(call: Invocation, verdict: Verdict, redact: Callable[[str], str]) -> None:
+    """Put the call's facts into the grants by facts that the policy offers: once as narrow, once as wide as can be.
+
+    None is offered where ``redact`` would change a word of it: an offer is shown and recorded.
+    """
     if not _offers(verdict, "facts"):
         return
     needs = needs_of_call(call) or []
+    if any(redact(one["what"]) != one["what"] for one in needs):
+        needs = []
     wide = widened(needs, call.context.roots)
     forms = [form for form in (needs, wide if wide != needs else []) if form]
     offers: list[dict[str, Any]] = []

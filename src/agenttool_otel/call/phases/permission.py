@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from agenttool_otel.approvals.types import ApprovalAnswer, ClaimBinding
@@ -207,7 +208,7 @@ class Permission:
 
     def suggest(self, call: Invocation, verdict: Verdict) -> None:
         """Add safer calls to a verdict that lets no shell command run, and the facts to what may be remembered."""
-        fill_in(call, verdict)
+        fill_in(call, verdict, partial(self._refusals.redact, call=call))
         if not call.facts["shell"]:
             return
         from agenttool_otel.facts.alternatives import shell_alternatives  # only commands need it

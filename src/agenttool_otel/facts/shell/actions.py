@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import NamedTuple
 
+from agenttool_otel.facts.reviewed.words import STANDARD_INPUT, review
 from agenttool_otel.facts.shell import programs
 from agenttool_otel.facts.shell.effects import Refused, Touch, Verdict, is_harmless_variable, unwrapped
 from agenttool_otel.facts.shell.options import read_words
@@ -88,16 +89,34 @@ def describe(words: list[Word], assignments: list[str], verdict: Verdict) -> Non
         reads = verdict.script is None and all(word.text.startswith("-") for word in words[1:])
         if name in effects().lists["shells"] and reads:
             verdict.category = "unknown"  # runs whatever reaches it
+        else:
+            _reviewed_words(words, verdict)
         if verdict.category == "runner":
             _script_place(words[1:], verdict)
-    if skipped and (outer in ("xargs", "parallel") or not all(map(_is_plain_wrapper, texts[:skipped]))):
-        verdict.complete = False  # its input is added to the words, or it opens files or goes elsewhere by itself
+    if skipped and outer in ("xargs", "parallel"):
+        verdict.complete = False  # its input is added to the words
+        verdict.unreviewed.append(STANDARD_INPUT)
+    if odd := [word for word in texts[:skipped] if not _is_plain_wrapper(word)]:
+        verdict.complete = False  # it opens files or goes elsewhere by itself, as strace -o does
+        verdict.unreviewed += odd
     if skipped and outer in effects().lists["privileged"]:
         verdict.category = "privileged"
     elif not all(map(is_harmless_variable, assignments)):
         # LD_PRELOAD, PAGER and the like name what is run: nobody agreed to that who agreed to tests and scripts.
         named = any(map(effects().program_variables.fullmatch, assignments))
         verdict.category, verdict.complete = "unknown" if named else "runner", False
+
+
+def _reviewed_words(words: list[Word], verdict: Verdict) -> None:
+    """Adds the words of a program that no table accounts for, and the places and effects of those that one does."""
+    known_later = [word.text for word in words[1:] if word.unknown or word.substitution or word.glob_first]
+    read = review([word.text for word in words])
+    verdict.unreviewed = list(dict.fromkeys([*read.unreviewed, *known_later]))
+    verdict.network |= read.sends
+    globs = {word.text for word in words if word.glob}
+    verdict.touches.extend(Touch(place, operation, glob=place in globs) for place, operation in read.places)
+    if any(operation == "delete_tree" for _, operation in read.places):
+        verdict.category, verdict.destructive = "tree_deleter", True
 
 
 def _is_plain_wrapper(word: str) -> bool:

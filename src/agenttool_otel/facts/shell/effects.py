@@ -66,6 +66,7 @@ class Verdict:
     sensitive: bool = False  # reads credentials or the environment
     network: bool = False  # may send or fetch
     executes: bool = False  # may run code or another program that it was given
+    unreviewed: list[str] = field(default_factory=list)  # its words that no table accounts for
     destructive: bool = False  # deletes, overwrites or kills
     foreign: bool = False  # text of another shell (PowerShell, cmd)
     script: str | None = None  # the text that ``sh -c`` and the like run, to be read in turn

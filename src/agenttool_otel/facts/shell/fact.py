@@ -158,6 +158,7 @@ class _Reading:
             "directory": here.paths[0] if here.known and len(here.paths) == 1 else None,
             "places": places,
             "complete": complete and verdict.complete,
+            "unreviewed": [] if verdict.read_only else [_KNOWN_LATER.sub("{}", word) for word in verdict.unreviewed],
             "read_only": verdict.read_only,
             "reason": verdict.reason,
         }
