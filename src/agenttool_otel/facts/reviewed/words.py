@@ -261,7 +261,8 @@ class _Reader:
         elif mode == "modules" and "/" not in word and not word.endswith(".py"):
             found.modules.append(word)
         elif mode in ("paths", "modules") and fits:
-            found.places.append((word.partition("::")[0], "list"))
+            # pytest's file::test, and go's folder/... for all below it
+            found.places.append((word.partition("::")[0].removesuffix("/..."), "list"))
         else:
             found.exact.append(word)
 
