@@ -174,7 +174,7 @@ class _Reader:
             for word in ("--", *rest) if not all(map(pattern.fullmatch, rest)) else ():
                 self._unreviewed(word)
             return
-        if self._operands in ("none", "target", "script") or any(word[:1] == "-" for word in rest):
+        if self._operands not in ("paths", "modules", "free") or any(word[:1] == "-" for word in rest):
             self._unreviewed("--", *rest)
             return
         for word in rest:
