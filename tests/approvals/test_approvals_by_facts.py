@@ -155,7 +155,7 @@ ASKED_AGAIN = [
     ("python src/job.py", "python -c 'import job; print(job.x)'"),
     ("npm test", "npm test -- --watch"),
     ("go test ./...", "go vet ./..."),
-    ("python -m django test", "python -m django shell -c 'import os'"),
+    ("python src/job.py", "python -m django shell -c 'import os'"),
     ("python src/job.py", "python -m timeit 'import os'"),
     ("pytest", "pytest -c /etc/evil.ini"),
     ("pytest", "pytest --rootdir=../other"),
@@ -334,15 +334,17 @@ def test_no_harmful_command_passes_under_honest_grants(here: Path, approver: Rem
 def test_what_is_offered_is_a_sentence(tools: Tools, approver: Remembering, here: Path) -> None:
     tools["run"]("echo a > src/a.py && git add src")
     exact, narrow, wide, *roots = approver.offers
+    added = f"`git add` inside {here}, with any message, new name or file of it"
     assert exact == "Also exactly these arguments for this session, for 1 h"
-    assert narrow == f"Also `git add` inside {here}, writes inside {here}/src for this session, for 1 h"
-    assert wide == f"Also `git add` inside {here}, writes inside {here} for this session, for 1 h"
+    assert narrow == f"Also {added}, writes inside {here}/src for this session, for 1 h"
+    assert wide == f"Also {added}, writes inside {here} for this session, for 1 h"
     assert all("this actor in these roots" in one for one in roots)
 
 
 def test_the_word_behind_a_program_is_named(tools: Tools, approver: Remembering, here: Path) -> None:
     tools["run"]("cargo test --quiet")
-    assert approver.offers[1] == f"Also `cargo test` inside {here} for this session, for 1 h"
+    sentence = f"`cargo test` inside {here}, with any words that only choose or show"
+    assert approver.offers[1] == f"Also {sentence} for this session, for 1 h"
 
 
 def test_a_narrow_grant_ends_at_its_directory(here: Path) -> None:

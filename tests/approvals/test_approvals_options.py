@@ -1,4 +1,4 @@
-"""Grants by facts and the options of programs: what a sentence leaves out is no word that writes, loads code or sends."""
+"""Grants by facts and the options of programs: what a sentence leaves out neither writes, nor loads code, nor sends."""
 
 from __future__ import annotations
 
@@ -84,7 +84,8 @@ INERT = {
         pytest --maxfail=2 -n 4 -rA
         pytest --cov=src --cov-report=term-missing
         python -m pytest tests/test_a.py::test_one
-        timeout 60 pytest -x 2>&1 | tail -5""",
+        timeout 60 pytest -x 2>&1 | tail -5
+        bash -c 'pytest -x tests'""",
     "mypy src": "mypy --strict src/tool.py\npython3 -m mypy src",
     "ruff check": "ruff check src --select E501 --statistics",
     "go test ./...": "go test -v -run TestX -count=1 ./src/...",
@@ -128,6 +129,9 @@ OTHER = {
         pytest --pyargs twine
         python -m pytest -p src.tool
         strace -o src/tool.py pytest
+        bash -c 'pytest -p src.tool'
+        env PYTEST_ADDOPTS=--basetemp=src pytest
+        PYTEST_ADDOPTS=--basetemp=src pytest
         ls | xargs pytest
         pytest *""",
     "mypy src": """
@@ -178,12 +182,28 @@ OTHER = {
         jest --outputFile=src/tool.py
         jest -u
         vitest""",
-    "eslint src": "eslint --fix src\neslint -f ./src/f.js src\neslint --rulesdir src src\neslint -o src/tool.py src",
-    "tox -e py312": "tox -e deploy\ntox\ntox -c src/x -e py312\ntox -e py312 -- --x\ntox -x testenv.commands=id -e py312",
+    "eslint src": """
+        eslint --fix src
+        eslint -f ./src/f.js src
+        eslint --rulesdir src src
+        eslint -o src/tool.py src""",
+    "tox -e py312": """
+        tox -e deploy
+        tox
+        tox -c src/x -e py312
+        tox -e py312 -- --x
+        tox -x testenv.commands=id -e py312""",
     "nox -s tests": "nox -s publish\nnox -f src/x.py -s tests\nnox -s tests -- --x",
     "python -m unittest tests.test_a": "python -m unittest antigravity\npython -m unittest discover -s /",
-    "gcc src/a.c -o src/a": "gcc -wrapper src/tool.py src/a.c -o src/a\ngcc -fplugin=src/x.so src/a.c -o src/a\ngcc @src/x",
-    "cmake --build build": "cmake -E rm -rf src\ncmake -P src/x.cmake\ncmake --build build -- SHELL=x\ncmake --install build",
+    "gcc src/a.c -o src/a": """
+        gcc -wrapper src/tool.py src/a.c -o src/a
+        gcc -fplugin=src/x.so src/a.c -o src/a
+        gcc @src/x""",
+    "cmake --build build": """
+        cmake -E rm -rf src
+        cmake -P src/x.cmake
+        cmake --build build -- SHELL=x
+        cmake --install build""",
     "python src/tool.py": """
         python3 -m twine upload dist/x
         python3 -m keyring get system ada
@@ -216,7 +236,11 @@ OTHER = {
         git restore src""",
     "git checkout src/tool.py": "git checkout .\ngit checkout src\ngit checkout src/other.py",
     "git stash": "git stash drop\ngit stash pop\ngit stash -u\ngit stash push src",
-    "git commit -m one": "git commit --no-verify -m x\ngit commit -n -m x\ngit commit --amend -m x\ngit commit -F x",
+    "git commit -m one": """
+        git commit --no-verify -m x
+        git commit -n -m x
+        git commit --amend -m x
+        git commit -F x""",
     "git add src": "git add -f src\ngit add -p",
     "git branch one": "git branch -f one two\ngit branch -d one\ngit branch --set-upstream-to=x one",
     "git switch one": "git switch two\ngit switch -f one",
@@ -263,7 +287,7 @@ def test_code_from_the_input_is_not_agreed_to_by_facts(text: str, root: Path) ->
 def test_the_sentence_names_what_is_not_inert(root: Path) -> None:
     offers = runs("pytest -q -p xdist --junitxml=src/r.xml tests")[1]
     assert offers[1] == (
-        f"Also `pytest -p xdist` inside {root}, also with options that only choose or show, writes inside {root}/src"
+        f"Also `pytest -p xdist` inside {root}, with any words that only choose or show, writes inside {root}/src"
         " for this session, for 1 h"
     )
 

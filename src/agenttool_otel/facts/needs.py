@@ -25,8 +25,8 @@ SENTENCES: Final = {
     "write": "writes inside {inside}",
     "delete": "deletes single files inside {inside}",
     "run": "runs any script or module that lies inside {inside}, with words that lead nowhere else",
-    "test": "`{what}` inside {inside}, also with options that only choose or show",
-    "command": "`{what}` inside {inside}, also with options that only choose or show",
+    "test": "`{what}` inside {inside}, with any words that only choose or show",
+    "command": "`{what}` inside {inside}, with any message, new name or file of it",
     "install": "`{what}` of packages by name, and of what lies inside {inside}",
     "reach": "{what} {inside}",
 }
@@ -127,16 +127,16 @@ def _of_url(fact: UrlFact, arguments: Mapping[str, Any]) -> Need:
 
 def _of_command(command: ShellCommand, roots: Sequence[str]) -> list[Need | None]:
     """The needs of one simple command."""
-    from agenttool_otel.facts.shell.effects import unwrapped  # only commands need it
-
     places = [_of_path(place["path"], place["operation"]) for place in command["places"]]
     if command["read_only"] and command["complete"]:
         return []
     if command["repository"] is not None:
         raise _NotAgreeable
-    argv, directory, category = unwrapped(command["argv"]), command["directory"] or "", command["category"]
+    if command["carries"]:
+        return places  # what the shell runs is listed behind it
+    argv, directory, category = command["plain"], command["directory"] or "", command["category"]
     root = next((clean(root) for root in roots if within(clean(directory), clean(root))), "") if directory else ""
-    if command["assignments"] or command["read_only"] or not root or not argv:
+    if command["read_only"] or not root or not argv:
         raise _NotAgreeable
     if category in ("writer", "deleter") and command["complete"]:
         return places
@@ -151,11 +151,12 @@ def _of_command(command: ShellCommand, roots: Sequence[str]) -> list[Need | None
         return [*places, _of_code(read, scripts[:1], directory, root)]
     if category == "installer" and read.operands == "packages":
         return [*places, _of_install(read, directory, root)]
-    named = category in ("tester", "builder") or (category == "vcs_local" and command["complete"])
-    if not (named or (category == "runner" and read.operands == "target")):
+    if category == "vcs_local" and command["complete"]:
+        return [_of_words(read, "command", root)]
+    if not (category in ("tester", "builder") or (category == "runner" and read.operands == "target")):
         raise _NotAgreeable
     read.exact += [name for name in read.modules if not _lies_inside(name, directory, root, whole=False)]
-    return [*places, _of_words(read, "command" if category == "vcs_local" else "test", root)]
+    return [*places, _of_words(read, "test", root)]
 
 
 def _of_code(read: Review, scripts: list[str], directory: str, root: str) -> Need:

@@ -124,10 +124,6 @@ words_named(command, entry) if {
 	}
 }
 
-words_of(entry) := entry if {
-	is_array(entry)
-} else := entry.words
-
 # METADATA
 # title: The places that the command's operands name are known
 # description: Of a test or build, where the files are the program's to choose, no operand is expected to tell them.

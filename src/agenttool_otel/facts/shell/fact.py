@@ -145,20 +145,22 @@ class _Reading:
         self.unspelled = self.unspelled or readings is None
         plain = plain_words(argv, command.values) if len(command.values) == len(command.assignments) else []
         literal = not any(word.glob or word.unknown or word.substitution for word in words)
+        carries = literal and verdict.script is not None and runs_one_script(plain)
+        unreviewed = [] if verdict.read_only or carries else verdict.unreviewed
         return {
             "name": base_name(words[0].text) if words else "",
             "argv": argv,
             "spellings": [argv] if readings is None else readings,
             "plain": plain,
             "repository": self._doubt(readings or [argv], plain, verdict, here),
-            "carries": literal and verdict.script is not None and runs_one_script(plain),
+            "carries": carries,
             "assignments": list(command.assignments),
             "redirects": [{"operator": o, "target": t, "writes": w} for o, t, w in redirects],
             "category": verdict.category,
             "directory": here.paths[0] if here.known and len(here.paths) == 1 else None,
             "places": places,
             "complete": complete and verdict.complete,
-            "unreviewed": [] if verdict.read_only else [_KNOWN_LATER.sub("{}", word) for word in verdict.unreviewed],
+            "unreviewed": [_KNOWN_LATER.sub("{}", word) for word in unreviewed],
             "read_only": verdict.read_only,
             "reason": verdict.reason,
         }
