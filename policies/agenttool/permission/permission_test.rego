@@ -47,6 +47,7 @@ test_the_reason_is_the_most_specific_one if {
 		"directory": "/proj",
 		"places": [],
 		"complete": true,
+		"unreviewed": [],
 		"read_only": false,
 		"reason": "",
 	}]})
@@ -593,7 +594,7 @@ test_every_concern_adds_its_denials_and_questions if {
 		"definitions": {"reader": {"tools": []}},
 	}}) == {"agenttool.rules.roles.not_granted"}
 	some_rules(
-		f.with_shell({"read_only": false, "commands": [{"name": "mkfs", "argv": ["mkfs"], "spellings": [["mkfs"]], "repository": null}]}),
+		f.with_shell({"read_only": false, "commands": [{"name": "mkfs", "argv": ["mkfs"], "spellings": [["mkfs"]], "unreviewed": [], "repository": null}]}),
 		{},
 	) == {
 		"agenttool.rules.declared.access_code_execution",

@@ -457,8 +457,13 @@ ask contains {
 words_reviewed(fact) if {
 	is_array(fact.commands)
 	every command in fact.commands {
-		command.unreviewed == []
+		all_reviewed(command)
 	}
+}
+
+all_reviewed(command) if {
+	is_array(command.unreviewed)
+	count(command.unreviewed) == 0
 }
 
 # METADATA

@@ -159,6 +159,38 @@ test_an_allowed_command_must_be_bounded_and_bare[index] if {
 	not no_findings with input as document with data.agenttool.settings as listed("allow", [["cp"]])
 }
 
+# METADATA
+# title: A command with words that no table accounts for
+unreviewed(words, odd) := f.with_shell({"read_only": false, "executes": true, "complete": false, "commands": [object.union(
+	command(words)[0],
+	{"category": "tester", "complete": false, "unreviewed": odd},
+)]})
+
+test_words_that_are_not_reviewed_are_a_question_of_their_own if {
+	asked == {name("not_read_only"), name("incomplete"), name("unreviewed")} with input as unreviewed(["pytest", "-p", "x"], ["-p", "x"])
+	asked == {name("not_read_only"), name("incomplete")} with input as unreviewed(["pytest", "-q"], [])
+}
+
+test_an_entry_names_each_word_that_is_not_reviewed[index] if {
+	document := unreviewed(["pytest", "-p", "x"], ["-p", "x"])
+	some index, fits in [
+		{"entry": ["pytest"], "agreed": false},
+		{"entry": ["pytest", "-p"], "agreed": false},
+		{"entry": ["pytest", "-p", "x"], "agreed": true},
+		{"entry": {"words": ["pytest", "-p", "x"]}, "agreed": true},
+	]
+	settings := listed("allow", [fits.entry])
+	found := {true | data.agenttool.rules.shell.no_findings(data.agenttool.config.effective) with input as document with data.agenttool.settings as settings}
+	(count(found) > 0) == fits.agreed
+}
+
+test_words_of_the_wrong_type_are_asked_about[index] if {
+	some index, odd in [null, "x", {"x": true}]
+	document := unreviewed(["pytest"], odd)
+	name("unreviewed") in asked with input as document
+	not no_findings with input as document with data.agenttool.settings as listed("allow", [["pytest"]])
+}
+
 test_one_listed_command_does_not_allow_the_line if {
 	commands := array.concat(command(["npm", "test"]), command(["rm", "x"]))
 	document := f.with_shell({"read_only": false, "commands": commands})
