@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -86,8 +87,9 @@ def tools(approver: Remembering) -> Iterator[Tools]:
 @pytest.fixture
 def here(tmp_path: Path) -> Iterator[Path]:
     root = tmp_path / "project"
-    for folder in ("src", "docs", ".git/hooks"):
+    for folder in ("src", "docs"):
         (root / folder).mkdir(parents=True)
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
     (root / "src" / "job.py").write_text("")
     (tmp_path / "other").mkdir()
     (root / "link").symlink_to(tmp_path / "other")

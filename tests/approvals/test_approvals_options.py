@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -34,11 +35,12 @@ class Once:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Iterator[Path]:
-    for folder in ("src", "tests", "app", "twine", ".git"):
+    for folder in ("src", "tests", "app", "twine"):
         (tmp_path / folder).mkdir()
     for name in ("src/tool.py", "src/other.py", "tests/test_a.py", "app/__init__.py", "app/__main__.py", "app/cli.py"):
         (tmp_path / name).write_text("")
     (tmp_path / "twine" / "__main__.py").write_text("")  # no package: an installed one is run instead
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     with agent_context(actor="agent:a", session_id="s", roots=[str(tmp_path)], cwd=str(tmp_path), interactive=True):
         yield tmp_path
 
