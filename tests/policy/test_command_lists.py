@@ -126,6 +126,13 @@ def test_an_allowed_command_runs_behind_harmless_wrappers(line: str, decide: Dec
     assert decide(line, {}) == "ask"
 
 
+@pytest.mark.parametrize("assigned", ["CI=1", "NO_COLOR=1 CI=true", "PAGER=cat", "NODE_ENV=test"])
+def test_a_category_sees_through_harmless_assignments(assigned: str, decide: Decide) -> None:
+    assert decide(f"{assigned} touch new.txt", {}, "coding") == "allow"
+    for other in ("PATH=.", "LD_PRELOAD=x", "PAGER=./x", "CI=./x", "CI=1 CI=./x"):
+        assert decide(f"{assigned} {other} touch new.txt", {}, "coding") == "ask"
+
+
 @pytest.mark.parametrize(
     "line",
     [

@@ -366,9 +366,13 @@ def _add_effects(command: Simple, verdict: Verdict) -> None:
     verdict.script = script_of(words)
     verdict.touches = []
     effects_of(words, verdict)
-    describe(command.words, command.assignments, verdict)
+    assigned = command.assignments
+    if len(command.values) == len(assigned):  # CI=1 CI=./x assigns twice
+        pairs = zip(assigned, command.values, strict=True)
+        assigned = [name for name, text in pairs if not is_harmless_assignment(text)]
+    describe(command.words, assigned, verdict)
     # PATH, LD_PRELOAD, PAGER and the like name what is run
-    verdict.executes |= not all(map(is_harmless_variable, command.assignments))
+    verdict.executes |= not all(map(is_harmless_variable, assigned))
     verdict.sensitive = verdict.sensitive or any(map(names_secret, surface_words(" ".join(command.values))))
     for word in command.words[1:]:
         value = word.text.partition("=")[2] if word.text.startswith("-") else word.text
