@@ -7,8 +7,9 @@ passed through: one call, one decision, one span.
 
 from __future__ import annotations
 
+import logging
 from asyncio import to_thread
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -26,6 +27,7 @@ from agenttool_otel.integrations.langchain.arguments import Reader, json_object,
 from agenttool_otel.integrations.langchain.calls import LangChainAdapter
 from agenttool_otel.integrations.langchain.decided import DecidedTool
 from agenttool_otel.integrations.langchain.govern import declare_whole, handle_of, is_governed_by_host
+from agenttool_otel.integrations.langchain.reach import unseen_tools
 from agenttool_otel.integrations.langchain.results import content_of, deliver_answer
 from agenttool_otel.integrations.langchain.surfaces import AgentSurface, SurfaceState
 from agenttool_otel.integrations.langchain.turns import in_turn
@@ -36,6 +38,7 @@ from agenttool_otel.values.snapshot import snapshot
 if TYPE_CHECKING:
     from agenttool_otel.govern.governor import Governor
 
+_logger = logging.getLogger("agenttool_otel.langchain")
 
 Answer = ToolMessage | Command[Any]
 
@@ -211,6 +214,7 @@ class AgentToolMiddleware(AgentMiddleware[Any, Any, Any]):
         surface: Surface | None = None,
     ) -> None:
         super().__init__()
+        self._looked_at: set[int] = set()
         self._guard = ToolNodeGuard(governor, facts, trust_metadata=trust_metadata, surface=surface)
         if self._guard.surface is not None:
             self.state_schema = SurfaceState
@@ -223,6 +227,7 @@ class AgentToolMiddleware(AgentMiddleware[Any, Any, Any]):
             request: what the model would get.
             handler: asks it.
         """
+        self._warn_of_unseen(request.tools)
         if (surface := self._guard.surface) is None:
             return handler(request)
         return handler(request.override(tools=surface.shown(request.state, request.tools)))
@@ -236,9 +241,29 @@ class AgentToolMiddleware(AgentMiddleware[Any, Any, Any]):
             request: what the model would get.
             handler: asks it.
         """
+        self._warn_of_unseen(request.tools)
         if (surface := self._guard.surface) is None:
             return await handler(request)
         return await handler(request.override(tools=await to_thread(surface.shown, request.state, request.tools)))
+
+    def _warn_of_unseen(self, tools: Iterable[Any]) -> None:
+        """Say once of each tool what it reaches that this guard can't see."""
+        for tool in tools:
+            if id(tool) in self._looked_at or not isinstance(tool, BaseTool):
+                continue
+            self._looked_at.add(id(tool))
+            try:
+                unseen = unseen_tools(tool, _is_guard)
+            except Exception as error:  # other people's objects
+                _logger.debug("what %s reaches can't be told: %s", tool.name, type(error).__name__)
+                continue
+            if unseen:
+                _logger.warning(
+                    "the tool %r reaches tools of a sub-agent or sub-graph that AgentToolMiddleware does not see, so "
+                    "their calls are not decided: %s; give it governed tools, govern(tool), or a guard of its own",
+                    tool.name,
+                    ", ".join(unseen),
+                )
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Answer]) -> Answer:
         """Decide one call and run it if it may run.
@@ -259,6 +284,10 @@ class AgentToolMiddleware(AgentMiddleware[Any, Any, Any]):
             handler: runs it.
         """
         return await self._guard.acall(request, handler)
+
+
+def _is_guard(found: Any) -> bool:
+    return isinstance(found, (AgentToolMiddleware, ToolNodeGuard))
 
 
 def _unreachable(*args: Any, **kwargs: Any) -> Any:
