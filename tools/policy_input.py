@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from agenttool_otel.policy.types import PolicyInput
+from agenttool_otel.values.tables import load_table
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 SCHEMA: Final = ROOT / "policies" / "schemas" / "input.json"
@@ -24,6 +25,16 @@ Made by `make docs` from the types of the contract (policy/types.py, facts/types
 `policies/schemas/input.json`, which editors and `opa check --schema` read. With `--show-input`, `agenttool permissions
 check` prints the input of a call of yours, ready for `agenttool policy explain`. A rule that reads a member that is not
 here is refused when it is loaded.
+"""
+TYPES: Final = """
+## What arguments look like
+
+Rego compares values of all types: null is below booleans, they are below numbers, those below texts, and texts below
+arrays and objects. So a rule `input.input.amount < 0` says nothing of an amount that is a text. Whatever is a number in
+Python is one here, by whichever door it came, and inside other values too:
+
+| in Python | for a rule | example |
+|---|---|---|
 """
 _MEMBER: Final = re.compile(r"^    (\w+): [^#\n]+?(?:  # (.+))?$")
 
@@ -105,6 +116,20 @@ def kinds() -> list[type]:
     return found
 
 
+def shown_types() -> list[dict[str, Any]]:
+    """Return the rows that say what a rule is shown of each class of value."""
+    rows: list[dict[str, Any]] = load_table("agenttool_otel.values", "data/shown_types.toml")["row"]
+    return rows
+
+
+def _table_of_types() -> str:
+    lines = [
+        f"| {row['of']} | {row['json']} | `{row['example']}`: {'`' + row['shown'] + '`' if row['shown'] else 'refused'} |"
+        for row in shown_types()
+    ]
+    return TYPES + "\n".join(lines) + "\n"
+
+
 def described() -> dict[str, Any]:
     """Return the schema with a description of every member."""
     said = {kind.__name__: comments(kind) for kind in kinds()}
@@ -119,6 +144,9 @@ def described() -> dict[str, Any]:
             waiting += node.values()
         elif isinstance(node, list):
             waiting += node
+    types = "; ".join(f"{row['of']}: {row['json']}" for row in shown_types()).replace("`", "")
+    for name in ("input", "resources"):
+        schema["properties"][name]["description"] += f". {types}"
     return schema
 
 
@@ -133,6 +161,8 @@ def _type(schema: dict[str, Any]) -> str:
 def page() -> str:
     """Return the page."""
     schema = described()
+    for name in ("input", "resources"):  # the table below says it
+        schema["properties"][name]["description"] = comments(PolicyInput)[name] + " (see the types below)"
     parts, waiting, seen = [HEAD], [("input", schema)], set[str]()
     while waiting:
         path, node = waiting.pop(0)
@@ -151,7 +181,7 @@ def page() -> str:
             ]
             parts.append(f"\n## `{path}`\n\n| member | type | what it is |\n|---|---|---|\n" + "\n".join(rows) + "\n")
             waiting += [(f"{path}.{name}", member) for name, member in inner["properties"].items()]
-    return "".join(parts)
+    return "".join([*parts, _table_of_types()])
 
 
 def main() -> int:

@@ -12,10 +12,12 @@ from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.phases.inputs import differs
 from agenttool_otel.catalog.parameters import Parameters
 from agenttool_otel.values.conversion import quick_object
+from agenttool_otel.values.inspection import Kind, kind_of
 from agenttool_otel.values.policy_value import decided_form, to_policy_value
 from agenttool_otel.values.snapshot import snapshot
 
 _IMMUTABLE = frozenset({str, int, float, bool, bytes, type(None), complex})
+_EXACT_NUMBERS = frozenset({Kind.DECIMAL, Kind.FRACTION})
 
 
 def bind_python(call: Invocation) -> None:
@@ -56,6 +58,8 @@ def bind_json(call: Invocation) -> None:
     if not spec.check.is_valid(arguments):
         return  # the pipeline says what is wrong
     given = parameters.spread(arguments)
+    # a program's Decimal is read as it is: as a number of JSON it may have lost digits
+    given.update((name, v) for name, v in call.call_kwargs.items() if name in given and kind_of(v) in _EXACT_NUMBERS)
     bound = {name: parameters.coerce(name, value) for name, value in given.items()}
     as_given = all(_is_as_given(bound[name], value) for name, value in given.items())
     added = parameters.fill(bound)

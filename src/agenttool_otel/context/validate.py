@@ -11,6 +11,7 @@ from typing import Any
 
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.values.conversion import to_whole_json
+from agenttool_otel.values.policy_value import NumberConverter
 
 
 def texts(name: str, value: Any) -> tuple[str, ...]:
@@ -53,9 +54,11 @@ def whole_object(name: str, value: Any) -> dict[str, Any]:
     """Take an object whose JSON form tells all that it holds; a rule must not be shown a part of it."""
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
         raise ConfigurationError(f"{name} has to be a dict by name, not {_kind(value)}")
-    data, whole = to_whole_json(dict(value))
+    data, whole = to_whole_json(dict(value), make=NumberConverter)
     if not whole or not isinstance(data, dict):
-        raise ConfigurationError(f"{name} has to hold JSON data, dataclasses or pydantic models alone")
+        raise ConfigurationError(
+            f"{name} has to hold JSON data, dataclasses or pydantic models alone, and no number that JSON lacks"
+        )
     return data
 
 

@@ -11,9 +11,9 @@ anything past a limit                  ``{"$truncated": "depth" | "nodes" | "cha
 an object of an unknown class          ``{"$type": "module.Class"}``
 =====================================  =============================================
 
-Sets become sorted lists, enum members their values, paths, UUIDs and decimals strings, dates and times ISO 8601,
-time spans seconds, dataclasses and pydantic models objects with their Python field names. Lone surrogates are escaped.
-Tags are for reading; where two values must never look alike, use ``canonical_bytes`` and ``digest``.
+Sets become sorted lists, enum members their values, paths, UUIDs, decimals and fractions strings, dates and times
+ISO 8601, time spans seconds, dataclasses and pydantic models objects with their Python field names. Lone surrogates
+are escaped. Tags are for reading; where two values must never look alike, use ``canonical_bytes`` and ``digest``.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import base64
 import hashlib
 import json
 from decimal import Decimal
+from fractions import Fraction
 from math import isfinite
 from pathlib import PurePath
 from typing import Any, Final, NoReturn, TypeAlias
@@ -35,6 +36,7 @@ from agenttool_otel.values.inspection import (
     holds_more,
     kind_of,
     mapping_items,
+    plain_fraction,
     sequence_items,
     time_text,
 )
@@ -303,13 +305,15 @@ def _is_fine(value: Any) -> bool:
 
 
 def scalar_text(value: Any, kind: Kind) -> str | float | None:
-    """Return the text of a path, UUID, decimal, time, range or complex number; ``None`` for what has none."""
+    """Return the text of a path, UUID, decimal, fraction, time, range or complex number; ``None`` for what has none."""
     if kind is Kind.PATH:
         return PurePath.__str__(value)
     if kind is Kind.UUID:
         return UUID.__str__(value)
     if kind is Kind.DECIMAL:
         return Decimal.__str__(value)
+    if kind is Kind.FRACTION:
+        return Fraction.__str__(plain_fraction(value))
     if kind is Kind.TIME:
         return time_text(value)
     if kind is Kind.RANGE:

@@ -11,6 +11,7 @@ from collections import Counter, OrderedDict, UserDict, UserList, defaultdict, d
 from collections.abc import Callable, Collection
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
+from fractions import Fraction
 from itertools import chain
 from pathlib import Path, PosixPath, PurePath, PurePosixPath, PureWindowsPath, WindowsPath
 from types import MappingProxyType, MemberDescriptorType
@@ -18,7 +19,7 @@ from typing import Any, Final, NamedTuple
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
-from agenttool_otel.values.inspection import Kind, class_name, instance_dict, kind_of
+from agenttool_otel.values.inspection import Kind, class_name, instance_dict, kind_of, plain_fraction
 
 
 class NotCopyable(ValueError):
@@ -46,6 +47,7 @@ _SCALARS: Final[dict[Kind, tuple[type, ...]]] = {
     Kind.PATH: _PATHS,
     Kind.UUID: (UUID,),
     Kind.DECIMAL: (Decimal,),
+    Kind.FRACTION: (Fraction,),
     Kind.TIME: (datetime, date, time, timedelta),
 }
 # Making, pickling and looking at an instance in a debugger read nothing that a tool would take for its content.
@@ -118,6 +120,8 @@ def _as_base(value: Any, kind: Kind, base: Any) -> Any:
         return UUID(int=object.__getattribute__(value, "int"))
     if kind is Kind.DECIMAL:
         return Decimal(Decimal.__str__(value))
+    if kind is Kind.FRACTION:
+        return plain_fraction(value)
     if kind is Kind.BYTES:
         return bytes(memoryview(value))
     if base is timedelta:
@@ -134,10 +138,16 @@ def _as_base(value: Any, kind: Kind, base: Any) -> Any:
     return datetime(day.year, day.month, day.day, **clock)
 
 
+_CONTENTS: Final[tuple[tuple[type, Callable[[Any], Any]], ...]] = (
+    *((str, str.__str__), (int, int.__int__), (float, float.__float__), (bytes, bytes.__bytes__)),
+    *((Decimal, Decimal), (Fraction, plain_fraction)),
+)
+
+
 def _member(value: Any) -> Any:
     shown = object.__getattribute__(value, "_value_")
     mro = _mro(type(value))
-    for base, read in ((str, str.__str__), (int, int.__int__), (float, float.__float__), (bytes, bytes.__bytes__)):
+    for base, read in _CONTENTS:
         if base in mro and (kind_of(shown) in (Kind.OPAQUE, Kind.NONE) or read(value) != shown):
             raise NotCopyable("an enum member whose value is not its content")
     if not _reads_plainly(type(value), _MEMBER_READERS) or (str in mro and not _says_its_text(value)):

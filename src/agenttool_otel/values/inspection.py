@@ -14,6 +14,7 @@ from dataclasses import Field
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from enum import Enum, auto
+from fractions import Fraction
 from inspect import unwrap
 from itertools import islice
 from pathlib import PurePath
@@ -45,6 +46,7 @@ class Kind(Enum):
     PATH = auto()
     UUID = auto()
     DECIMAL = auto()
+    FRACTION = auto()
     COMPLEX = auto()
     RANGE = auto()
     SECRET = auto()
@@ -66,10 +68,14 @@ _TYPES: Final[dict[Kind, tuple[type, ...]]] = {
     Kind.COMPLEX: (complex,),
     Kind.UUID: (UUID,),
     Kind.DECIMAL: (Decimal,),
+    Kind.FRACTION: (Fraction,),
     Kind.SECRET: (SecretStr, SecretBytes),
 }
 _EXACT: Final = {cls: kind for kind, classes in _TYPES.items() for cls in classes}
-_PLAIN_BASES: Final = (bool, int, float, str, bytes, bytearray, dict, list, tuple, set, frozenset, UUID, Decimal)
+_PLAIN_BASES: Final = (
+    *(bool, int, float, str, bytes, bytearray, dict, list, tuple, set, frozenset),
+    *(UUID, Decimal, Fraction),
+)
 # Order matters: an enum member may be an int as well, and bool is an int.
 _BASES: Final[tuple[tuple[type, Kind], ...]] = (
     (Enum, Kind.ENUM),
@@ -176,6 +182,20 @@ def time_text(value: Any) -> str | float | None:
     if date in mro:
         return date.isoformat(value)
     return time.isoformat(value) if _is_safe_zone(time.tzinfo.__get__(value)) else None
+
+
+def microseconds(value: Any) -> int:
+    """Return a time span as a whole number, read past whatever its class does."""
+    days, seconds, rest = (getattr(timedelta, name).__get__(value) for name in ("days", "seconds", "microseconds"))
+    return int((days * 86400 + seconds) * 1_000_000 + rest)
+
+
+def plain_fraction(value: Any) -> Fraction:
+    """Return the fraction that an instance of a subclass holds, read past whatever its class does."""
+    parts = [Fraction.__dict__[name].__get__(value) for name in ("_numerator", "_denominator")]
+    if any(type(part) is not int for part in parts):  # Fraction takes whatever calls itself a rational number
+        raise TypeError("a fraction that is not made of integers")
+    return Fraction(*parts)
 
 
 def _is_safe_zone(zone: object) -> bool:

@@ -1,9 +1,14 @@
-"""What a policy is shown of a value: its JSON form in the names and texts that rules and facts are written in."""
+"""What a policy is shown of a value: its JSON form in the names, texts and numbers that rules are written in."""
 
 from __future__ import annotations
 
 import ipaddress
+import sys
 from collections.abc import Mapping
+from datetime import timedelta
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Number
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
@@ -13,7 +18,8 @@ from pydantic.networks import AnyUrl
 from pydantic_core import MultiHostUrl, Url
 
 from agenttool_otel.values.conversion import Converter, JsonLike, bytes_tag, to_json_value
-from agenttool_otel.values.inspection import Kind, class_name, instance_dict
+from agenttool_otel.values.inspection import Kind, class_name, instance_dict, kind_of, microseconds, plain_fraction
+from agenttool_otel.values.numbers import NoJsonNumber, json_number
 from agenttool_otel.values.unicode import has_surrogate
 
 _ADDRESSES: Final[frozenset[type]] = frozenset(
@@ -28,14 +34,17 @@ _ADDRESSES: Final[frozenset[type]] = frozenset(
         ipaddress.IPv6Interface,
     }
 )
+_MISSING: Final = frozenset({"NaTType", "NAType"})
+_NUMPY_TIMES: Final = {"numpy.datetime64": "datetime64[us]", "numpy.timedelta64": "timedelta64[us]"}
 _URL_BASES: Final = tuple(cls for cls in AnyUrl.__mro__ if cls is not object)
 _names: WeakKeyDictionary[type, dict[str, str]] = WeakKeyDictionary()
 
 
 def to_policy_value(value: Any) -> JsonLike:
-    """Return what a policy is shown of a value: its JSON form, with three differences that matter to a decision.
+    """Return what a policy is shown of a value: its JSON form, with four differences that matter to a decision.
 
-    Fields of pydantic models have the names that the model-facing JSON Schema has (their aliases), because rules and
+    Whatever is a number is one, see ``values/numbers.py``; what no number of JSON can stand for is an ``$error``,
+    because a rule that compares would let it pass. Fields of pydantic models have the names that the model-facing JSON Schema has (their aliases), because rules and
     facts are written in terms of it. Addresses (URLs and IP addresses as objects) are their text. A lone surrogate is
     an ``$error``: written as an escape it would look like another text."""
     return to_json_value(value, converter=_PolicyConverter)
@@ -68,7 +77,51 @@ def _shown(form: JsonLike, raw: JsonLike) -> JsonLike:
     return form
 
 
-class _PolicyConverter(Converter):
+class NumberConverter(Converter):
+    """Converts numbers of all classes to numbers, and fails at what is none of JSON's."""
+
+    def _leaf_unguarded(self, value: Any, kind: Kind) -> JsonLike:
+        if kind is Kind.INT:
+            return json_number(int.__int__(value))
+        if kind is Kind.FLOAT:
+            return json_number(float.__float__(value))
+        if kind is Kind.DECIMAL:
+            return json_number(Decimal(value))
+        if kind is Kind.FRACTION:
+            return json_number(plain_fraction(value))
+        if kind is Kind.NUMPY_SCALAR:
+            return self._numpy(value)
+        if kind is Kind.TIME and timedelta in type.mro(type(value)):
+            return self._seconds(value)
+        if kind is Kind.OPAQUE and _is_array_of_one(value):
+            return self._numpy(value)
+        if class_name(type(value)).rpartition(".")[2] in _MISSING or (kind is Kind.OPAQUE and _is_number(value)):
+            raise NoJsonNumber(class_name(type(value)))
+        return super()._leaf_unguarded(value, kind)
+
+    def _numpy(self, value: Any) -> JsonLike:
+        unit = _NUMPY_TIMES.get(class_name(type(value)))
+        # numpy counts nanoseconds as plain integers
+        item = value.astype(unit).item() if unit else value.item()
+        if item is None or (unit and type(item) is int):
+            raise NoJsonNumber("no time, or one that Python lacks")
+        if type(item) is not type(value):
+            return self._leaf_unguarded(item, kind_of(item))
+        # more digits than a double: numpy.longdouble, or a complex of two
+        if not hasattr(item, "as_integer_ratio"):
+            return self._leaf_unguarded(complex(item), Kind.COMPLEX)
+        if float(item) == item or item != item:
+            return json_number(float(item))
+        return json_number(Fraction(*item.as_integer_ratio()))
+
+    @staticmethod
+    def _seconds(value: Any) -> JsonLike:
+        if class_name(type(value)).rpartition(".")[2] in _MISSING:
+            raise NoJsonNumber("not a time")
+        return json_number(Fraction(microseconds(value), 1_000_000))
+
+
+class _PolicyConverter(NumberConverter):
     """Converts for ``to_policy_value``."""
 
     def _items(self, value: Any, kind: Kind) -> list[tuple[Any, Any]]:
@@ -84,6 +137,18 @@ class _PolicyConverter(Converter):
         if not text.isascii() and has_surrogate(text):
             raise ValueError("a lone surrogate has no JSON form of its own")
         return text
+
+
+def _is_array_of_one(value: Any) -> bool:
+    """Tell whether a value is a NumPy array without dimensions, which counts like a number."""
+    numpy = sys.modules.get("numpy")
+    array = getattr(numpy, "ndarray", None)
+    return array is not None and array in type.mro(type(value)) and array.ndim.__get__(value) == 0
+
+
+def _is_number(value: Any) -> bool:
+    """Tell whether a class of a library calls itself a number, such as gmpy2's, mpmath's and SymPy's."""
+    return issubclass(type(value), Number)
 
 
 def _schema_names(cls: type) -> dict[str, str]:

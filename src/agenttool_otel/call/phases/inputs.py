@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from agenttool_otel.call.invocation import NOT_READ, Invocation
@@ -14,6 +14,7 @@ from agenttool_otel.records import InputMutation
 from agenttool_otel.values.canonical import digest, keyed_digest
 from agenttool_otel.values.copying import NotCopyable
 from agenttool_otel.values.inspection import short_name
+from agenttool_otel.values.numbers import NoJsonNumber
 from agenttool_otel.values.pointers import changed_pointers, escape_token, unescape_token
 from agenttool_otel.values.policy_value import to_policy_value
 from agenttool_otel.values.snapshot import snapshot
@@ -47,8 +48,9 @@ class Inputs:
             )
             self._refusals.invalid(call, told)
         read = call.observable_input is not NOT_READ  # reading the arguments changed something about them
-        if is_partial(call.model_input) or (read and is_partial(call.observable_input)):
-            self._refusals.undecidable(call, "the arguments can't be shown to the policy whole, so nothing is decided")
+        for shown in (call.model_input, call.observable_input) if read else (call.model_input,):
+            if is_partial(shown):
+                self._refusals.undecidable(call, self._partial(call, shown))
         if not call.validated:
             if not spec.check.is_valid(call.model_input):
                 self._check(call)
@@ -84,6 +86,15 @@ class Inputs:
         """Redact the parts of a JSON pointer, each for itself: next to a slash nothing would look like a secret."""
         parts = (self._refusals.redact(unescape_token(part), call) for part in pointer.split("/"))
         return "/".join(escape_token(part) for part in parts)
+
+    def _partial(self, call: Invocation, shown: dict[str, Any]) -> str:
+        """Say which argument the policy can't be shown, and why."""
+        pointer, tag = next(_partial_places(shown), ("", {}))
+        place = self._pointer(call, pointer).removeprefix("/").replace("/", ".")
+        argument = f"the argument {place}" if place else "the arguments"
+        if str(tag.get("$error", "")).endswith(NoJsonNumber.__name__):
+            return f"{argument} holds a number that JSON lacks (infinite, undefined or too large): nothing is decided"
+        return f"{argument} can't be shown to the policy whole, so nothing is decided"
 
     def validate(self, call: Invocation) -> None:
         """Run the developer's own value check."""
@@ -125,7 +136,7 @@ class Inputs:
         except (TypeError, ValueError) as error:
             self._refusals.mutation_failed(call, f"the changed input can't be used: {short_name(error)}")
         if is_partial(call.permission_input):
-            self._refusals.mutation_failed(call, "the changed input can't be shown to the policy whole")
+            self._refusals.mutation_failed(call, f"the changed input: {self._partial(call, call.permission_input)}")
         if call.permission_input is not after:  # reading it changed it, or added what it leaves out
             call.given = (source, after)
         if call.internal:
@@ -221,16 +232,28 @@ def is_partial(document: dict[str, Any]) -> bool:
     """Tell whether something was left out of a JSON document on the way from Python.
 
     Half a value must never be decided on as if it were the value."""
-    stack = [value for value in document.values() if type(value) is dict or type(value) is list]
+    return next(_partial_places(document), None) is not None
+
+
+def _partial_places(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the JSON pointers of what was left out of a document, with what stands there."""
+    stack: list[tuple[str, Any]] = [("", document)]
     while stack:
-        value = stack.pop()
+        pointer, value = stack.pop()
         if type(value) is dict:
             if "$truncated" in value or "$error" in value:
-                return True
-            stack += [v for v in value.values() if type(v) is dict or type(v) is list]
+                yield pointer, value
+            stack += [
+                (f"{pointer}/{escape_token(name)}", item)
+                for name, item in value.items()
+                if type(item) is dict or type(item) is list
+            ]
         else:
-            stack += [v for v in value if type(v) is dict or type(v) is list]
-    return "$truncated" in document or "$error" in document
+            stack += [
+                (f"{pointer}/{index}", item)
+                for index, item in enumerate(value)
+                if type(item) is dict or type(item) is list
+            ]
 
 
 def _same(bound: dict[str, Any], name: str, value: Any) -> bool:

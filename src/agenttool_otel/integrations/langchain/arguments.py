@@ -17,8 +17,8 @@ from agenttool_otel.call.phases.inputs import differs, is_partial
 from agenttool_otel.names import MutationSource
 from agenttool_otel.records import InputMutation
 from agenttool_otel.values.canonical import keyed_digest
-from agenttool_otel.values.conversion import to_json_value
 from agenttool_otel.values.pointers import changed_pointers
+from agenttool_otel.values.policy_value import to_policy_value
 from agenttool_otel.values.snapshot import snapshot
 
 
@@ -38,7 +38,7 @@ def injected_names(tool: BaseTool) -> frozenset[str]:
 
 def json_object(values: dict[str, Any]) -> dict[str, Any]:
     """Return arguments as JSON data."""
-    shown = to_json_value(values)
+    shown = to_policy_value(values)
     if not isinstance(shown, dict):
         raise ValueError("arguments are not an object")
     return shown
