@@ -26,7 +26,7 @@ def clean(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 @pytest.mark.parametrize("text", ["opa_server", "OPA_SERVER", "opa-server", " Opa-Server\n"])
 def test_an_engine_is_known_however_it_is_written(text: str) -> None:
-    settings = Settings.load({"AGENTTOOL_POLICY_ENGINE": text, "AGENTTOOL_POLICY_PRESET": " Strict "})
+    settings = Settings.load({"AGENTTOOL_POLICY_ENGINE": text, "AGENTTOOL_POLICY_PRESET": " strict "})
     assert (settings.policy_engine, settings.policy_preset, settings.problems) == ("opa_server", "strict", ())
 
 

@@ -88,6 +88,7 @@ def coding_calls(governor: Governor, sandbox: str | None) -> dict[str, str]:
     return decided
 
 
+BELIEVED: dict[str, Any] = {"shell": {"sandboxes": {"checkout": True}}}
 ALWAYS = {*lines(REACHES_OUT), "python"}
 WRITTEN = {*lines(WRITES), "write_file"}
 RUN = {*lines(RUNS_THE_CHECKOUT), RUNS_CODE}
@@ -98,9 +99,11 @@ RUN = {*lines(RUNS_THE_CHECKOUT), RUNS_CODE}
     [
         # nothing is stated: whatever writes, reaches out or runs what lies in the checkout
         ({}, None, ALWAYS | WRITTEN | RUN, 25),
-        ({}, "checkout", ALWAYS | WRITTEN, 14),
+        ({}, "checkout", ALWAYS | WRITTEN | RUN, 25),
+        ({"preset": "coding"}, "checkout", ALWAYS | RUN, 17),
+        (BELIEVED, "checkout", ALWAYS | WRITTEN, 14),
         (COMMANDS, None, ALWAYS | WRITTEN | {RUNS_CODE}, 15),
-        ({"preset": "coding"}, "checkout", ALWAYS, 6),
+        ({"preset": "coding", **BELIEVED}, "checkout", ALWAYS, 6),
         ({"preset": "coding", **COMMANDS}, None, ALWAYS | {RUNS_CODE}, 7),
         ({"preset": "strict"}, "checkout", None, 0),
     ],
@@ -119,7 +122,7 @@ def test_a_coding_agent_is_asked_about_these_of_forty_calls(
     assert len(asked) == number
 
 
-@pytest.mark.parametrize("settings", [{}, {"preset": "coding"}])
+@pytest.mark.parametrize("settings", [BELIEVED, {"preset": "coding", **BELIEVED}])
 def test_a_sandbox_agrees_to_no_program_out_of_nowhere(settings: dict[str, Any], tmp_path: Path) -> None:
     governor = Governor(policy_data={"agenttool": {"settings": settings}})
     run = governor.govern(lambda command: "", name="run", description="x", sandbox_profile="checkout", **SHELL)
@@ -132,8 +135,8 @@ def test_a_sandbox_agrees_to_no_program_out_of_nowhere(settings: dict[str, Any],
             assert run.tool.check(command=command).behavior == "allow", command
 
 
-def test_a_stated_sandbox_lifts_no_denial_and_no_secret(tmp_path: Path) -> None:
-    governor = Governor()
+def test_a_believed_sandbox_lifts_no_denial_and_no_secret(tmp_path: Path) -> None:
+    governor = Governor(policy_data={"agenttool": {"settings": BELIEVED}})
 
     def run(command: str) -> str:
         """Run a shell command."""

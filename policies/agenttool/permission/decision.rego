@@ -17,7 +17,7 @@ package agenttool.permission
 decision := plain_answer("deny", unusable) if {
 	not data.agenttool.config.effective
 } else := answer_without_findings if {
-	no_concern_has_findings(data.agenttool.config.effective)
+	no_concern_has_findings
 	data.agenttool.extension.no_findings
 } else := answer("deny", denials) if {
 	count(denials) > 0
@@ -95,10 +95,10 @@ permissions contains {
 } if {
 	count(with_findings) == 0
 	count(questions) == 0
-	not no_concern_has_findings(data.agenttool.config.effective)
+	not no_concern_has_findings
 }
 
-permissions contains grounds if no_concern_has_findings(data.agenttool.config.effective)
+permissions contains grounds if no_concern_has_findings
 
 # METADATA
 # title: Custom rules want one new input, or none

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from agenttool_otel.approvals.service import Approvals
 from agenttool_otel.catalog import Registry
+from agenttool_otel.catalog.spec import ToolSpec
 from agenttool_otel.context.context import AgentContext
 from agenttool_otel.context.sessions import SessionBook
 from agenttool_otel.context.settings import Settings
@@ -51,6 +52,13 @@ class Runtime:
     def registries(self) -> tuple[Registry[Any], ...]:
         """Where the tools are that this Governor is in charge of."""
         return (self.registry, DEFAULT_TOOLS) if self is _default else (self.registry,)
+
+    def tool_added(self, spec: ToolSpec) -> None:
+        """Look at a tool that was just governed.
+
+        Args:
+            spec: the tool.
+        """
 
     @property
     def tools(self) -> list[Any]:

@@ -69,7 +69,11 @@ class GovernedTool:
 
     def register(self) -> None:
         """Make the tool known to its Governor's registry."""
-        (DEFAULT_TOOLS if self._governor is None else self._governor.registry).add(self)
+        if self._governor is None:
+            DEFAULT_TOOLS.add(self)
+            return
+        self._governor.registry.add(self)
+        self._governor.tool_added(self.spec)
 
     def of(self, instance: object, function: Callable[..., Any]) -> GovernedTool:
         """Return the same tool bound to an instance.

@@ -38,6 +38,11 @@ def _plain(text: str) -> str:
     return text.strip().lower().replace("-", "_")
 
 
+def _name(text: str) -> str:
+    """Read a name that whoever uses it checks: which presets there are, the loaded bundle says."""
+    return text.strip()
+
+
 def _mode(text: str) -> PolicyMode:
     if text not in set(PolicyMode):
         raise ValueError(f"one of {', '.join(PolicyMode)}")  # to the letter: one of them lets every call run
@@ -109,8 +114,8 @@ class Settings:
             comma-separated).
         policy_timeout: seconds that one decision may take (``AGENTTOOL_POLICY_TIMEOUT``).
         policy_cache: decisions that the cache keeps, 0 for no cache (``AGENTTOOL_POLICY_CACHE``).
-        policy_preset: preset of the stock bundle: ``strict``, ``balanced``, ``observe`` or ``assistant``
-            (``AGENTTOOL_POLICY_PRESET``).
+        policy_preset: any preset of the loaded bundle or of its settings, of the stock one for example ``strict`` or
+            ``coding``; with another name no policy can be used (``AGENTTOOL_POLICY_PRESET``).
         policy_data: JSON or YAML file merged over the bundle's data (``AGENTTOOL_POLICY_DATA``).
         policy_reload: seconds between looks for a changed bundle, 0 for never (``AGENTTOOL_POLICY_RELOAD``).
         tools_file: JSON file with facts of tools by name or glob, for instrumented programs (``AGENTTOOL_TOOLS``).
@@ -158,9 +163,7 @@ class Settings:
     shadow_tools: tuple[str, ...] = _setting((), "SHADOW_TOOLS", _list)
     policy_timeout: float = _setting(1.0, "POLICY_TIMEOUT", _positive, guards=True)
     policy_cache: int = _setting(4096, "POLICY_CACHE", _count)
-    policy_preset: str = _setting(
-        "", "POLICY_PRESET", _words("", "strict", "balanced", "observe", "assistant"), guards=True
-    )
+    policy_preset: str = _setting("", "POLICY_PRESET", _name)
     policy_data: str = _setting("", "POLICY_DATA")
     policy_reload: float = _setting(0.0, "POLICY_RELOAD", _seconds)
     tools_file: str = _setting("", "TOOLS")

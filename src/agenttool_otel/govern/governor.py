@@ -25,6 +25,7 @@ from agenttool_otel.call.running.cancel import cancel_call, interrupted
 from agenttool_otel.call.running.handle import CancelState
 from agenttool_otel.call.scheduling.batch import Batch, BatchCall
 from agenttool_otel.catalog import GovernOptions, Registry
+from agenttool_otel.catalog.spec import ToolSpec
 from agenttool_otel.context.context import ContextDefaults
 from agenttool_otel.context.sessions import SessionBook
 from agenttool_otel.context.settings import Settings
@@ -40,6 +41,7 @@ from agenttool_otel.govern.opening import (
 from agenttool_otel.govern.typing import Governed, GovernsNext
 from agenttool_otel.hooks import Hooks
 from agenttool_otel.names import AbortReason, Attr, Event, Label
+from agenttool_otel.policy.bundles.tool_lists import ToolLists, ToolNames
 from agenttool_otel.policy.types import PolicyEngine
 from agenttool_otel.records import SchedulerPolicy, ToolResult
 from agenttool_otel.redaction import RedactionSettings, Redactor
@@ -150,6 +152,9 @@ class Governor(Discovery):
         )
         for exception, error in (errors or {}).items():
             self.errors.register(exception, error)
+        bundle = getattr(engines[0], "bundle", None) if engines else None
+        self._lists = ToolLists(bundle, {"shadow_tools": settings.shadow_tools})
+        self._looked_at = -1
         self.pipeline = self._pipeline()
         if cache is not None:
             self.telemetry.instruments.observe_cache(self, partial(_lookups, cache))
@@ -169,6 +174,7 @@ class Governor(Discovery):
             hooks=self.hooks,
             clean=self.clean,
             known_tools=self._known_tools,
+            before=self._look_at_lists,
             approvals=self.approvals,
             require_context=self.settings.require_context,
         )
@@ -459,6 +465,30 @@ class Governor(Discovery):
         return self._permission_tools
 
     # --- what the pipeline asks for ----------------------------------------------------------------------------------
+
+    def tool_added(self, spec: ToolSpec) -> None:
+        """Warn, once for each tool, where the settings believe a sandbox that it states.
+
+        Args:
+            spec: the tool.
+        """
+        self._lists.warn_of_sandbox(spec.tool_id, spec.permission.sandbox_profile)
+
+    def _look_at_lists(self) -> None:
+        """Compare settings that name tools with the tools that there are; looked at again when there are others."""
+        added = sum(registry.added for registry in self.registries)
+        if added == self._looked_at:
+            return
+        self._looked_at = added
+        tools = [tool.spec for tool in self.tools]
+        for spec in tools:
+            self.tool_added(spec)
+        self._lists.warn_of_entries(
+            ToolNames(
+                (spec.tool_id, f"{spec.declaration.namespace}.{spec.name}"), (spec.name, *spec.declaration.aliases)
+            )
+            for spec in tools
+        )
 
     def _known_tools(self) -> dict[str, dict[str, Any]]:
         return {

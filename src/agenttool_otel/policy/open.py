@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from agenttool_otel.context.settings import Settings
+from agenttool_otel.context.validate import did_you_mean
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.names import EngineName
 from agenttool_otel.policy.bundles.bundle import Bundle, default_bundle_path
 from agenttool_otel.policy.bundles.load import load_bundle
 from agenttool_otel.policy.bundles.overlay import merged, overlay
-from agenttool_otel.policy.bundles.settings_check import check_settings
+from agenttool_otel.policy.bundles.settings_check import check_settings, presets_of
 from agenttool_otel.policy.bundles.source import BundleSource, ReloadResult
 from agenttool_otel.policy.engines.embedded import EmbeddedEngine
 from agenttool_otel.policy.types import PolicyEngine
@@ -57,7 +58,9 @@ def open_engines(
     place = _policy_data(settings, data), load_bundle(extension) if extension is not None else None
 
     def laid_over(bundle: Bundle) -> Bundle:
-        return check_settings(overlay(bundle, data=place[0], extension=place[1]))
+        whole = overlay(bundle, data=place[0], extension=place[1])
+        _check_preset(settings.policy_preset, whole)
+        return check_settings(whole)
 
     source: BundleSource | None = None
     if isinstance(policy, Bundle):
@@ -74,6 +77,16 @@ def open_engines(
         source.attach(_Laid(engine, laid_over))
         source.watch(settings.policy_reload)
     return (engine,), source
+
+
+def _check_preset(name: str, bundle: Bundle) -> None:
+    """Refuse a preset that the bundle does not have, wherever it was named: in code, a variable or a file."""
+    if not name:
+        return
+    known = [preset for preset, settings in presets_of(bundle).items() if settings is not None]
+    if name not in known:
+        told = f"one of {', '.join(sorted(known))}" if known else "left out: the policy has no presets"
+        raise ConfigurationError(f"{Settings.variables()['policy_preset']} has to be {told}{did_you_mean(name, known)}")
 
 
 class _Laid:
@@ -107,7 +120,7 @@ def _policy_data(settings: Settings, given: Mapping[str, Any] | None) -> Mapping
             raise ConfigurationError(f"policy_data can't be read: {type(error).__name__}") from None
         if not isinstance(document, dict):
             raise ConfigurationError("policy_data is not an object")
-    if settings.policy_preset:
+    if settings.policy_preset:  # whether there is such a preset, is seen once the bundle is loaded
         document = merged(document, {"agenttool": {"settings": {"preset": settings.policy_preset}}})
     if given is not None:
         document = merged(document, given)

@@ -58,7 +58,7 @@ def _rewritten(module: Module) -> str:
     for start in sorted(inserts, reverse=True):
         text = text[:start] + _PREFIX.encode() + text[start:]
     empty = "".join(f'\n\n{word} contains "" if false' for word in sorted(used))
-    return text.decode("utf-8") + empty + "\n"
+    return text.decode("utf-8") + empty + f"\n\n{_PREFIX.rstrip('_')} := true\n"
 
 
 def _head_start(rule: Rule, word: str) -> int:

@@ -105,9 +105,11 @@ test_a_category_for_a_sandbox_needs_one[category] if {
 	document := f.with_shell(changed)
 	not no_findings with input as document with data.agenttool.settings as coding_settings
 	boxed := object.union(document, {"permission_profile": {"sandbox_profile": "checkout"}})
-	no_findings with input as boxed with data.agenttool.settings as coding_settings
-	no_findings with input as boxed
-	not no_findings with input as document
+	believed := {"shell": {"sandboxes": {"checkout": true}}}
+	not no_findings with input as boxed
+	not no_findings with input as boxed with data.agenttool.settings as coding_settings
+	no_findings with input as boxed with data.agenttool.settings as object.union(coding_settings, believed)
+	no_findings with input as boxed with data.agenttool.settings as believed
 	mode := object.union(document, {"session": {"mode": "boxed"}})
 	settings := object.union(coding_settings, {"shell": {"sandbox_modes": {"boxed": true}}})
 	no_findings with input as mode with data.agenttool.settings as settings

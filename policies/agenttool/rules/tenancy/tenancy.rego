@@ -9,6 +9,13 @@
 package agenttool.rules.tenancy
 
 # METADATA
+# title: The package has proven that it has nothing to say
+# description: The decision looks at the findings of every package of agenttool.rules where this is not true.
+default clear := false
+
+clear if no_findings(data.agenttool.config.effective)
+
+# METADATA
 # title: Nothing here to ask or deny
 no_findings(c) if {
 	own_scope(c)

@@ -67,9 +67,11 @@ class Permission:
     _hooks: HookRunner | None
     _known_tools: Callable[[], Mapping[str, Mapping[str, Any]]]
     _schedule: Schedule
+    _before: Callable[[], None]  # looks at the settings before the first decision of each set of tools
 
     def establish(self, call: Invocation, session: Session) -> None:
         """Work out the facts of the permission input."""
+        self._before()
         if (plan := call.spec.facts) is None:
             call.facts = EMPTY_FACTS
         else:

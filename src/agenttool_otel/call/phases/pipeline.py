@@ -81,6 +81,7 @@ class Pipeline:
         errors: ErrorMapper,
         clean: Callable[[str], str],
         known_tools: Callable[[], Mapping[str, Mapping[str, Any]]],
+        before: Callable[[], None],
         hooks: Hooks | None = None,
         approvals: Approvals | None = None,
         require_context: bool = False,
@@ -98,7 +99,7 @@ class Pipeline:
         self.gate = Gate()
         self._schedule = Schedule(self.gate, recorder, self._refusals)
         self._permission = Permission(
-            self._refusals, self._inputs, recorder, questions, environment, runner, known_tools, self._schedule
+            self._refusals, self._inputs, recorder, questions, environment, runner, known_tools, self._schedule, before
         )
         self.paused = PausedCalls()
         self.required = RequiredActions(

@@ -13,6 +13,7 @@ from graphlib import CycleError, TopologicalSorter
 from agenttool_otel.errors import PolicyLoadError, PolicyUnsupported
 from agenttool_otel.policy.bundles.bounds import check_bounds
 from agenttool_otel.policy.bundles.bundle import Bundle, in_roots
+from agenttool_otel.policy.bundles.concerns import check_concerns, iterates, written_out
 from agenttool_otel.policy.bundles.rego import Path, Program, Rule, parse_program
 from agenttool_otel.policy.engines.builtins import REFUSED_BUILTINS
 
@@ -26,8 +27,13 @@ def entry_path(entry_point: str) -> Path:
 
 
 def load_program(bundle: Bundle) -> Program:
-    """Parse a bundle's modules and check that they lie under its roots and don't collide with its data."""
-    program = parse_program(bundle.modules)
+    """Parse a bundle's modules and check that they lie under its roots and don't collide with its data.
+
+    What goes through the packages of ``agenttool.rules`` is written out, and each of them has to be one that is asked.
+    """
+    program = parse_program(written_out(bundle.modules))
+    if iterates(bundle.modules):
+        check_concerns(bundle, program)
     data = bundle.data
     for module in program.modules:
         if not in_roots("/".join(module.package), bundle.roots):

@@ -140,6 +140,14 @@ def _read(bundle: Bundle, path: str) -> bool:
     return any(pattern.search(text) for text in bundle.modules.values())
 
 
+def presets_of(bundle: Bundle) -> dict[str, Any]:
+    """Return the presets of a bundle and of its settings by name; ``None`` where one was taken away."""
+    ours = bundle.data.get("agenttool")
+    parts = [ours.get(name) for name in ("defaults", "settings")] if isinstance(ours, Mapping) else []
+    found = [part.get("presets") for part in parts if isinstance(part, Mapping)]
+    return {name: preset for presets in found if isinstance(presets, Mapping) for name, preset in presets.items()}
+
+
 def _presets(settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> Iterator[str]:
     own = settings.get("presets")
     presets = {**defaults["presets"], **(own if isinstance(own, Mapping) else {})}

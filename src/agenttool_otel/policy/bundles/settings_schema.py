@@ -19,6 +19,12 @@ RULE: Final = "#/$defs/rule"
 RULE_GLOB: Final = "#/$defs/rule_glob"
 """``$ref`` of an entry that names rules by glob."""
 
+TOOL: Final = "#/$defs/tool"
+"""``$ref`` of a member or entry that names tools by glob, by any of their names."""
+
+EXACT_TOOL: Final = "#/$defs/exact_tool"
+"""``$ref`` of one that names them by id or ``namespace.name`` alone."""
+
 _LITERAL: Final = re.compile(r'"rule":\s*"([^"]+)"')
 _BODIES: Final = re.compile(
     r"^(\w+)\b(.*(?:\n(?![\w#]).*)*)", re.MULTILINE
