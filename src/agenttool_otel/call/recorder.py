@@ -43,6 +43,7 @@ from agenttool_otel.names import (
     ProgressStatus,
     RedactionState,
 )
+from agenttool_otel.policy.rule_words import without_arguments
 from agenttool_otel.policy.types import Verdict
 from agenttool_otel.records import HookRecord
 from agenttool_otel.redaction import Redactor
@@ -234,6 +235,8 @@ class Recorder:
 
     def cleaned(self, call: Invocation, verdict: Verdict) -> Verdict:
         """Redact the reason of a verdict, which a policy may have made of the arguments."""
+        if not self.captures:
+            verdict = _without_arguments(call, verdict)
         clean, text, path = self._clean_reason, verdict.message, verdict.blocked_path
         allowed = verdict.behavior is Behavior.ALLOW
         if text and (not allowed or (self.telemetry.events.wanted(call.span) and _quotes(text, call.permission_input))):
@@ -451,3 +454,25 @@ def _quotes(message: str, arguments: Mapping[str, Any]) -> bool:
         elif cls in (int, float) and len(str(value)) >= MIN_CHARS and str(value) in message:
             return True
     return True
+
+
+def _without_arguments(call: Invocation, verdict: Verdict) -> Verdict:
+    """Take the call's arguments out of what rules say: their messages, their names and what they tell of other calls.
+
+    What a safer call, a change or a place repeats is for the model, which wrote the arguments, and for the person who
+    answers: neither the span nor a sink is told of it."""
+    bundle = next((found for one in call.in_charge.decider.engines if (found := getattr(one, "bundle", None))), None)
+    inputs = (call.permission_input, call.model_input, call.observable_input)
+    clean = without_arguments(bundle, [given for given in inputs if isinstance(given, dict)])
+    cleaned = _cleaned_words(verdict, clean)
+    if cleaned.shadow is not None and cleaned.shadow is not cleaned:
+        shadow = _cleaned_words(cleaned.shadow, clean)
+        cleaned = cleaned if shadow is cleaned.shadow else replace(cleaned, shadow=shadow)
+    return cleaned
+
+
+def _cleaned_words(verdict: Verdict, clean: Callable[[str], str]) -> Verdict:
+    message, rule, rules = clean(verdict.message), clean(verdict.rule_ref), tuple(map(clean, verdict.rule_refs))
+    if (message, rule, rules) == (verdict.message, verdict.rule_ref, verdict.rule_refs):
+        return verdict
+    return replace(verdict, message=message, rule_ref=rule, rule_refs=rules)

@@ -74,7 +74,15 @@ class ArgumentMask:
 
 
 def _forms(value: str) -> set[str]:
-    """Return a value and its usual encodings."""
+    return {form for form in encoded_forms(value) if len(form) >= MIN_CHARS}
+
+
+def encoded_forms(value: str) -> set[str]:
+    """Return a value and its usual encodings.
+
+    Args:
+        value: the text.
+    """
     raw = value.encode("utf-8", "surrogatepass")
     forms = {
         value,
@@ -90,4 +98,4 @@ def _forms(value: str) -> set[str]:
     }
     if "\n" in value:
         forms |= {line.strip() for line in value.splitlines() if len(line.strip()) >= _MIN_LINE_CHARS}
-    return {form for form in forms if len(form) >= MIN_CHARS}
+    return forms

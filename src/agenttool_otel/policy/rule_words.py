@@ -1,0 +1,119 @@
+"""What rules say, without the arguments that they put into it: where content is off, no message may carry one out.
+
+A text that stands in the bundle as it is, is the rule's own. Of any other, as ``sprintf`` makes them, each value of the
+call is taken out, and each word that is part of one, unless it is a word of the bundle. Words of one or two characters
+stay: taking each ``5`` or ``no`` out would destroy the message and hide little.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+from agenttool_otel.policy.bundles.bundle import Bundle, default_bundle_path
+from agenttool_otel.policy.bundles.load import load_bundle
+from agenttool_otel.redaction.argument_mask import encoded_forms
+
+PLACEHOLDER: Final = "[argument]"
+"""What stands for an argument's value in what a rule says."""
+
+_LITERAL: Final = re.compile(r'"((?:[^"\\\n]|\\.)*)"|`([^`]*)`')
+_WORD: Final = re.compile(r"\w[^\s\"'`,;()\[\]{}<>]*\w|\w", re.UNICODE)
+_MIN_CHARS: Final = 3
+_MAX_VALUES: Final = 2_000
+_MAX_CHARS: Final = 200_000
+_MAX_BUNDLES: Final = 8
+
+
+class _Own(NamedTuple):
+    """What the rules of a bundle say by themselves."""
+
+    texts: frozenset[str]  # whole texts
+    words: frozenset[str]  # their words
+
+
+def without_arguments(bundle: Bundle | None, arguments: Iterable[Mapping[str, Any]]) -> Callable[[str], str]:
+    """Return what takes a call's arguments out of what a rule says.
+
+    Args:
+        bundle: the policy, whose own words stay; the stock bundle's where it is not known, as with an OPA server.
+        arguments: the arguments of the call, in each form in which a rule may have seen them.
+    """
+    own = _own_words(bundle if bundle is not None else _stock())
+    found: list[_Found] = []
+
+    def clean(text: str) -> str:
+        if not text or text in own.texts:
+            return text
+        if not found:  # most calls are answered by constant texts
+            found.append(_look(arguments, own))
+        for form in found[0].forms:
+            text = text.replace(form, PLACEHOLDER)
+        return _WORD.sub(replaced, text)
+
+    def replaced(match: re.Match[str]) -> str:
+        word = match[0]
+        if len(word) < _MIN_CHARS or word in own.words or word == PLACEHOLDER.strip("[]"):
+            return word
+        return PLACEHOLDER if word.casefold() in found[0].everything else word
+
+    return clean
+
+
+class _Found(NamedTuple):
+    """What the arguments of a call hold."""
+
+    forms: list[str]  # their values and the usual encodings, longest first
+    everything: str  # all of it, without case
+
+
+def _look(arguments: Iterable[Mapping[str, Any]], own: _Own) -> _Found:
+    values = {text for given in arguments for text in _texts(given)}
+    told = {value for value in values if value not in own.words}
+    forms = {form for value in told for form in encoded_forms(value) if len(form) >= _MIN_CHARS}
+    return _Found(sorted(forms, key=len, reverse=True), "\0".join([*values, *forms]).casefold())
+
+
+def _texts(arguments: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the texts and numbers of arguments, at all depths, and the names that they have below the top."""
+    waiting: list[Any] = list(arguments.values())
+    seen = size = 0
+    while waiting and seen < _MAX_VALUES and size < _MAX_CHARS:
+        value = waiting.pop()
+        seen += 1
+        if isinstance(value, Mapping):
+            waiting += [*value.keys(), *value.values()]
+        elif isinstance(value, (list, tuple)):
+            waiting += value
+        elif isinstance(value, str):
+            size += len(value)
+            yield value[:_MAX_CHARS]
+        elif isinstance(value, (int, float)) and not isinstance(value, bool):
+            yield json.dumps(value)
+
+
+_known: Final[dict[str, _Own]] = {}
+
+
+def _own_words(bundle: Bundle) -> _Own:
+    own = _known.get(bundle.digest)
+    if own is None:
+        texts = {
+            match[1] if match[1] is not None else match[2]
+            for text in bundle.modules.values()
+            for match in _LITERAL.finditer(text)
+        }
+        if len(_known) >= _MAX_BUNDLES:
+            _known.clear()
+        own = _known[bundle.digest] = _Own(
+            frozenset(texts), frozenset(word for text in texts for word in _WORD.findall(text))
+        )
+    return own
+
+
+@lru_cache(maxsize=1)
+def _stock() -> Bundle:
+    return load_bundle(default_bundle_path())

@@ -1,0 +1,66 @@
+"""What a rule says carries no argument out where content is off, however the rule puts it there."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agenttool_otel import GovernedOutcome, agent_context
+from agenttool_otel.testing import capture
+
+PLACES = {
+    "a deny with sprintf": 'deny contains {"rule": "acme.m", "message": sprintf("no money to %v", [input.input.to])}',
+    "a part of the value": 'deny contains {"rule": "acme.m", "message": concat(" ", ["no", split(input.input.to, " ")[1]])}',
+    "in upper case": 'deny contains {"rule": "acme.m", "message": sprintf("not %s", [upper(input.input.to)])}',
+    "as base64": 'deny contains {"rule": "acme.m", "message": sprintf("not %s", [base64.encode(input.input.to)])}',
+    "deep inside": 'deny contains {"rule": "acme.m", "message": sprintf("not %v", [input.input.more.list[0].word])}',
+    "a number": 'deny contains {"rule": "acme.m", "message": sprintf("not %v", [input.input.number])}',
+    "the rule's name": 'deny contains {"rule": concat(".", ["acme", input.input.to]), "message": "no"}',
+    "an ask": 'ask contains {"rule": "acme.m", "message": sprintf("pay %v?", [input.input.to])}',
+}
+WORDS = ("Quillfeather", "QUILLFEATHER", "UXVpbGxmZWF0aGVy", "zanzibarite", "48151623")
+
+
+@pytest.mark.parametrize("rule", PLACES.values(), ids=PLACES.keys())
+def test_no_message_carries_an_argument_out(rule: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "x.rego").write_text(f"package agenttool.custom.x\n\n{rule}\n", "utf-8")
+    caplog.set_level(logging.DEBUG)
+    refused = []
+    with capture(extension=str(tmp_path), capture="NO_CONTENT") as captured:
+
+        @captured.governor.govern(read_only=True, access_kinds=[])
+        def pay(to: str, number: int, more: dict[str, Any]) -> str:
+            """Pay."""
+            return "paid"
+
+        with agent_context(actor="agent:a", session_id="s"):
+            try:
+                pay("Ada Quillfeather", 48151623, {"list": [{"word": "zanzibarite"}]})
+            except GovernedOutcome as outcome:
+                refused.append(str(outcome))
+        told = captured.span.to_json() + caplog.text + "".join(refused)
+    assert refused
+    assert [word for word in WORDS if word in told] == []
+
+
+def test_a_rules_own_words_stay(tmp_path: Path) -> None:
+    (tmp_path / "x.rego").write_text(
+        'package agenttool.custom.x\n\ndeny contains {"rule": "acme.m", "message": "no refund today"} if input.input.n > 1\n'
+        'deny contains {"rule": "acme.n", "message": sprintf("limit %v of the desk", [5])} if input.input.n == 1\n',
+        "utf-8",
+    )
+    with capture(extension=str(tmp_path), capture="NO_CONTENT") as captured:
+
+        @captured.governor.govern(read_only=True, access_kinds=[])
+        def refund(n: int, why: str) -> str:
+            """Refund."""
+            return "refunded"
+
+        with agent_context(actor="agent:a", session_id="s"):
+            with pytest.raises(GovernedOutcome, match="no refund today"):
+                refund(2, "no refund today, the desk")
+            with pytest.raises(GovernedOutcome, match="limit 5 of the desk"):
+                refund(1, "5 of the desk")
