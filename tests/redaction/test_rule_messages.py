@@ -11,22 +11,28 @@ import pytest
 from agenttool_otel import GovernedOutcome, agent_context
 from agenttool_otel.testing import capture
 
-PLACES = {
-    "a deny with sprintf": 'deny contains {"rule": "acme.m", "message": sprintf("no money to %v", [input.input.to])}',
-    "a part of the value": 'deny contains {"rule": "acme.m", "message": concat(" ", ["no", split(input.input.to, " ")[1]])}',
-    "in upper case": 'deny contains {"rule": "acme.m", "message": sprintf("not %s", [upper(input.input.to)])}',
-    "as base64": 'deny contains {"rule": "acme.m", "message": sprintf("not %s", [base64.encode(input.input.to)])}',
-    "deep inside": 'deny contains {"rule": "acme.m", "message": sprintf("not %v", [input.input.more.list[0].word])}',
-    "a number": 'deny contains {"rule": "acme.m", "message": sprintf("not %v", [input.input.number])}',
-    "the rule's name": 'deny contains {"rule": concat(".", ["acme", input.input.to]), "message": "no"}',
-    "an ask": 'ask contains {"rule": "acme.m", "message": sprintf("pay %v?", [input.input.to])}',
+VALUES = {
+    "a text with sprintf": 'text := sprintf("no money to %v", [input.input.to])',
+    "a part of the value": 'text := concat(" ", ["no", split(input.input.to, " ")[1]])',
+    "in upper case": 'text := sprintf("not %s", [upper(input.input.to)])',
+    "as base64": 'text := sprintf("not %s", [base64.encode(input.input.to)])',
+    "deep inside": 'text := sprintf("not %v", [input.input.more.list[0].word])',
+    "a number": 'text := sprintf("not %v", [input.input.number])',
+}
+FINDINGS = {
+    "deny": 'deny contains {"rule": "acme.m", "message": text} if ',
+    "ask": 'ask contains {"rule": "acme.m", "message": text} if ',
+    "rule": 'deny contains {"rule": text, "message": "no"} if ',
 }
 WORDS = ("Quillfeather", "QUILLFEATHER", "UXVpbGxmZWF0aGVy", "zanzibarite", "48151623")
 
 
-@pytest.mark.parametrize("rule", PLACES.values(), ids=PLACES.keys())
-def test_no_message_carries_an_argument_out(rule: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    (tmp_path / "x.rego").write_text(f"package agenttool.custom.x\n\n{rule}\n", "utf-8")
+@pytest.mark.parametrize("finding", FINDINGS.values(), ids=FINDINGS.keys())
+@pytest.mark.parametrize("value", VALUES.values(), ids=VALUES.keys())
+def test_no_message_carries_an_argument_out(
+    value: str, finding: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "x.rego").write_text(f"package agenttool.custom.x\n\n{finding}{{\n\t{value}\n}}\n", "utf-8")
     caplog.set_level(logging.DEBUG)
     refused = []
     with capture(extension=str(tmp_path), capture="NO_CONTENT") as captured:
@@ -63,4 +69,4 @@ def test_a_rules_own_words_stay(tmp_path: Path) -> None:
             with pytest.raises(GovernedOutcome, match="no refund today"):
                 refund(2, "no refund today, the desk")
             with pytest.raises(GovernedOutcome, match="limit 5 of the desk"):
-                refund(1, "5 of the desk")
+                refund(1, "desk")

@@ -461,7 +461,10 @@ def _without_arguments(call: Invocation, verdict: Verdict) -> Verdict:
 
     What a safer call, a change or a place repeats is for the model, which wrote the arguments, and for the person who
     answers: neither the span nor a sink is told of it."""
-    bundle = next((found for one in call.in_charge.decider.engines if (found := getattr(one, "bundle", None))), None)
+    bundle = next(
+        (found for one in getattr(call.in_charge.decider, "engines", ()) if (found := getattr(one, "bundle", None))),
+        None,
+    )
     inputs = (call.permission_input, call.model_input, call.observable_input)
     clean = without_arguments(bundle, [given for given in inputs if isinstance(given, dict)])
     cleaned = _cleaned_words(verdict, clean)

@@ -163,7 +163,12 @@ def _uses(spec: Any) -> Iterator[_Use]:
     for node in walk(spec):
         inner = node.get("RefDot")
         bracket = inner["refr"].get("RefBrack") if inner is not None else None
-        if bracket is None or "Var" not in bracket["index"] or _path(bracket["refr"]) != ("data", *RULES):
+        if (
+            inner is None
+            or bracket is None
+            or "Var" not in bracket["index"]
+            or _path(bracket["refr"]) != ("data", *RULES)
+        ):
             continue
         variable = bracket["index"]["Var"]
         start, end = variable["span"]["start"], variable["span"]["end"]
