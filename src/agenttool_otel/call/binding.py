@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from agenttool_otel.call.in_place import keep_originals
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.phases.inputs import differs
 from agenttool_otel.catalog.parameters import Parameters
@@ -28,8 +29,10 @@ def bind_python(call: Invocation) -> None:
     added = parameters.fill(bound)
     if added or not _IMMUTABLE.issuperset(map(type, bound.values())):
         # copied before it is shown: another thread may change it between the two
-        bound = _copied(parameters, bound)
+        given, bound = bound, _copied(parameters, bound)
         call.call_args, call.call_kwargs = parameters.unbind(bound)
+        call.bound = bound
+        keep_originals(call, {name: value for name, value in given.items() if name not in added})
     call.bound = bound
     flat = parameters.flatten(bound)
     shown: Any = quick_object(flat)

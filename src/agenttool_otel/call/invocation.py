@@ -107,6 +107,7 @@ class Invocation:
     observable_input: dict[str, Any] = field(default_factory=lambda: NOT_READ)  # normalised copy for hooks and people
     permission_input: dict[str, Any] = field(default_factory=dict)  # what is decided
     bound: dict[str, Any] = field(default_factory=dict)  # Python arguments by name: what the executor gets
+    originals: dict[str, Any] = field(default_factory=dict)  # of a Python call: the caller's objects that were copied
     internal: dict[str, Any] | None = None  # internal-only arguments that hooks gave
     # who changed the input last, and to what, where that reads as another permission input
     given: tuple[MutationSource, dict[str, Any]] | None = None

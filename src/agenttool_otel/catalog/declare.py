@@ -18,7 +18,7 @@ from agenttool_otel.catalog.parameters import Parameters
 from agenttool_otel.catalog.schema import SchemaCheck
 from agenttool_otel.catalog.signature import read_docstring, read_parameters, without_partial
 from agenttool_otel.catalog.spec import Safety, ToolSpec
-from agenttool_otel.catalog.vocabulary import TABLES, check_fields, check_options
+from agenttool_otel.catalog.vocabulary import TABLES, check_fields, check_options, check_references
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.facts.outputs import OutputTrust
 from agenttool_otel.facts.plan import FactPlan, plan_facts
@@ -187,6 +187,7 @@ def _resolve(stated: GovernOptions, source: ToolSource) -> Resolved:
     hidden = source.parameters.internal if source.parameters is not None else ()
     internal = sorted({*options.get("internal_only_fields", ()), *hidden})
     check_fields(options, schema, internal)
+    check_references(options, source.parameters)
     output_schema = options.get("output_schema", source.output_schema)
     access = [str(word) for word in options.get("access_kinds", ())]
     safety = _safety(options, kind, access)
@@ -256,6 +257,7 @@ def _spec(o: Resolved) -> ToolSpec:
         policy_tool=_policy_tool(o),
         policy_profile=_policy_profile(permission),
         verbs=tuple(o.options.get("verbs", ())),
+        by_reference=frozenset(o.options.get("by_reference", ())),
     )
 
 

@@ -79,6 +79,8 @@ class GovernOptions(TypedDict, total=False):
             named here.
         sensitive_fields: arguments whose values are never shown (names or JSON pointers).
         internal_only_fields: arguments that a model must never produce.
+        by_reference: arguments that the function changes in place for its caller; it gets the caller's own object, if
+            that is still what was decided. All others are copies.
         result_trust: who wrote the result, by JSON pointer (``*`` for any key or position), or one word for all of it:
             ``trusted`` for what only the application writes, ``record`` for what it keeps about others (a sender, an
             id), ``free_text`` for what anybody may have written. Where it says nothing, ``open_world`` does.
@@ -163,6 +165,7 @@ class GovernOptions(TypedDict, total=False):
     inert_args: Sequence[str]
     sensitive_fields: Sequence[str]
     internal_only_fields: Sequence[str]
+    by_reference: Sequence[str]
     result_trust: Mapping[str, str] | Literal["trusted", "record", "free_text"]
     redaction_rules: Sequence[str]
     model_input_schema: Mapping[str, Any]

@@ -57,6 +57,9 @@ class ToolSpec:
     exempt: bool = False  # reads persisted results itself, so that its own are never persisted (circular guard)
     unknown: bool = False  # stands for a name that no tool has
     verbs: tuple[str, ...] = ()  # words for what it does, as stated
+    by_reference: frozenset[str] = frozenset()  # arguments that are the caller's own objects when it runs
+    watched_calls: int = 0  # calls that were watched for arguments changed in place
+    told_changed: set[str] = field(default_factory=set)  # arguments of which it was said that they are changed
     tool_id: str = field(init=False)
     name: str = field(init=False)  # the name that models call
     locks: frozenset[str] = field(init=False)  # names of the resources that a call holds alone

@@ -14,6 +14,7 @@ from functools import cache
 from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
 
 from agenttool_otel.catalog.options import GovernOptions, RetryOptions
+from agenttool_otel.catalog.parameters import Parameters
 from agenttool_otel.context.validate import did_you_mean, maybe_text, one_of, texts, truth
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.names import AccessKind, ContentType, ErrorClass, ExecutionKind, ToolKind, WriteEffect
@@ -75,6 +76,18 @@ def check_fields(options: Mapping[str, Any], schema: Mapping[str, Any], internal
         near = "" if name in properties else did_you_mean(name, set(properties), cutoff=0.8)
         if near:
             raise ConfigurationError(f"internal_only_fields: the tool has no argument {name!r}{near}")
+
+
+def check_references(options: Mapping[str, Any], parameters: Parameters | None) -> None:
+    """Check that the arguments that are handed over by reference are parameters of the function."""
+    for name in options.get("by_reference", ()):
+        if parameters is None:
+            raise ConfigurationError("by_reference is for functions: this tool takes its arguments in its own way")
+        if name not in parameters.arguments:
+            raise ConfigurationError(
+                f"by_reference: the function has no parameter {name!r}{did_you_mean(name, set(parameters.arguments))};"
+                f" it has {', '.join(parameters.arguments) or 'none'}"
+            )
 
 
 def _first(name: str) -> str:

@@ -16,6 +16,7 @@ from typing import Any
 from agenttool_otel.call.delivery import Delivery
 from agenttool_otel.call.effects import Attempt, Call, Execute, finish_claim
 from agenttool_otel.call.envelope import examine
+from agenttool_otel.call.in_place import tell_changes, watch
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.phases.attempts import Arguments, unchanged_arguments
 from agenttool_otel.call.phases.hooks import HookRunner
@@ -92,8 +93,11 @@ class Body:
             recorder.emit(call, Event.INVOCATION_STARTED, {})
         if call.handle is not None:
             call.handle.tell(ProgressStatus.STARTED)
+        before = watch(call) if call.originals else None
         started = time.perf_counter()
         attempt: Attempt = yield effect
+        if before:
+            _guarded(tell_changes, call, before)
         call.attempts = 1
         if again is not None and attempt.exception is not None:
             attempt = yield from self._retry(call, effect, again, attempt)

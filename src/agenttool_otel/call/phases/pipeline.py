@@ -18,6 +18,7 @@ from agenttool_otel.call.approval_requests import Questions
 from agenttool_otel.call.delivery import Delivery
 from agenttool_otel.call.drivers import Steps
 from agenttool_otel.call.effects import Attempt, Call, Services
+from agenttool_otel.call.in_place import hand_over
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.pending.paused import PausedCalls
 from agenttool_otel.call.pending.required import RequiredActions
@@ -140,6 +141,9 @@ class Pipeline:
                     self._permission.establish(call, session)
                     yield from self._schedule.queue(call)
                 yield from self._permission.resolve(call, target, session)
+                if call.spec.by_reference and (changed := hand_over(call)) is not None:
+                    yield from finish(call, ResultStatus.DENIED)
+                    self._refusals.blocked(call, f"/{changed}: changed by the caller since it was decided on")
                 admitted = True
             except Refused:
                 if call.outcome is Outcome.PENDING:
