@@ -123,10 +123,10 @@ def shown_types() -> list[dict[str, Any]]:
 
 
 def _table_of_types() -> str:
-    lines = [
-        f"| {row['of']} | {row['json']} | `{row['example']}`: {'`' + row['shown'] + '`' if row['shown'] else 'refused'} |"
-        for row in shown_types()
-    ]
+    lines = []
+    for row in shown_types():
+        shown = f"`{row['shown']}`" if row["shown"] else "refused"
+        lines.append(f"| {row['of']} | {row['json']} | `{row['example']}`: {shown} |")
     return TYPES + "\n".join(lines) + "\n"
 
 

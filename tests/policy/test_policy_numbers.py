@@ -164,16 +164,18 @@ def test_a_negative_number_is_found_inside_other_values(pay: Any, value: Any) ->
 
 @pytest.mark.parametrize("value", NO_NUMBER.values(), ids=NO_NUMBER.keys())
 def test_what_is_no_json_number_is_refused_by_argument(pay: Any, value: Any) -> None:
-    for given in (value, [{"a": value}]):
-        told = outcome(pay["pay"], given)
-        assert "the argument amount" in told and "a number that JSON lacks" in told
+    for amount in (value, [{"a": value}]):
+        told = outcome(pay["pay"], amount)
+        assert "the argument amount" in told
+        assert "a number that JSON lacks" in told
 
 
 @pytest.mark.parametrize("amount", ["-5", -5, -5.0, "-0.00000000000000000001"])
 def test_text_that_the_hint_reads_as_a_number_is_one(pay: Any, amount: Any) -> None:
     assert str(pay["charge"].tool.invoke(amount=amount).status) == "denied"
     message = pay["tool"].invoke({"type": "tool_call", "name": "invoice", "id": "1", "args": {"amount": amount}})
-    assert message.status == "error" and "no negative amounts" in message.content
+    assert message.status == "error"
+    assert "no negative amounts" in message.content
 
 
 @pytest.mark.parametrize("amount", ["NaN", "Infinity", "-Infinity", "1e400"])

@@ -541,7 +541,7 @@ test_a_concern_without_an_answer_is_a_question if {
 
 test_rules_in_shadow_mode_do_not_count if {
 	answer := decision with input as f.writing with data.agenttool.rules.paths.ask as set()
-		with data.agenttool.rules.paths.deny as set() with data.agenttool.rules.paths.shadowed_ask as set()
+		with data.agenttool.rules.paths.deny as set() with data.agenttool.rules.paths.shadowed as true
 	answer.behavior == "allow"
 	answer.reason.rule_ref == "agenttool.permission.shadowed"
 }

@@ -44,9 +44,9 @@ def to_policy_value(value: Any) -> JsonLike:
     """Return what a policy is shown of a value: its JSON form, with four differences that matter to a decision.
 
     Whatever is a number is one, see ``values/numbers.py``; what no number of JSON can stand for is an ``$error``,
-    because a rule that compares would let it pass. Fields of pydantic models have the names that the model-facing JSON Schema has (their aliases), because rules and
-    facts are written in terms of it. Addresses (URLs and IP addresses as objects) are their text. A lone surrogate is
-    an ``$error``: written as an escape it would look like another text."""
+    because a rule that compares would let it pass. Fields of pydantic models have the names that the model-facing JSON
+    Schema has (their aliases), because rules and facts are written in terms of it. Addresses (URLs and IP addresses as
+    objects) are their text. A lone surrogate is an ``$error``: written as an escape it would look like another text."""
     return to_json_value(value, converter=_PolicyConverter)
 
 

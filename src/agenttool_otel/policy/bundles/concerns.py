@@ -79,7 +79,7 @@ class _Use(NamedTuple):
 
 
 def written_out(modules: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the modules with each rule that goes through the packages written out, once for each that has what it asks.
+    """Return the modules with each rule that goes through the packages written out, once for each that has it.
 
     What comes after such a rule keeps its line: all but the first are put at the end of their file. A rule of another
     form stays as it is."""
@@ -178,7 +178,7 @@ def _uses(spec: Any) -> Iterator[_Use]:
 
 
 def _asks_for_boolean(expression: Any) -> bool:
-    """Tell whether an expression is ``is_boolean(...)``, which always holds where a rule of true and false has a default."""
+    """Tell whether an expression is ``is_boolean(...)``, which holds for a rule that has a default."""
     call = expression.get("Call")
     return call is not None and call["fcn"].get("Var", {}).get("value") == "is_boolean"
 
