@@ -292,6 +292,15 @@ def _govern_callable(governor: Governor | None, target: Any, options: GovernOpti
         shown = call.model_input if call.observable_input is NOT_READ else call.observable_input
         return passing.take(tool, shown, spec.parameters.defaults if spec.parameters is not None else {})
 
+    wrapper = _wrapper(plan, is_decided, is_async=is_async, streams=streams)
+    tool.register()
+    return GovernedFunction(target, wrapper, tool, options, method)
+
+
+def _wrapper(
+    plan: Callable[..., tuple[Invocation, Steps]], is_decided: Callable[..., bool], *, is_async: bool, streams: bool
+) -> Any:
+    """Return what runs in place of a callable, of the same kind as it."""
     wrapper: Any
     if streams and is_async:
 
@@ -325,8 +334,7 @@ def _govern_callable(governor: Governor | None, target: Any, options: GovernOpti
             call, steps = plan(wrapped, instance, args, kwargs)
             return deliver(run(call, steps))
 
-    tool.register()
-    return GovernedFunction(target, wrapper, tool, options, method)
+    return wrapper
 
 
 def _has_self(target: Any, function: Any) -> bool:

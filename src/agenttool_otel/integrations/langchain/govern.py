@@ -210,25 +210,11 @@ def _governed_class(base: type[BaseTool], handle: LangChainHandle, options: Gove
         body = inspect.unwrap(base._arun).__get__(_ungoverned(instance, base)) if may_delegate else wrapped
         return await ToolCall(handle, instance, wrapped, args, kwargs).arun(body)
 
-    def refuse_subclass(cls: type, /, **kwargs: Any) -> None:
-        # a body of its own would be under the name of this handle, and decided by nobody
-        raise ConfigurationError(
-            f"{base.__qualname__} is governed here: subclass its own class, and govern the objects"
-        )
-
     def reduce(self: Any, protocol: Any = 2) -> Any:
         refuse_pickle(handle)
         plain = BaseTool.model_copy(self)
         object.__setattr__(plain, "__class__", base)
         return (_govern_again if handle.automatic else govern_tool), (plain, None, options)
-
-    @wrapt.decorator
-    def by_call(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
-        return ToolCall(handle, instance, wrapped, args, kwargs, by_call=True).run(wrapped)
-
-    @wrapt.decorator
-    async def by_acall(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
-        return await ToolCall(handle, instance, wrapped, args, kwargs, by_call=True).arun(wrapped)
 
     namespace: dict[str, Any] = {
         **pinned,
@@ -242,20 +228,40 @@ def _governed_class(base: type[BaseTool], handle: LangChainHandle, options: Gove
         "run": _invoke_run,
         "arun": _invoke_arun,
         "_run": guard(base._run),
-        "__init_subclass__": refuse_subclass,
+        "__init_subclass__": _refuse_subclass,
         "__reduce_ex__": reduce,
     }
     # BaseTool's own is kept: LangChain tells by its identity what a tool can do
     if defining_class(base, "_arun") is not BaseTool:
         namespace["_arun"] = aguard(base._arun)
     if has_own_call(base):
-        own_call: Any = getattr(base, CALL)
-        namespace[CALL] = (by_acall if inspect.iscoroutinefunction(own_call) else by_call)(own_call)
+        namespace[CALL] = _governed_call(base, handle)
     governed: type[BaseTool] = type(base.__name__, (base,), namespace)
     for name in FUNCTIONS:
         if name in base.model_fields and runs_function:
             setattr(governed, name, _governed_function(handle, name))  # pydantic takes no property for a field before
     return governed
+
+
+def _refuse_subclass(cls: type, /, **kwargs: Any) -> None:
+    # a body of its own would be under the name of this handle, and decided by nobody
+    name = cls.__bases__[0].__qualname__
+    raise ConfigurationError(f"{name} is governed here: subclass its own class, and govern the objects")
+
+
+def _governed_call(base: type[BaseTool], handle: LangChainHandle) -> Any:
+    """Return a class's own ``__call__`` under governance: it is decided as a body, and may go on through the tool."""
+
+    @wrapt.decorator
+    def guard(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+        return ToolCall(handle, instance, wrapped, args, kwargs, by_call=True).run(wrapped)
+
+    @wrapt.decorator
+    async def aguard(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+        return await ToolCall(handle, instance, wrapped, args, kwargs, by_call=True).arun(wrapped)
+
+    own: Any = getattr(base, CALL)
+    return (aguard if inspect.iscoroutinefunction(own) else guard)(own)
 
 
 def _govern_again(tool: BaseTool, governor: None, options: GovernOptions) -> BaseTool:

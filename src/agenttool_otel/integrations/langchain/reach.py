@@ -31,7 +31,7 @@ def unseen_tools(tool: BaseTool, is_guard: Callable[[Any], bool]) -> list[str]:
         tool: a tool of the guarded agent.
         is_guard: tells of an object whether it is a guard that decides the calls of a graph.
     """
-    names = set()
+    names: set[str] = set()
     for node in (found for found in _reached([tool]) if isinstance(found, ToolNode)):
         wrappers = [getattr(node, name, None) for name in ("_wrap_tool_call", "_awrap_tool_call")]
         if not any(is_guard(part) for part in _reached([one for one in wrappers if one is not None])):
@@ -40,7 +40,7 @@ def unseen_tools(tool: BaseTool, is_guard: Callable[[Any], bool]) -> list[str]:
 
 
 def _reached(start: Iterable[Any]) -> Iterator[Any]:
-    waiting, seen = deque(start), set()
+    waiting, seen = deque(start), set[int]()
     while waiting and len(seen) < _MAX_OBJECTS:
         found = waiting.popleft()
         if id(found) in seen:
