@@ -223,5 +223,9 @@ class ApprovalStoreError(ApprovalError):
     """The store can't be read or written: locked, full, corrupt, unreachable, or sealed with another key."""
 
 
+class SessionStoreError(AgentToolError):
+    """Where sessions are shared can't be reached or used; the call that had to be counted there does not run."""
+
+
 class PersistenceError(AgentToolError):
     """A payload store failed; the tool's result is delivered all the same, bounded."""

@@ -1,7 +1,9 @@
 """Where sessions are shared that several processes serve: in a database or in Redis.
 
-Each change is one atomic addition that gives back the counters after it, so a budget holds over all processes; with it
-goes what the other processes are told, in one order for all. Sessions unused for ``KEPT_SECONDS`` are forgotten.
+Each change is one atomic step that gives back the counters after it, so a budget holds over all processes; with it goes
+what the other processes are told, in one order for all. The counters are sealed and each change has an id
+(``session_totals``), so a change is added once whatever replies are lost, and a store that forgot is noticed. Sessions
+unused for ``KEPT_SECONDS`` are forgotten.
 """
 
 from __future__ import annotations
@@ -9,17 +11,30 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any, Final, Protocol
 
-from agenttool_otel.errors import ConfigurationError
+from agenttool_otel.context.session_totals import (
+    KEPT_SECONDS,
+    Change,
+    Changed,
+    Sealed,
+    Stored,
+    changed,
+    counters,
+    seen_totals,
+)
+from agenttool_otel.errors import ConfigurationError, SessionStoreError
+from agenttool_otel.values.known_file import connect_to, make_private_file, watch_database
 
-KEPT_SECONDS: Final = 30 * 86_400
 KEPT_RECORDS: Final = 1_024
 """Of one session; whoever comes later and would need an older one knows that something is missing."""
 
 _FORGET_ONE_IN: Final = 2_000
 _WAIT_SECONDS: Final = 30
+_MAX_STATES: Final = 10_000
 
 
 class SessionStore(Protocol):
@@ -27,10 +42,11 @@ class SessionStore(Protocol):
 
     key: bytes
 
-    def add(self, session: str, changes: Mapping[str, int], told: Sequence[bytes] = ()) -> dict[str, int]:
+    def add(self, session: str, change: Change, told: Sequence[bytes] = ()) -> dict[str, int]:
         """Add to counters of a session and to what is told of it, all at once; return the counters as they are then.
 
-        The counter ``told`` counts the records."""
+        A change that the store has is not added again. The counter ``told`` counts the records, ``lost`` is 1 where the
+        store forgot something of the session."""
 
     def told(self, session: str, since: int, until: int) -> list[bytes]:
         """Return the records after one number, up to another; fewer where some were forgotten."""
@@ -48,33 +64,65 @@ def open_store(url: Any, key: bytes) -> SessionStore:
         raise ConfigurationError(f"shared sessions need: pip install 'agenttool-otel[{extra}]'") from None
 
 
-_ADD: Final = """
-local after, names = {}, tonumber(ARGV[3])
-for i = 4, 3 + 2 * names, 2 do after[#after + 1] = redis.call('HINCRBY', KEYS[1], ARGV[i], ARGV[i + 1]) end
-for i = 4 + 2 * names, #ARGV do
-  local at = redis.call('HINCRBY', KEYS[1], 'told', 1)
+def _with_told(change: Change, told: Sequence[bytes]) -> Change:
+    return Change({**change, "told": len(told)}, change.writer, change.number)
+
+
+_READ: Final = """
+return {redis.call('HGET', KEYS[1], 'totals') or '', redis.call('EXISTS', KEYS[1], KEYS[2])}
+"""
+_SWAP: Final = """
+local found = redis.call('HGET', KEYS[1], 'totals') or ''
+if found ~= ARGV[1] then return {found, redis.call('EXISTS', KEYS[1], KEYS[2])} end
+redis.call('HSET', KEYS[1], 'totals', ARGV[2])
+for i = 6, #ARGV do
+  local at = ARGV[5] + i - 5
   redis.call('HSET', KEYS[2], at, ARGV[i])
-  redis.call('HDEL', KEYS[2], at - ARGV[2])
+  redis.call('HDEL', KEYS[2], at - ARGV[4])
 end
-after[#after + 1] = redis.call('HINCRBY', KEYS[1], 'told', 0)
-for _, key in ipairs(KEYS) do redis.call('EXPIRE', key, ARGV[1]) end
-return after
+for _, key in ipairs(KEYS) do redis.call('EXPIRE', key, ARGV[3]) end
+return {}
 """
 
 
 class _Redis:
+    """Totals and records in two hashes of a session; the totals are replaced where they are as they were read."""
+
     def __init__(self, url: str, key: bytes) -> None:
         import redis
 
         self.key = key
+        self._seen = seen_totals(url)
         self._client: Any = redis.Redis.from_url(url, socket_timeout=_WAIT_SECONDS)
-        self._add: Any = self._client.register_script(_ADD)
+        self._read: Any = self._client.register_script(_READ)
+        self._swap: Any = self._client.register_script(_SWAP)
+        self._states: dict[str, bytes] = {}  # the totals as they were last time, which saves reading them
 
-    def add(self, session: str, changes: Mapping[str, int], told: Sequence[bytes] = ()) -> dict[str, int]:
-        names = sorted(changes)
-        pairs = [word for name in names for word in (name, changes[name])]
-        after = self._add(_redis_keys(session), [KEPT_SECONDS, KEPT_RECORDS, len(names), *pairs, *told])
-        return dict(zip([*names, "told"], map(int, after), strict=True))
+    def add(self, session: str, change: Change, told: Sequence[bytes] = ()) -> dict[str, int]:
+        sealed, seen = Sealed(self.key, session), self._seen.get(session)
+        change, keys, ends = _with_told(change, told), _redis_keys(session), time.monotonic() + _WAIT_SECONDS
+        known = self._states.get(session)
+        found = [known, 1] if known is not None else self._read(keys)
+        while time.monotonic() < ends:
+            value, remains = bytes(found[0]), bool(found[1])
+            done = changed(sealed, Stored(value or None, remains), change, seen)
+            if done.written:
+                new = sealed.seal(done.totals)
+                found = self._swap(keys, [value, new, KEPT_SECONDS, KEPT_RECORDS, *_records(done, told)])
+            else:
+                new, found = value, []
+            if not found:
+                self._keep(session, new)
+                self._seen.note(session, done.totals)
+                return counters(done.totals, change)
+            time.sleep(random.random() / 1_000)  # noqa: S311 - so that two processes do not go on in step
+        raise SessionStoreError("too many processes change the session at once")
+
+    def _keep(self, session: str, state: bytes) -> None:
+        self._states.pop(session, None)
+        self._states[session] = state
+        if len(self._states) > _MAX_STATES:
+            self._states.pop(next(iter(self._states)), None)
 
     def told(self, session: str, since: int, until: int) -> list[bytes]:
         numbers = _numbers(since, until)
@@ -83,6 +131,12 @@ class _Redis:
 
     def close(self) -> None:
         self._client.close()
+
+
+def _records(done: Changed, told: Sequence[bytes]) -> list[Any]:
+    """Return the number of the last record before, and the records that are new."""
+    new = told if done.added else ()
+    return [done.totals.counts.get("told", 0) - len(new), *new]
 
 
 def _numbers(since: int, until: int) -> range:
@@ -97,26 +151,38 @@ def _redis_keys(session: str) -> list[str]:
     return [f"agenttool:session:{{{session}}}", f"agenttool:session:{{{session}}}:told"]
 
 
-_COUNT: Final = (
-    "INSERT INTO agenttool_session (session, name, n, used_at) VALUES {rows} ON CONFLICT (session, name) DO UPDATE "
-    "SET n = agenttool_session.n + excluded.n, used_at = excluded.used_at RETURNING name, n"
+_LOCK: Final = (
+    "INSERT INTO agenttool_session (session, name, n, used_at) VALUES (:session, 'totals', 0, {now}) "
+    "ON CONFLICT (session, name) DO UPDATE SET used_at = excluded.used_at RETURNING n, record"
+)
+_OTHERS: Final = "SELECT 1 FROM agenttool_session WHERE session = :session AND name <> 'totals' LIMIT 1"
+_WRITE: Final = "UPDATE agenttool_session SET n = :n, record = :record WHERE session = :session AND name = 'totals'"
+_TELL: Final = (
+    "INSERT INTO agenttool_session (session, name, n, used_at, record) VALUES (:session, :name, :n, {now}, :record) "
+    "ON CONFLICT (session, name) DO UPDATE SET n = excluded.n, used_at = excluded.used_at, record = excluded.record"
 )
 _FORGET: Final = "DELETE FROM agenttool_session WHERE session = :session AND name = :name"
+_FORGET_OLD: Final = "DELETE FROM agenttool_session WHERE used_at < {now} - :kept"
+_NOW: Final = {
+    "sqlite": "CAST(strftime('%s', 'now') AS INTEGER)",
+    "postgresql": "CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS BIGINT)",  # no process dates for the others
+}
 
 
 class _Database:
-    """Counters and records in a table beside those of the approval store."""
+    """Totals and records in a table beside those of the approval store."""
 
     def __init__(self, url: Any, key: bytes) -> None:
         import sqlalchemy as sa
 
         self.key = key
+        self._seen = seen_totals(url.render_as_string(hide_password=False))
         self._sqlite = url.get_backend_name() == "sqlite"
-        waits = {"timeout": _WAIT_SECONDS} if self._sqlite else {"connect_timeout": _WAIT_SECONDS}
-        self._engine = sa.create_engine(url, connect_args=waits, pool_pre_ping=not self._sqlite)
-        if self._sqlite:
-            sa.event.listen(self._engine, "connect", _prepare_sqlite)
-            sa.event.listen(self._engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+        if self._sqlite and url.database in {None, "", ":memory:"}:
+            raise ConfigurationError("sessions in memory are shared with nobody: state a file, or no sessions_url")
+        self._engine = self._sqlite_engine(url) if self._sqlite else _postgres_engine(url)
+        now = _NOW[url.get_backend_name()]
+        self._lock, self._tell, self._forget = (sa.text(t.format(now=now)) for t in (_LOCK, _TELL, _FORGET_OLD))
         columns = (
             sa.Column("session", sa.String(64), primary_key=True),
             sa.Column("name", sa.String(80), primary_key=True),
@@ -127,30 +193,42 @@ class _Database:
         self._table = sa.Table("agenttool_session", sa.MetaData(), *columns)
         self._pid, self._ready = os.getpid(), False
 
-    def add(self, session: str, changes: Mapping[str, int], told: Sequence[bytes] = ()) -> dict[str, int]:
+    def _sqlite_engine(self, url: Any) -> Any:
+        import sqlalchemy as sa
+
+        path = Path(url.database)
+        make_private_file(path)
+        engine = sa.create_engine(url, creator=partial(connect_to, path, _WAIT_SECONDS))
+        sa.event.listen(engine, "connect", _prepare_sqlite)
+        sa.event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+        watch_database(engine)
+        return engine
+
+    def add(self, session: str, change: Change, told: Sequence[bytes] = ()) -> dict[str, int]:
         import sqlalchemy as sa
 
         self._prepare()
-        now, table = int(time.time()), self._table
-        # one order of the rows in every process, so that none waits for another that waits for it
-        counted = enumerate(sorted({**changes, "told": len(told)}.items()))
-        given: dict[str, Any] = {"session": session, "now": now}
-        given |= {f"{at}{key}": value for at, pair in counted for key, value in zip("kn", pair, strict=True)}
-        rows = ", ".join(f"(:session, :{at}k, :{at}n, :now)" for at in range(len(given) // 2 - 1))
+        sealed, seen = Sealed(self.key, session), self._seen.get(session)
+        change, row = _with_told(change, told), {"session": session}
         with self._engine.begin() as connection:
-            after = {name: int(n) for name, n in connection.execute(sa.text(_COUNT.format(rows=rows)), given)}
-            if told:  # whoever holds the row of the counter gives the numbers
-                numbered = list(enumerate(told, after["told"] - len(told) + 1))
-                row = {"session": session, "used_at": now}
+            number, value = connection.execute(self._lock, row).one()
+            remains = value is None and (number > 0 or connection.execute(sa.text(_OTHERS), row).first() is not None)
+            done = changed(sealed, Stored(value if value is None else bytes(value), remains), change, seen)
+            if done.written:
+                new = {**row, "n": done.totals.number, "record": sealed.seal(done.totals)}
+                connection.execute(sa.text(_WRITE), new)
+            before, *records = _records(done, told)
+            if records:  # whoever holds the row of the totals gives the numbers
+                numbered = list(enumerate(records, before + 1))
                 connection.execute(
-                    table.insert(), [{**row, "name": _record(at), "n": at, "record": one} for at, one in numbered]
+                    self._tell, [{**row, "name": _record(at), "n": at, "record": one} for at, one in numbered]
                 )
-                old = [{"session": session, "name": _record(at - KEPT_RECORDS)} for at, _ in numbered]
-                connection.execute(sa.text(_FORGET), old)
+                connection.execute(sa.text(_FORGET), [{**row, "name": _record(at - KEPT_RECORDS)} for at, _ in numbered])
+        self._seen.note(session, done.totals)
         if random.randrange(_FORGET_ONE_IN) == 0:  # noqa: S311 - nothing secret about it
             with self._engine.begin() as connection:
-                connection.execute(table.delete().where(table.c.used_at < now - KEPT_SECONDS))
-        return after
+                connection.execute(self._forget, {"kept": KEPT_SECONDS})
+        return counters(done.totals, change)
 
     def told(self, session: str, since: int, until: int) -> list[bytes]:
         self._prepare()
@@ -179,7 +257,12 @@ class _Database:
         self._engine.dispose()
 
 
+def _postgres_engine(url: Any) -> Any:
+    import sqlalchemy as sa
+
+    return sa.create_engine(url, connect_args={"connect_timeout": _WAIT_SECONDS}, pool_pre_ping=True)
+
+
 def _prepare_sqlite(connection: Any, record: Any) -> None:
-    connection.isolation_level = None  # the driver begins no transaction by itself
     for pragma in ("journal_mode = WAL", "synchronous = NORMAL"):
         connection.execute(f"PRAGMA {pragma}").close()

@@ -8,12 +8,13 @@ processes share. A call whose end was not told yet makes the others uncertain of
 from __future__ import annotations
 
 import base64
-import hashlib
+import contextlib
+import logging
 import os
 import secrets
 from array import array
 from collections import Counter
-from collections.abc import Container
+from collections.abc import Container, Iterator
 from typing import Any, Final
 
 import orjson
@@ -21,9 +22,13 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from agenttool_otel.context.session_store import SessionStore
+from agenttool_otel.context.session_totals import LOST, USED_UP, Change, digest
 from agenttool_otel.context.sessions import Happened, Session
 from agenttool_otel.values.forks import new_lock
+from agenttool_otel.errors import SessionStoreError
+from agenttool_otel.values.inspection import short_name
 
+_logger = logging.getLogger("agenttool_otel.context")
 _COUNTED: Final = ("calls", "asks", "denials", "result_bytes", "open")
 _MAX_RECORD: Final = 65_536
 _NONCE: Final = 12
@@ -36,18 +41,27 @@ class SharedSession(Session):
 
     def __init__(self, exempt: Container[str], store: SessionStore, session_key: tuple[str, ...]) -> None:
         super().__init__(exempt)
-        self.key = _digest(store.key, ("digests",))
+        self.key = digest(store.key, ("digests",))
         self._ledger_options = {"key": self.key, "tell": self._tell_seen}
         self._store = store
-        self._cipher = AESGCM(_digest(store.key, ("records",)))
+        self._cipher = AESGCM(digest(store.key, ("records",)))
         self._name = self._named(*session_key)
         self._gate = new_lock()  # one change at a time, so that each is told once
         self._me = secrets.token_hex(8)
         self._open: dict[int, set[str]] = {}  # calls by process, for a child runs none of its parent's
-        self._owed: Counter[str] = Counter()
-        self._news: list[bytes] = []
         self._taken = 0
         self._past_told = False
+        self._lost = False
+        self._begin_writing()
+
+    def _begin_writing(self) -> None:
+        """Number changes anew: at first, and in a child, whose parent sends what it owes itself."""
+        self._writer_pid = os.getpid()
+        self._writer = f"{self._me}.{self._writer_pid}"
+        self._number = 0
+        self._owed: Counter[str] = Counter()
+        self._news: list[bytes] = []
+        self._unsure: tuple[Change, list[bytes]] | None = None  # was sent, and may have been added
 
     def admit(self, tool_id: str, call_id: str = "", happened: Happened | None = None) -> dict[str, int]:
         """Count a call in all processes at once, and take up what they told; raises where that can't be done."""
@@ -57,25 +71,39 @@ class SharedSession(Session):
             happened.id = call_id
             began = ("began", call_id, tool_id, [digest.hex() for digest in happened.targets])
         with self._gate:
+            if self._writer_pid != os.getpid():
+                self._begin_writing()
             running = self._open.setdefault(os.getpid(), set())
             opened = int(call_id not in running)
-            after = self._send(Counter({"calls": spent, tool: spent, "open": opened}), _COUNTED, began)
-            running.add(call_id)
-            self._past_told |= happened is None
+            counted, number = Counter({"calls": spent, tool: spent, "open": opened}), self._number
             try:
+                after = self._send(counted, _COUNTED, began)
                 self._take(after["told"])
             except Exception:
-                self._owed.update({"calls": -spent, tool: -spent})
+                if self._number != number:  # it was sent, and is counted by now or will be
+                    self._owed.subtract(counted)
                 raise
+            running.add(call_id)
+            self._past_told |= happened is None
             behind = after["open"] > len(running)
             if behind or self.ledger is not None:
                 self.open_ledger().behind = behind
         seen = {**{name: after[name] for name in _COUNTED[1:-1]}, "calls": after["calls"] - spent}
         seen["tool_calls"] = after[tool] - spent
+        if after[LOST]:
+            self._know_lost()
+            seen = dict.fromkeys(seen, USED_UP)
         with self._lock:
             self.calls, self._tools[tool_id] = seen["calls"], seen["tool_calls"]
             self.asks, self.denials, self.result_bytes = seen["asks"], seen["denials"], seen["result_bytes"]
         return seen
+
+    def _know_lost(self) -> None:
+        """Doubt what is known of a session whose store forgot something, and say so once."""
+        self.doubt()
+        if not self._lost:
+            self._lost = True
+            _logger.warning("the session store lost what it knew of a session; the session's budgets count as used up")
 
     def give_back(self, tool_id: str) -> None:
         """Take back the count of a call that does not run."""
@@ -103,22 +131,34 @@ class SharedSession(Session):
     def _try(self) -> None:
         """Send what is owed; what can't be sent now goes with the next call, which needs the store anyway."""
         try:
-            if self._news or any(self._owed.values()):
+            if self._unsure is not None or self._news or any(self._owed.values()):
                 self._send(Counter())
         except Exception:
             return
 
     def _send(self, changes: Counter[str], read: tuple[str, ...] = (), began: tuple[Any, ...] = ()) -> dict[str, int]:
         """Add to the counters and tell what is new, in one step; the gate is held."""
+        if self._writer_pid != os.getpid():
+            self._begin_writing()
+        if self._unsure is not None:
+            self._store_change(*self._unsure)
         count, records = len(self._news), []
         for news in _grouped(self._news[:count] + [orjson.dumps(began)] * bool(began)):
             nonce = secrets.token_bytes(_NONCE)
             plain = orjson.dumps([f"{self._me}.{os.getpid()}", [orjson.Fragment(one) for one in news]])
             records.append(nonce + self._cipher.encrypt(nonce, plain, self._name.encode()))
-        sent = {name: changes[name] + self._owed[name] for name in {*changes, *self._owed, *read}}
-        after = self._store.add(self._name, sent, records)
+        added = {name: changes[name] + self._owed[name] for name in {*changes, *self._owed, *read}}
+        self._number += 1
+        self._unsure = Change(added, self._writer, self._number), records
         self._owed.clear()
         del self._news[:count]
+        return self._store_change(*self._unsure)
+
+    def _store_change(self, change: Change, records: list[bytes]) -> dict[str, int]:
+        """Send a change until it is known to be stored; it has an id, so that it is added once."""
+        with _failing():
+            after = self._store.add(self._name, change, records)
+        self._unsure = None
         if after["told"] == self._taken + len(records):
             self._taken = after["told"]
         return after
@@ -127,7 +167,8 @@ class SharedSession(Session):
         """Take up what other processes told."""
         if until == self._taken:
             return
-        records = self._store.told(self._name, self._taken, until)
+        with _failing():
+            records = self._store.told(self._name, self._taken, until)
         complete = len(records) == until - self._taken
         for record in records:
             try:
@@ -172,12 +213,17 @@ class SharedSession(Session):
                 known.outcome = outcome
 
     def _named(self, *parts: str) -> str:
-        return _digest(self._store.key, parts)[:24].hex()
+        return digest(self._store.key, parts)[:24].hex()
 
 
-def _digest(key: bytes, parts: tuple[str, ...]) -> bytes:
-    text = "\0".join(f"{len(part)}:{part}" for part in parts)
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=32, key=key, person=b"session").digest()
+@contextlib.contextmanager
+def _failing() -> Iterator[None]:
+    try:
+        yield
+    except SessionStoreError:
+        raise
+    except Exception as error:
+        raise SessionStoreError(f"the session's counters can't be reached: {short_name(error)}") from error
 
 
 def _grouped(news: list[bytes]) -> list[list[bytes]]:

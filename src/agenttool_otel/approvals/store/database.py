@@ -10,6 +10,7 @@ import contextlib
 import os
 import weakref
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,6 +26,7 @@ from agenttool_otel.approvals.store.statements import Statement
 from agenttool_otel.approvals.store.transaction import Refused, Transaction, write_head
 from agenttool_otel.errors import ApprovalStoreError, ConfigurationError
 from agenttool_otel.values.forks import around_fork, new_lock
+from agenttool_otel.values.known_file import FileReplaced, connect_to, make_private_file, watch_database
 
 _CREATION_LOCK: Final = 0x61677470  # any fixed number: "agtp"
 KEPT_IN_MEMORY: Final = 10_000
@@ -71,6 +73,8 @@ class Database:
         self._seen = (0, evidence.GENESIS)  # number and MAC of the last entry that this process has seen
         self.sealer: Sealer  # set by ``bind``; nothing is read before
         self._engine = self._new_engine()
+        if self.sqlite and not self.memory:
+            self._make_file()
         _OPEN.add(self)
         try:
             self._prepare()
@@ -89,25 +93,23 @@ class Database:
             raise ConfigurationError("PostgreSQL needs: pip install 'agenttool-otel[postgres]'") from None
 
     def _sqlite_engine(self) -> Engine:
+        options: dict[str, Any] = {"poolclass": StaticPool, "connect_args": {"check_same_thread": False}}
         if not self.memory:
-            path = Path(str(self.url.database))
-            try:
-                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                if not os.access(path, os.R_OK | os.W_OK):  # closing it would end the locks of whoever has it open here
-                    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-            except OSError as error:
-                raise ApprovalStoreError(f"the approval store can't be opened: {error.strerror}") from None
-        engine = create_engine(
-            self.url,
-            paramstyle="named",
-            poolclass=StaticPool if self.memory else QueuePool,
-            connect_args={"timeout": self._timeout, "check_same_thread": False},
-            hide_parameters=True,
-            **({} if self.memory else {"pool_size": 1, "max_overflow": 0, "pool_timeout": self._timeout}),
-        )
+            options = {"poolclass": QueuePool, "pool_size": 1, "max_overflow": 0, "pool_timeout": self._timeout}
+            options["creator"] = partial(connect_to, Path(str(self.url.database)), self._timeout)
+        engine = create_engine(self.url, paramstyle="named", hide_parameters=True, **options)
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
+        if not self.memory:
+            watch_database(engine)
         return engine
+
+    def _make_file(self) -> None:
+        """Make the file of a new store; only when it is opened, for later none is where one was."""
+        try:
+            make_private_file(Path(str(self.url.database)))
+        except OSError as error:
+            raise ApprovalStoreError(f"the approval store can't be opened: {error.strerror}") from None
 
     def _postgres_engine(self) -> Engine:
         milliseconds = int(self._timeout * 1000)
@@ -140,6 +142,8 @@ class Database:
             try:
                 with self._engine.connect() as connection:
                     yield connection
+            except FileReplaced as error:
+                raise ApprovalStoreError(f"the approval store can't be used: {error}") from None
             except (SQLAlchemyError, self._engine.dialect.loaded_dbapi.Error, OSError) as error:
                 raise ApprovalStoreError(f"the approval store failed: {_short(error)}") from None
         finally:
