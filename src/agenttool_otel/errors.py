@@ -9,6 +9,7 @@ one of these: it is re-raised as it was.
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 from agenttool_otel.names import ApprovalConflictReason, ErrorClass, FailClosedCause
@@ -221,6 +222,18 @@ class ApprovalExpired(ApprovalError):
 
 class ApprovalStoreError(ApprovalError):
     """The store can't be read or written: locked, full, corrupt, unreachable, or sealed with another key."""
+
+
+class ApprovalClockAhead(ApprovalStoreError):
+    """This process's clock is far ahead of the approval store's time, so no answer is taken and nothing runs here.
+
+    Attributes:
+        ahead: how far.
+    """
+
+    def __init__(self, message: str, *, ahead: timedelta = timedelta(0)) -> None:
+        super().__init__(message)
+        self.ahead = ahead
 
 
 class SessionStoreError(AgentToolError):

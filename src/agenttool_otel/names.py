@@ -238,7 +238,7 @@ ApprovalLogKind = StrEnum(
     "ApprovalLogKind",
     "CREATED CREATE_REFUSED ANSWERED ANSWER_REFUSED CLAIMED CLAIM_REFUSED CLAIM_RELEASED FINISHED CANCELED EXPIRED "
     "INTERRUPTED GRANTED GRANT_USED GRANT_REVOKED RESULT_REQUIRED RESULT_COMPLETED RESULT_INTERRUPTED CLAIM_EXTENDED "
-    "CLAIM_TAKEN_OVER EXPIRY_REPORTED KEY_ROTATED",
+    "CLAIM_TAKEN_OVER EXPIRY_REPORTED KEY_ROTATED CLOCK_ACCEPTED",
 )
 
 
@@ -267,7 +267,7 @@ EngineName = StrEnum("EngineName", "EMBEDDED OPA_SERVER NONE")
 FailClosedCause = StrEnum(
     "FailClosedCause",
     "UNDEFINED MALFORMED UNKNOWN_BEHAVIOR ENGINE_ERROR ENGINE_PANIC TIMEOUT UNAVAILABLE CIRCUIT_OPEN BUNDLE_MISSING "
-    "INPUT_INVALID NO_DECISION INTERNAL",
+    "INPUT_INVALID NO_DECISION STORE_UNAVAILABLE INTERNAL",
 )
 """Why a decision could not be had and the call was denied for that; label of the fail-closed metric."""
 
@@ -485,6 +485,7 @@ class Metric:
     SHADOW_DIFFERENCES: Final = "agenttool.permission.shadow_differences"
     APPROVAL_WAIT: Final = "agenttool.approval.wait"
     APPROVALS_PENDING: Final = "agenttool.approvals.pending"
+    APPROVALS_UNSTORED: Final = "agenttool.approvals.unstored"
     RESULT_SIZE: Final = "agenttool.result.size"
     REDACTIONS: Final = "agenttool.redactions"
     REDACTION_FAILURES: Final = "agenttool.redaction.failures"

@@ -87,7 +87,7 @@ def test_what_was_closed_by_name_is_not_closed_again(tmp_path: Path, clock: Fake
         with pytest.raises(ApprovalRequired) as asked:
             captured.governor.govern(lambda: 1, name="act")()
         clock.move(61)
-        assert close_call(captured.governor, asked.value.request_id).status == "rejected"
+        assert close_call(captured.governor, asked.value.request_id).status == "denied"
         assert close_expired(captured.governor) == []
 
 

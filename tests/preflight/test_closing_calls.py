@@ -30,7 +30,7 @@ def asked(captured: Capture) -> tuple[ApprovalRequired, Any]:
 @pytest.mark.parametrize("end", ["reject", "cancel", "expire"])
 def test_the_process_that_ends_a_call_leaves_its_result_and_span(tmp_path: Path, end: str, known: bool) -> None:
     moments = [datetime.now(UTC)]
-    store = ApprovalStore(f"sqlite:///{tmp_path}/approvals.db", clock=lambda: moments[-1])
+    store = ApprovalStore(f"sqlite:///{tmp_path}/approvals.db", clock=lambda: moments[-1], ticks=lambda: 1.0)
     with (
         capture(policy=StaticEngine("ask"), approvals=store) as one,
         capture(policy=StaticEngine("allow"), approvals=store) as two,
@@ -49,13 +49,14 @@ def test_the_process_that_ends_a_call_leaves_its_result_and_span(tmp_path: Path,
         assert result.invocation_id == waiting.invocation_id
         assert result.is_error
         assert result.error is not None
-        assert str(result.error.error_class) == "approval_rejected"
+        kind = "policy_blocked" if end == "expire" else "approval_rejected"
+        assert str(result.error.error_class) == kind
         span = answering.spans[-1]
         assert span.name == "execute_tool remove"
         assert span.attributes["agenttool.invocation.id"] == waiting.invocation_id
         assert span.attributes["agenttool.permission.outcome"] == "not_executed"
         assert span.attributes["agenttool.actor.id"] == "agent:a"
-        assert span.attributes["error.type"] == "approval_rejected"
+        assert span.attributes["error.type"] == kind
         assert [link.context.span_id for link in span.links] == [one.spans[0].context.span_id]
         assert held is not None
 

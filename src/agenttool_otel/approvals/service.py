@@ -11,6 +11,7 @@ import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from agenttool_otel.approvals.store.leases import LeaseKeeper
@@ -25,7 +26,7 @@ from agenttool_otel.approvals.types import (
     GrantQuery,
     StoredCall,
 )
-from agenttool_otel.errors import AgentToolError, ApprovalError
+from agenttool_otel.errors import AgentToolError, ApprovalError, ApprovalStoreError
 from agenttool_otel.names import ResultStatus
 from agenttool_otel.values.forks import new_lock
 
@@ -35,13 +36,18 @@ if TYPE_CHECKING:  # SQLAlchemy is imported when a store is opened
 _logger = logging.getLogger("agenttool_otel.approvals")
 
 
+def _ignore(change: int) -> None:
+    """Count nothing."""
+
+
 @dataclass(eq=False)
 class Approvals:
     """Stores questions, asks approvers, claims answers."""
 
     approver: Approver | AsyncApprover | None
     _open_store: Callable[[], ApprovalStore]
-    configured: bool = field(default=False, kw_only=True)
+    configured: bool = False
+    unstored: Callable[[int], object] = _ignore  # counts what waits to be stored
     _store: ApprovalStore | None = field(default=None, init=False)
     _lock: threading.Lock = field(default_factory=new_lock, init=False)
     _leases: LeaseKeeper = field(default_factory=LeaseKeeper, init=False)
@@ -53,6 +59,7 @@ class Approvals:
             with self._lock:  # of two stores in memory, one would lose its requests
                 if (store := self._store) is None:
                     store = self._store = self._open_store()
+                    store.outbox.changed = self.unstored
         return store
 
     def lasting(self) -> ApprovalStore | None:
@@ -106,6 +113,9 @@ class Approvals:
             return answer
         try:
             self.store.answer(request.request_id, answer)
+        except ApprovalStoreError:
+            self.store.outbox.keep("an answer", partial(self.store.answer, request.request_id, answer))
+            return None
         except ApprovalError as error:
             _logger.warning("the answer could not be taken: %s", type(error).__name__)
             return None
@@ -154,10 +164,30 @@ class Approvals:
         self._leases.drop(claim)
 
     def finish(self, claim: Claim, outcome: ResultStatus) -> None:
-        """Record how a claimed run ended; a failure to do so is logged and leaves the run's result alone."""
+        """Record how a claimed run ended; what can't be stored now is kept until it can, and the result left alone."""
         try:
             self.store.finish(claim, outcome)
+        except ApprovalStoreError:
+            record = partial(self.store.finish, claim, outcome)
+            self.store.outbox.keep("the outcome of a run", record, partial(self._leases.drop, claim))
+            return
         except (ApprovalError, ValueError) as error:
             _logger.warning("the outcome of a claimed run could not be recorded: %s", type(error).__name__)
-        finally:
-            self._leases.drop(claim)
+        self._leases.drop(claim)
+
+    def cancel(self, request_id: str, reason: str) -> ApprovalRequest:
+        """Cancel an open request; where the store fails, it is canceled as soon as that can be stored.
+
+        Args:
+            request_id: the request.
+            reason: why.
+
+        Raises:
+            ApprovalStoreError: the store failed.
+            ApprovalConflict: the request was answered or has ended.
+        """
+        try:
+            return self.store.cancel(request_id, reason)
+        except ApprovalStoreError:
+            self.store.outbox.keep("a cancellation", partial(self.store.cancel, request_id, reason))
+            raise

@@ -161,7 +161,7 @@ def _cleared(runtime: Runtime, invocation_id: str, reason: str) -> tuple[Invocat
             stored = runtime.approvals.waiting(invocation_id)
         except ApprovalNotFound:
             raise nowhere from None
-        request = runtime.approvals.store.cancel(stored.request.request_id, reason)
+        request = runtime.approvals.cancel(stored.request.request_id, reason)
         runtime.pipeline.paused.take(invocation_id)
         return _asking_call(runtime, stored, request), asking_span(stored.context)
     call, links = _second_part(runtime, waiting)

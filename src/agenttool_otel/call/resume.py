@@ -17,7 +17,7 @@ from agenttool_otel.call.pending.serialized import recall
 from agenttool_otel.call.runtime import Runtime
 from agenttool_otel.call.target import Target
 from agenttool_otel.context.context import AgentContext, current_context
-from agenttool_otel.errors import UnknownTool
+from agenttool_otel.errors import ApprovalStoreError, UnknownTool
 from agenttool_otel.names import ApprovalStatus, ErrorClass
 from agenttool_otel.records import ToolResult
 
@@ -27,7 +27,12 @@ if TYPE_CHECKING:
 
 def resume_call(runtime: Runtime, invocation_id: str) -> ToolResult:
     """Continue a paused call of a tool of this process."""
-    going = _plan(runtime, invocation_id, runtime.approvals.waiting(invocation_id), asynchronous=False)
+    try:
+        stored = runtime.approvals.waiting(invocation_id)
+    except ApprovalStoreError as error:
+        call, steps = _unavailable(runtime, invocation_id, error)
+        return to_result(run(call, steps))
+    going = _plan(runtime, invocation_id, stored, asynchronous=False)
     try:
         return to_result(run(going.call, going.steps))
     finally:
@@ -36,12 +41,25 @@ def resume_call(runtime: Runtime, invocation_id: str) -> ToolResult:
 
 async def aresume_call(runtime: Runtime, invocation_id: str) -> ToolResult:
     """The same without blocking the event loop; a plain function runs in a worker thread."""
-    stored = await asyncio.to_thread(runtime.approvals.waiting, invocation_id)
+    try:
+        stored = await asyncio.to_thread(runtime.approvals.waiting, invocation_id)
+    except ApprovalStoreError as error:
+        call, steps = _unavailable(runtime, invocation_id, error)
+        return await aresult(call, steps)
     going = _plan(runtime, invocation_id, stored, asynchronous=True)
     try:
         return await aresult(going.call, going.steps)
     finally:
         going.leave(runtime)
+
+
+def _unavailable(runtime: Runtime, invocation_id: str, error: ApprovalStoreError) -> tuple[Invocation, Steps]:
+    """Return a part of a call that ends because the store can't be read; only who asked knows of which tool it is."""
+    waiting = runtime.pipeline.paused.look(invocation_id)
+    if waiting is None:
+        raise error
+    call = Invocation(waiting.spec, asking_context({}), id=invocation_id, resumed=True)
+    return call, runtime.pipeline.unavailable(call, f"the approval could not be read: {error}")
 
 
 class _Going(NamedTuple):

@@ -396,3 +396,11 @@ def revoke(
     with _store(url) as store:
         store.revoke(grant, revoked_by=who or local_identity())
         out().print(Text(f"{visible(grant)}: revoked"))
+
+
+@app.command("accept-clock")
+def accept_clock(url: Url = "") -> None:
+    """Believe this machine's clock where it is far ahead of the store: what expired meanwhile ends now."""
+    with _store(url) as store:
+        ahead = store.accept_clock()
+        out().print(Text(f"the store's time was moved ahead by {ahead}"))

@@ -144,7 +144,7 @@ class Governor(Discovery):
             telemetry=Telemetry(telemetry or telemetry_settings(settings)),
             sessions=SessionBook(max_bytes=settings.sessions_memory_mb * 2**20, store=shared_sessions(settings)),
             decider=decider,
-            approvals=Approvals(approver, approvals_opener(approvals, settings), configured=configured),
+            approvals=Approvals(approver, approvals_opener(approvals, settings), configured, self._unstored),
             results=results or ResultKeeper(self._open_results, max_inline_chars=settings.max_inline_chars),
             errors=ErrorMapper(redact=self.clean),
             hooks=hooks,
@@ -515,6 +515,27 @@ class Governor(Discovery):
         self.telemetry.flush()
         if self._private_results is not None:
             self._private_results()
+
+    def _unstored(self, change: int) -> None:
+        """Count what is known of approvals and waits to be stored."""
+        self.telemetry.count(self.telemetry.instruments.approvals_unstored, change, {})
+
+    def close_on_signals(self, *numbers: int) -> None:
+        """Close this Governor when the process is told to end, and then let it end as it would have.
+
+        Python runs no exit handlers at SIGTERM, which is how containers are stopped; what waits in sinks and in the
+        providers of telemetry would be lost. Call it once, in the main thread, after your own handlers are set: a
+        handler that is there runs afterwards.
+
+        Args:
+            numbers: the signals; SIGTERM where none is given.
+
+        Raises:
+            ValueError: called in another thread than the main one.
+        """
+        from agenttool_otel.govern.signals import close_on_signals
+
+        close_on_signals(self, numbers)
 
     def _reloaded(self, result: ReloadResult) -> None:
         """Tell in telemetry that a new bundle came into use, or was refused."""

@@ -8,9 +8,11 @@ a private event loop in such a thread.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import inspect
 import threading
+import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -19,6 +21,8 @@ from agenttool_otel.hooks.outputs import OUTPUT_TYPES, HookOutput
 from agenttool_otel.hooks.registry import Hook
 
 _MAX_OUTPUTS = 64
+MAX_WAIT_SECONDS = 60.0
+"""So long a hook waits at most for its turn, where a process has more to do than it can."""
 
 
 class _Expired(Exception):
@@ -31,18 +35,50 @@ class HookRun(NamedTuple):
     outputs: tuple[HookOutput, ...] = ()  # its outputs, in order
     exception: BaseException | None = None  # what it raised; never shown, only its type
     timed_out: bool = False  # its time was over
+    no_turn: bool = False  # it never began: the process was too busy
 
     @property
     def failed(self) -> bool:
-        """Whether it raised, hung or answered nonsense."""
-        return self.timed_out or self.exception is not None
+        """Whether it raised, hung, answered nonsense or never began."""
+        return self.timed_out or self.no_turn or self.exception is not None
+
+
+class _Turn:
+    """The wait for a hook to begin, which has a bound of its own, and then for its end."""
+
+    def __init__(self, hook: Hook) -> None:
+        self._timeout = hook.timeout
+        self._asked = time.monotonic()
+        self._began: float | None = None
+        self._given_up = False
+        self.run: HookRun | None = None
+
+    def begin(self) -> bool:
+        """Start the hook's deadline; false where nobody waits for the hook any more."""
+        self._began = time.monotonic()
+        return not self._given_up
+
+    def left(self) -> float:
+        """Return the seconds that are left: until the hook has to begin, or to be done."""
+        began = self._began
+        ends = self._asked + MAX_WAIT_SECONDS if began is None else began + self._timeout
+        return ends - time.monotonic()
+
+    def outcome(self) -> HookRun:
+        """Return what the run came to, as far as it came."""
+        self._given_up = True
+        if self.run is not None:
+            return self.run
+        return HookRun(no_turn=True) if self._began is None else HookRun(timed_out=True)
 
 
 def run_hook(hook: Hook, context: HookContext) -> HookRun:
     """Run a hook from synchronous code."""
-    box: list[HookRun] = []
-    _start(hook, context, box.append).join(hook.timeout)
-    return box[0] if box else HookRun(timed_out=True)
+    turn, ended = _Turn(hook), threading.Event()
+    _start(hook, context, turn, ended.set)
+    while (left := turn.left()) > 0 and not ended.wait(min(left, hook.timeout)):
+        continue
+    return turn.outcome()
 
 
 async def arun_hook(hook: Hook, context: HookContext) -> HookRun:
@@ -50,45 +86,37 @@ async def arun_hook(hook: Hook, context: HookContext) -> HookRun:
     if hook.is_async:
         return await _await_hook(hook, context)
     loop = asyncio.get_running_loop()
-    done: asyncio.Future[HookRun] = loop.create_future()
+    turn, done = _Turn(hook), asyncio.Event()
 
-    def settle(run: HookRun) -> None:
-        """Give the run to whoever still waits."""
-        if not done.done():
-            done.set_result(run)
+    def tell() -> None:
+        """Tell the loop that the hook's thread is done."""
+        with contextlib.suppress(RuntimeError):  # the loop is gone, and with it whoever waited
+            loop.call_soon_threadsafe(done.set)
 
-    def tell(run: HookRun) -> None:
-        """Pass the run from the hook's thread to the loop."""
-        try:
-            loop.call_soon_threadsafe(settle, run)
-        except RuntimeError:  # the loop is gone, and with it whoever waited
-            return
-
-    _start(hook, context, tell)
-    try:
-        async with asyncio.timeout(hook.timeout):
-            return await asyncio.shield(done)
-    except TimeoutError:
-        done.cancel()
-        return HookRun(timed_out=True)
+    _start(hook, context, turn, tell)
+    while turn.run is None and (left := turn.left()) > 0:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(min(left, hook.timeout)):
+                await done.wait()
+    return turn.outcome()
 
 
-def _start(hook: Hook, context: HookContext, tell: Callable[[HookRun], None]) -> threading.Thread:
+def _start(hook: Hook, context: HookContext, turn: _Turn, tell: Callable[[], object]) -> None:
     variables = contextvars.copy_context()
 
     def body() -> None:
+        if not turn.begin():
+            return
         try:
             answer = variables.run(_call, hook, context)
-            run = HookRun(outputs_of(answer))
+            turn.run = HookRun(outputs_of(answer))
         except _Expired:
-            run = HookRun(timed_out=True)
+            turn.run = HookRun(timed_out=True)
         except BaseException as error:
-            run = HookRun(exception=error)
-        tell(run)
+            turn.run = HookRun(exception=error)
+        tell()
 
-    worker = threading.Thread(target=body, name=f"agenttool-hook-{hook.hook_id}", daemon=True)
-    worker.start()
-    return worker
+    threading.Thread(target=body, name=f"agenttool-hook-{hook.hook_id}", daemon=True).start()
 
 
 def _call(hook: Hook, context: HookContext) -> Any:
@@ -117,19 +145,23 @@ async def _collected(answer: Any) -> Any:
 
 
 async def _await_hook(hook: Hook, context: HookContext) -> HookRun:
+    turn = _Turn(hook)
+
     async def body() -> Any:
+        turn.begin()
         return await _collected(hook.function(context))
 
     task = asyncio.ensure_future(body())
     try:
-        await asyncio.wait({task}, timeout=hook.timeout)
+        while not task.done() and (left := turn.left()) > 0:
+            await asyncio.wait({task}, timeout=min(left, hook.timeout))
     except BaseException:
         task.cancel()
         raise
     if not task.done():
         task.cancel()  # it may swallow that; nobody waits for it
         task.add_done_callback(_forget)
-        return HookRun(timed_out=True)
+        return turn.outcome()
     if task.cancelled():
         return HookRun(exception=asyncio.CancelledError())
     if (error := task.exception()) is not None:

@@ -21,7 +21,7 @@ class Instruments:
     """All instruments of one meter."""
 
     __slots__ = (
-        "_tally", "approval_wait", "approvals_pending", "decided", "decision_duration", "dropped", "duration",
+        "_tally", "approval_wait", "approvals_pending", "approvals_unstored", "decided", "decision_duration", "dropped", "duration",
         "fail_closed", "persistence_failures", "policy_reloads", "redaction_failures", "redactions", "result_size",
         "shadow_differences",
     )  # fmt: skip
@@ -45,6 +45,9 @@ class Instruments:
         )
         self.approvals_pending = meter.create_up_down_counter(
             Metric.APPROVALS_PENDING, "{request}", "Approval requests that wait for an answer."
+        )
+        self.approvals_unstored = meter.create_up_down_counter(
+            Metric.APPROVALS_UNSTORED, "{item}", "What is known of approvals and the store can't take yet."
         )
         self.result_size = histogram(Metric.RESULT_SIZE, "By", "Size of a tool's result.", _BYTES)
         self.redactions = counter(Metric.REDACTIONS, "{redaction}", "Values that were redacted.")

@@ -16,23 +16,23 @@ class Losses:
     """Counts telemetry that was lost, and logs the first loss of each kind by its exception's type alone."""
 
     def __init__(self) -> None:
-        self.on_loss: Callable[[str], None] | None = None
+        self.on_loss: Callable[[str, int], None] | None = None
         self._counts: dict[tuple[str, str], int] = {}
         self._lock = new_lock()
 
-    def note(self, where: str, error: BaseException) -> None:
-        """Record one loss."""
+    def note(self, where: str, error: BaseException, count: int = 1) -> None:
+        """Record a loss, of one thing or of several at once."""
         if isinstance(error, KeyboardInterrupt):
             raise error
         key = (where, short_name(error))
         with self._lock:
-            count = self._counts.get(key, 0)
-            self._counts[key] = count + 1
+            before = self._counts.get(key, 0)
+            self._counts[key] = before + count
         if self.on_loss is not None:
             # a loss of the loss counter itself is no further loss
             with contextlib.suppress(Exception):
-                self.on_loss(where)
-        if count == 0:
+                self.on_loss(where, count)
+        if before == 0:
             _logger.warning("telemetry lost in %s: %s (told once, counted on)", *key)
 
     @property

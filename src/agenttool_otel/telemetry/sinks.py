@@ -23,6 +23,11 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+try:
+    import fcntl
+except ImportError:  # Windows, where an open file can't be renamed
+    fcntl = None  # type: ignore[assignment]
+
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.names import EVENT_SOURCE, SCHEMA_VERSION
 from agenttool_otel.records.base import JsonObject
@@ -31,12 +36,14 @@ from agenttool_otel.telemetry.words import standard_words
 from agenttool_otel.values.conversion import to_json_value
 from agenttool_otel.values.forks import around_fork, new_condition, new_rlock
 from agenttool_otel.values.ids import new_id
+from agenttool_otel.values.known_file import FileReplaced, KnownFile
 
 Build = Callable[[], Iterable[tuple[str, JsonObject]]]
 """Makes records, each with the standard's name of its object (``tool_event``, ``tool_invocation`` ...)."""
 
 EVENT_OBJECT: Final = "tool_event"
 DEFAULT_QUEUE: Final = 10_000
+DEFAULT_BACKUPS: Final = 5
 _BATCH_ENTRIES: Final = 256
 _logger = logging.getLogger("agenttool_otel.telemetry")
 _EXIT_LIMIT_S: Final = 2.0
@@ -135,6 +142,8 @@ class Sink:
             lines = self._lines(batch)
             try:
                 self.write(lines)
+            except _LinesLost as lost:
+                self._note(lost.cause, lost.count)
             except BaseException as error:  # a callback may raise anything
                 self._note(error, len(lines))
         with suppress(Exception):
@@ -164,7 +173,7 @@ class Sink:
         self.lost += count
         told = error if isinstance(error, Exception) else RuntimeError(type(error).__name__)
         for losses in list(self._watchers):
-            losses.note("sink", told)
+            losses.note("sink", told, count)
 
 
 class CallbackSink(Sink):
@@ -196,16 +205,22 @@ class JsonlSink(Sink):
     Args:
         path: the file; its directory has to be there.
         queue: most entries that wait.
-        max_bytes: size at which the file becomes ``<path>.1``, replacing the last one, and a new one begins.
+        max_bytes: size at which the file becomes ``<path>.1``, that one ``<path>.2`` and so on, and a new one begins.
+        backups: how many of these older files are kept; what was in the oldest one is gone then.
 
     Raises:
-        ConfigurationError: there is no such directory.
+        ConfigurationError: there is no such directory, or no backup is to be kept.
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], *, queue: int = DEFAULT_QUEUE, max_bytes: int | None = None
+        self,
+        path: str | os.PathLike[str],
+        *,
+        queue: int = DEFAULT_QUEUE,
+        max_bytes: int | None = None,
+        backups: int = DEFAULT_BACKUPS,
     ) -> None:
-        self._file = _AppendedFile(path, max_bytes)
+        self._file = _AppendedFile(path, max_bytes, backups)
         super().__init__(queue=queue)
 
     def write(self, lines: list[JsonObject]) -> None:
@@ -229,6 +244,7 @@ class CloudEventsSink(Sink):
         headers: further HTTP headers.
         timeout_s: seconds for one request.
         max_bytes: as in JsonlSink.
+        backups: as in JsonlSink.
 
     Raises:
         ConfigurationError: the extra ``cloudevents`` is not installed, or there is no such directory.
@@ -242,6 +258,7 @@ class CloudEventsSink(Sink):
         headers: Mapping[str, str] | None = None,
         timeout_s: float = 5.0,
         max_bytes: int | None = None,
+        backups: int = DEFAULT_BACKUPS,
     ) -> None:
         import urllib.request  # not in the thread: a forked child would wait for an import that was under way there
 
@@ -253,7 +270,7 @@ class CloudEventsSink(Sink):
         self._event, self._structured, self._http = CloudEvent, to_structured_event, urllib.request
         is_url = isinstance(target, str) and urlsplit(target).scheme in ("http", "https")
         self._url = str(target) if is_url else None
-        self._file = None if is_url else _AppendedFile(target, max_bytes)
+        self._file = None if is_url else _AppendedFile(target, max_bytes, backups)
         self._headers = dict(headers or {})
         self._timeout_s = timeout_s
         super().__init__(queue=queue)
@@ -297,45 +314,120 @@ def _cloud_attributes(line: JsonObject) -> dict[str, Any]:
     }
 
 
-class _AppendedFile:
-    """A file that grows by whole lines."""
+class _LinesLost(Exception):
+    """Some lines of a batch were not written."""
 
-    def __init__(self, path: str | os.PathLike[str], max_bytes: int | None) -> None:
+    def __init__(self, count: int, cause: OSError) -> None:
+        super().__init__()
+        self.count = count
+        self.cause = cause
+
+
+class _AppendedFile:
+    """A file that grows by whole lines, also where several processes append to it and rotate it.
+
+    Whoever writes holds a lock on the file, and looks then whether its name still leads to it: another process may have
+    rotated it meanwhile, or somebody removed it.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], max_bytes: int | None, backups: int) -> None:
         self._path = Path(path)
         if not self._path.parent.is_dir():
             raise ConfigurationError("the directory of a sink's file does not exist")
+        if backups < 1:
+            raise ConfigurationError("a sink that rotates its file keeps at least one older one")
         self._max_bytes = max_bytes
+        self._backups = backups
         self._descriptor: int | None = None
         self._owner = 0
         self._is_torn = False  # the last write ended before its lines did
 
     def append(self, lines: list[bytes]) -> None:
         data = b"".join(line + b"\n" for line in lines)
-        descriptor = self._open(len(data))
+        descriptor = self._locked(len(data))
         view = memoryview(b"\n" + data if self._is_torn else data)
-        while view:
-            view = view[os.write(descriptor, view) :]
-            self._is_torn = bool(view)
+        try:
+            while view:
+                view = view[os.write(descriptor, view) :]
+                self._is_torn = bool(view)
+        except OSError as error:
+            written = data[: max(len(data) - len(view), 0)]
+            self._cut(descriptor, len(written) - written.rfind(b"\n") - 1)
+            raise _LinesLost(len(lines) - written.count(b"\n"), error) from error
+        finally:
+            _unlock(descriptor)
+
+    def _cut(self, descriptor: int, count: int) -> None:
+        """Take the torn end of a line away, or another process would write on behind it; the lock is held."""
+        if fcntl is None or not count or not self._is_torn:
+            return
+        with suppress(OSError):
+            os.ftruncate(descriptor, os.fstat(descriptor).st_size - count)
+            self._is_torn = False
 
     def close(self) -> None:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
 
-    def _open(self, coming: int) -> int:
+    def _locked(self, coming: int) -> int:
+        """Return the file that the name leads to, open and locked, with room for what comes."""
         if self._owner != os.getpid():  # a child opens the file anew
             self.close()
             self._is_torn = False
-        if self._descriptor is not None and self._max_bytes is not None:
-            status = os.fstat(self._descriptor)
-            if stat.S_ISREG(status.st_mode) and status.st_size and status.st_size + coming > self._max_bytes:
-                self.close()
-                self._path.replace(f"{self._path}.1")
+        while True:
+            descriptor = self._open()
+            try:
+                _lock(descriptor)
+                if not self._is_current(descriptor):
+                    self.close()
+                    continue
+                if not self._is_full(descriptor, coming):
+                    return descriptor
+                self._rotate()
+            except BaseException:
+                self.close()  # which unlocks it
+                raise
+            self.close()
+
+    def _open(self) -> int:
         if self._descriptor is None:
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
             self._descriptor = os.open(self._path, flags, 0o600)
             self._owner = os.getpid()
         return self._descriptor
+
+    def _is_current(self, descriptor: int) -> bool:
+        try:
+            KnownFile(self._path, descriptor).check()
+        except FileReplaced:
+            return False
+        return True
+
+    def _is_full(self, descriptor: int, coming: int) -> bool:
+        if self._max_bytes is None:
+            return False
+        status = os.fstat(descriptor)
+        return stat.S_ISREG(status.st_mode) and bool(status.st_size) and status.st_size + coming > self._max_bytes
+
+    def _rotate(self) -> None:
+        """Move each file to the next number, the oldest one out; the lock of the newest is held."""
+        for number in range(self._backups - 1, 0, -1):
+            with suppress(FileNotFoundError):
+                Path(f"{self._path}.{number}").replace(f"{self._path}.{number + 1}")
+        self._path.replace(f"{self._path}.1")
+
+
+def _lock(descriptor: int) -> None:
+    if fcntl is not None:
+        with suppress(OSError):  # a file system that has no locks: what one process writes is still whole
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+
+
+def _unlock(descriptor: int) -> None:
+    if fcntl is not None:
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
 
 
 def open_sinks(target: str) -> tuple[Sink, ...]:

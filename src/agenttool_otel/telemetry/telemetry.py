@@ -148,8 +148,8 @@ class Telemetry:
             self.instruments = Instruments(metrics.NoOpMeter(INSTRUMENTATION_NAME))
         self.losses.on_loss = self._lost
 
-    def _lost(self, where: str) -> None:
-        self.instruments.dropped.add(1, {Label.SIGNAL: _SIGNALS.get(where, "spans")})
+    def _lost(self, where: str, count: int) -> None:
+        self.instruments.dropped.add(count, {Label.SIGNAL: _SIGNALS.get(where, "spans")})
 
     def start(self, name: str, attributes: Mapping[str, Any], *, links: tuple[Link, ...] = ()) -> tuple[Span, bool]:
         """Start the span of a call under the current one; it is not made current."""

@@ -49,9 +49,9 @@ class KnownFile:
         try:
             status = os.stat(self._path)
         except FileNotFoundError:
-            raise FileReplaced("its file was removed while it was open") from None
+            raise FileReplaced("what it had open was removed") from None
         if (status.st_dev, status.st_ino) != self._identity:
-            raise FileReplaced("its file was replaced while it was open")
+            raise FileReplaced("what it had open was replaced")
         return (status.st_mtime_ns, status.st_size) == self._content
 
     def check_header(self) -> None:
@@ -66,7 +66,7 @@ class KnownFile:
             _HEADERS[self._identity] = os.open(self._path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
         header = os.pread(_HEADERS[self._identity], len(_SQLITE_HEADER), 0)
         if header not in (b"", _SQLITE_HEADER):
-            raise FileReplaced("its file was overwritten while it was open")
+            raise FileReplaced("what it had open was overwritten")
 
 
 def make_private_file(path: Path) -> None:

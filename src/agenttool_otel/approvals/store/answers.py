@@ -32,6 +32,7 @@ class Answers:
     def answer(self, request_id: str, answer: ApprovalAnswer, *, allow_requester: bool = False) -> ApprovalRequest:
         """Answer a pending request, once."""
         with self._db.write() as tx:
+            tx.check_clock()
             if (row := by_id(tx.connection, request_id)) is None:
                 raise ApprovalNotFound("no such approval request")
             request = request_of(self._db.sealer, row)

@@ -69,6 +69,7 @@ class Claims:
         if not decided_again:
             seen[Reason.POLICY_REVISION] = policy_revision_seen
         with self._db.write() as tx:
+            tx.check_clock()
             row = self.requests.expire_if_due(tx, find(tx.connection, ref))
             try:
                 call = self._approved_call(tx, row)

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from sqlalchemy import Connection, Engine, bindparam, create_engine, event, make_url, select, text
+from sqlalchemy import Connection, Engine, bindparam, create_engine, event, literal_column, make_url, select, text
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import QueuePool, StaticPool
@@ -26,6 +26,7 @@ from agenttool_otel.approvals.store.statements import Statement
 from agenttool_otel.approvals.store.transaction import Refused, Transaction, write_head
 from agenttool_otel.errors import ApprovalStoreError, ConfigurationError
 from agenttool_otel.values.forks import around_fork, new_lock
+from agenttool_otel.names import ApprovalLogKind
 from agenttool_otel.values.known_file import FileReplaced, connect_to, make_private_file, watch_database
 
 _CREATION_LOCK: Final = 0x61677470  # any fixed number: "agtp"
@@ -36,6 +37,11 @@ _FORGET_EVERY: Final = 1000  # entries
 _HEAD_QUERY: Final = select(schema.head).where(schema.head.c.id == 1)
 _HEAD: Final = Statement(_HEAD_QUERY)
 _LOCKED_HEAD: Final = Statement(_HEAD_QUERY.with_for_update())
+# the server's clock is the same for all who use it
+_SERVER_CLOCK: Final = literal_column("CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)")
+_TIMED_QUERY: Final = select(schema.head, _SERVER_CLOCK.label("server_us")).where(schema.head.c.id == 1)
+_TIMED_HEAD: Final = Statement(_TIMED_QUERY)
+_LOCKED_TIMED_HEAD: Final = Statement(_TIMED_QUERY.with_for_update(of=schema.head))
 _MAC_OF: Final = Statement(select(schema.log.c.hash).where(schema.log.c.seq == bindparam("this")))
 _OPEN: weakref.WeakSet[Database] = weakref.WeakSet()
 _INHERITED: list[Engine] = []  # a child keeps its parent's connections alive so that it never closes them
@@ -156,7 +162,7 @@ class Database:
         refused: Refused | None = None
         with self._transaction() as connection:
             head = self._checked_head(connection, lock=True)
-            mark = self._clock.advance(_mark(head))
+            mark = self._now(head)
             # strictly later than every write before, so that times order rows whatever the clock does
             mark = mark._replace(us=max(mark.us, head.clock_us + 1))
             transaction = Transaction(connection, self.sealer, head, mark)
@@ -176,7 +182,7 @@ class Database:
         """Open one consistent read; gives the connection and the store's time in microseconds since 1970."""
         with self.snapshot() as connection:
             head = self._checked_head(connection)
-            yield connection, self._clock.advance(_mark(head)).us
+            yield connection, self._now(head).us
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[Connection]:
@@ -197,7 +203,7 @@ class Database:
     def _checked_head(self, connection: Connection, *, lock: bool = False) -> Any:
         """Return the head, unless it was edited, or is older than what this process has seen."""
         seen = self._seen  # before the snapshot: what another thread commits meanwhile need not be in it
-        head = (_LOCKED_HEAD if lock else _HEAD).first(connection)
+        head = self._head(connection, lock=lock)
         evidence.check_head(self.sealer, head)
         end = (head.seq, head.hash)
         known = end if head.seq == seen[0] else None
@@ -211,6 +217,25 @@ class Database:
             raise ApprovalStoreError("the approval store is an older copy than the one that this process has seen")
         return head
 
+    def _head(self, connection: Connection, *, lock: bool) -> Any:
+        plain, locked = (_HEAD, _LOCKED_HEAD) if self.sqlite else (_TIMED_HEAD, _LOCKED_TIMED_HEAD)
+        return (locked if lock else plain).first(connection)
+
+    def _now(self, head: Any) -> Mark:
+        return self._clock.advance(_mark(head), getattr(head, "server_us", None))
+
+    def accept_clock(self) -> int:
+        """Believe this process's wall clock, however far it is ahead of the store; give by how many microseconds."""
+        with self._transaction() as connection:
+            head = self._checked_head(connection, lock=True)
+            mark = self._clock.accept(_mark(head)) if self.sqlite else self._now(head)
+            transaction = Transaction(connection, self.sealer, head, mark)
+            ahead = mark.us - head.clock_us
+            transaction.log(ApprovalLogKind.CLOCK_ACCEPTED, "", ahead_us=ahead)
+            transaction.write_head()
+        self._seen = max(self._seen, transaction.end)
+        return ahead
+
     # --- key --------------------------------------------------------------------------------------------------------
 
     def key_id(self) -> str:
@@ -223,12 +248,12 @@ class Database:
         self.sealer = sealer
         if not self.key_id():
             with self._transaction() as connection:
-                head = _LOCKED_HEAD.first(connection)
+                head = self._head(connection, lock=True)
                 if not head.key_id:  # no other process was faster
                     if head.seq or not schema.is_empty(connection):
                         raise ApprovalStoreError("the approval store was changed: nothing says which key sealed it")
                     none_live = evidence.NO_LIVE_ROWS * evidence.BUCKETS
-                    mark = self._clock.advance(_mark(head))
+                    mark = self._now(head)
                     write_head(connection, sealer, head, (0, evidence.GENESIS), mark, none_live)
         with self.read() as (connection, _):
             self._seen = evidence.last_entry(connection)
@@ -237,7 +262,7 @@ class Database:
         """Seal everything with another key, unless anything was edited."""
         with self._transaction() as connection:
             head = self._checked_head(connection, lock=True)
-            mark = self._clock.advance(_mark(head))
+            mark = self._now(head)
             end, macs = evidence.reseal(connection, self.sealer, new, mark.us)
             write_head(connection, new, head, end, mark, macs)
         self.sealer, self._seen = new, end

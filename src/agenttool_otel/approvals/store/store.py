@@ -19,6 +19,7 @@ from agenttool_otel.approvals.store.claims import Claims
 from agenttool_otel.approvals.store.clock import StoreClock, from_us
 from agenttool_otel.approvals.store.database import Database, parse_url
 from agenttool_otel.approvals.store.grants import Grants
+from agenttool_otel.approvals.store.outbox import Outbox
 from agenttool_otel.approvals.store.requests import Limits, Requests
 from agenttool_otel.approvals.store.required import RequiredCalls
 from agenttool_otel.approvals.store.sealing import (
@@ -29,7 +30,7 @@ from agenttool_otel.approvals.store.sealing import (
     replacing_key_file,
 )
 from agenttool_otel.approvals.types import MAX_PENDING, MAX_PENDING_PER_SESSION, AskLimit, ChainReport, Claim, LogEntry
-from agenttool_otel.errors import ApprovalError, ConfigurationError
+from agenttool_otel.errors import ApprovalError, ApprovalStoreError, ConfigurationError
 from agenttool_otel.names import Env
 from agenttool_otel.values.run_to_completion import run_to_completion
 
@@ -38,6 +39,9 @@ _T = TypeVar("_T")
 
 DEFAULT_TTL: Final = timedelta(days=7)
 """How long a request without an expiry of its own may be answered and used."""
+
+CLOSE_SECONDS: Final = 5.0
+"""How long ``close`` tries to store what could not be stored before."""
 
 _RELEASING: Final[set[asyncio.Future[None]]] = set()  # the event loop itself keeps no reference to its tasks
 
@@ -72,6 +76,9 @@ class ApprovalStore:
 
     ``acreate``, ``aanswer``, ``aclaim`` ... have the arguments, results and exceptions of the methods without the
     ``a``; they run in a worker thread, so that no lock or disk blocks the event loop. Safe for threads and across fork.
+
+    Attributes:
+        outbox: what is known and could not be stored yet.
 
     Args:
         url: a path, ``sqlite:///path``, ``sqlite://`` (in memory, this process only) or ``postgresql://...``.
@@ -110,6 +117,7 @@ class ApprovalStore:
         digest: Callable[[Any], str] = canonical_digest,
     ) -> None:
         self._key_file: Path | None = None
+        self.outbox = Outbox()
         self._db = Database(parse_url(url), StoreClock(clock, ticks), timeout)
         try:
             self._db.bind(Sealer(self._find_key(key)))
@@ -146,8 +154,18 @@ class ApprovalStore:
             return from_us(now_us)
 
     def close(self) -> None:
-        """Close every connection; a later operation opens one again."""
+        """Store what could not be stored before, within a limit, and close every connection.
+
+        A later operation opens one again."""
+        self.outbox.flush(CLOSE_SECONDS)
         self._db.close()
+
+    def accept_clock(self) -> timedelta:
+        """Believe this machine's clock, which is ahead of the store for a good reason, and give by how much.
+
+        For a machine that was paused, or whose clock was wrong before: what expired meanwhile ends now. In PostgreSQL
+        it is the server's clock that counts, and there is nothing to accept."""
+        return timedelta(microseconds=self._db.accept_clock())
 
     # --- evidence ---------------------------------------------------------------------------------------------------
 
@@ -255,7 +273,13 @@ class ApprovalStore:
 
     async def _give_back(self, claiming: asyncio.Future[Claim]) -> None:
         with contextlib.suppress(ApprovalError):
-            await asyncio.to_thread(self.release, await claiming)
+            await asyncio.to_thread(self._release_unused, await claiming)
+
+    def _release_unused(self, claim: Claim) -> None:
+        try:
+            self.release(claim)
+        except ApprovalStoreError:
+            self.outbox.keep("an approval that was not used", functools.partial(self.release, claim))
 
 
 def _as_timedelta(value: timedelta | float) -> timedelta:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any, Final
 
 from sqlalchemy import Connection, Table, bindparam
@@ -11,7 +12,7 @@ from agenttool_otel.approvals.store import evidence, schema
 from agenttool_otel.approvals.store.clock import Mark
 from agenttool_otel.approvals.store.sealing import MAC_BYTES, Sealer
 from agenttool_otel.approvals.store.statements import Statement
-from agenttool_otel.errors import ApprovalConflict, ApprovalError, ApprovalStoreError
+from agenttool_otel.errors import ApprovalClockAhead, ApprovalConflict, ApprovalError, ApprovalStoreError
 from agenttool_otel.names import ApprovalConflictReason, ApprovalLogKind
 
 _INSERT: Final = {table: Statement(table.insert()) for table in schema.SEALED}
@@ -40,11 +41,22 @@ class Transaction:
     def __init__(self, connection: Connection, sealer: Sealer, head: Any, mark: Mark) -> None:
         self.connection = connection
         self.now_us = mark.us
+        self._ahead_us = mark.ahead_us
         self._sealer = sealer
         self._head = head
         self._mark = mark
         self.end: tuple[int, str] = (head.seq, head.hash)  # number and MAC of the last entry
         self._live: dict[int, dict[str, str]] = {}  # seals of the rows of each bucket that was read, by table and key
+
+    def check_clock(self) -> None:
+        """Refuse where this process's clock is far ahead: whether a time is over can't be said here.
+
+        Raises:
+            ApprovalClockAhead: it is.
+        """
+        if self._ahead_us:
+            ahead = timedelta(seconds=self._ahead_us // 1_000_000)
+            raise ApprovalClockAhead(f"this process's clock is {ahead} ahead of the approval store", ahead=ahead)
 
     def log(self, kind: ApprovalLogKind, request_id: str, *, changed_row: str = "", **data: Any) -> None:
         """Append an entry to the evidence log; it is committed or rolled back with everything else."""

@@ -196,6 +196,8 @@ class HookRunner:
         if run.failed:
             if hook.on_failure != "block":
                 return None
+            if run.no_turn:
+                return f"the hook {hook.hook_id} got no turn: the process is too busy"
             what = "took too long" if run.timed_out else f"failed: {_failure(run)}"
             return f"the hook {hook.hook_id} {what}"
         for output in run.outputs:
@@ -338,6 +340,8 @@ class HookRunner:
         state, clean = _state(call), partial(self._refusals.redact, call=call)
         if run.failed:
             record.failure = {"error_type": _failure(run), "timed_out": run.timed_out, "effect": hook.on_failure}
+            if run.no_turn:
+                record.failure["no_turn"] = True
         for output in run.outputs:
             entry: dict[str, Any] = {"kind": output.kind}
             record.outputs.append(entry)

@@ -23,7 +23,13 @@ from agenttool_otel.call.scheduling.phase import Schedule
 from agenttool_otel.call.target import Target
 from agenttool_otel.context.context import AgentContext
 from agenttool_otel.context.sessions import Happened, Session
-from agenttool_otel.errors import ApprovalConflict, ApprovalError
+from agenttool_otel.errors import (
+    ApprovalConflict,
+    ApprovalError,
+    ApprovalExpired,
+    ApprovalStoreError,
+    SessionStoreError,
+)
 from agenttool_otel.facts.types import EMPTY_FACTS, FactEnvironment
 from agenttool_otel.names import (
     SCHEMA_VERSION,
@@ -91,10 +97,7 @@ class Permission:
                 grant.forget_if_changed(call)
             # the call counts in its session from before the decision on, unless it is not let through
             self._begin(call, session)
-            if session.shared:
-                counters = yield Call(session.admit, None, (call.spec.tool_id, call.id, call.happened))
-            else:
-                counters = session.admit(call.spec.tool_id)
+            counters = yield from self._admit(call, session)
             admitted: bool | None = False
             try:
                 self.establish(call, session)  # now that what other processes told is known
@@ -123,6 +126,16 @@ class Permission:
                     continue
             yield from self._ask(call, target, verdict, session)
         self._refusals.deny_undecided(call, "the input kept changing between decisions", session)
+
+    def _admit(self, call: Invocation, session: Session) -> Generator[Any, Any, dict[str, int]]:
+        """Count the call in its session."""
+        if not session.shared:
+            return session.admit(call.spec.tool_id)
+        try:
+            counters: dict[str, int] = yield Call(session.admit, None, (call.spec.tool_id, call.id, call.happened))
+        except SessionStoreError as error:
+            self._refusals.unavailable(call, str(error))
+        return counters
 
     def _begin(self, call: Invocation, session: Session) -> None:
         """Take the call into the session's history, where a rule may read that."""
@@ -241,6 +254,8 @@ class Permission:
             if isinstance(error, ApprovalConflict) and error.reason is ApprovalConflictReason.RATE_LIMITED:
                 session.count("denials")
                 self._refusals.refuse(call, ErrorClass.RATE_LIMITED, str(error), InvocationStatus.BLOCKED)
+            if isinstance(error, ApprovalStoreError):
+                self._refusals.unavailable(call, f"the approval request could not be stored: {error}")
             self._refusals.blocked(call, f"the approval request could not be stored: {error}")
         if answer is None:
             self._refusals.pending(call)
@@ -281,6 +296,9 @@ class Permission:
         if request.status is ApprovalStatus.CONSUMED:
             session.count("denials")
             self._refusals.used_already(call, request.outcome)
+        if request.status is ApprovalStatus.EXPIRED:
+            session.count("denials")
+            self._refusals.overdue(call)
         answer = ticket.answer
         if answer is None or request.status not in (ApprovalStatus.APPROVED, ApprovalStatus.REJECTED):
             session.count("denials")
@@ -303,6 +321,10 @@ class Permission:
             session.count("denials")
             if isinstance(error, ApprovalConflict) and error.reason is ApprovalConflictReason.CONSUMED:
                 self._refusals.used_already(call)
+            if isinstance(error, ApprovalStoreError):
+                self._refusals.unavailable(call, f"the approval could not be claimed: {error}")
+            if isinstance(error, ApprovalExpired):
+                self._refusals.overdue(call)
             self._refusals.unapproved(call, f"the approval can't be used: {error}")
         call.approval_status = ApprovalStatus.CONSUMED.value
 

@@ -8,6 +8,7 @@ body on everything fails silent (``body``).
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -267,6 +268,24 @@ class Pipeline:
                 recorder.pending(-1)
             call.fail(ErrorClass.CANCELED, f"interrupted: {reason}", InvocationStatus.CANCELED, ResultStatus.CANCELED)
             yield from finish(call, ResultStatus.CANCELED)
+            if session.shared:
+                told = yield Call(self._settle, None, (call, session))
+        finally:
+            self._close(call, session, told)
+        return call
+
+    def unavailable(self, call: Invocation, message: str) -> Steps:
+        """End a part of a call that can't go on now because a store fails; the call waits on.
+
+        Args:
+            call: the call.
+            message: what failed.
+        """
+        call.services, session, told = self._services, self._sessions.of(call.context), False
+        self._recorder.begin(call, ())
+        try:
+            with suppress(Refused):
+                self._refusals.unavailable(call, message)
             if session.shared:
                 told = yield Call(self._settle, None, (call, session))
         finally:

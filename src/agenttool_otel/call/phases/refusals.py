@@ -21,6 +21,7 @@ from agenttool_otel.names import (
     InvocationStatus,
     Outcome,
     ReasonType,
+    Recoverability,
     ResultStatus,
 )
 from agenttool_otel.policy.types import Verdict
@@ -82,6 +83,30 @@ class Refusals:
     def blocked(self, call: Invocation, message: str) -> NoReturn:
         """End the call because it can't be decided, or its decision can't be kept or used."""
         self.refuse(call, ErrorClass.POLICY_BLOCKED, message, InvocationStatus.DENIED, ResultStatus.DENIED)
+
+    def unavailable(self, call: Invocation, message: str) -> NoReturn:
+        """End the call because a store can't be used: nobody said no, and the same call may be sent again."""
+        self._recorder.decided(call, fail_closed(message, FailClosedCause.STORE_UNAVAILABLE))
+        call.fail(ErrorClass.POLICY_BLOCKED, message, InvocationStatus.DENIED, ResultStatus.DENIED)
+        if call.error is not None:
+            call.error.recoverability = Recoverability.RETRY_LATER
+        raise Refused
+
+    def overdue(self, call: Invocation) -> NoReturn:
+        """End the call because nobody answered in time, or nobody used the answer: no person said no."""
+        verdict = Verdict(
+            Behavior.DENY,
+            source=DecisionSource.TIMEOUT,
+            reason_type=ReasonType.PERMISSION_PROMPT_TOOL,
+            message="the approval request has expired",
+        )
+        self._recorder.decided(call, verdict)
+        call.approval_status = ApprovalStatus.EXPIRED.value
+        call.fail(ErrorClass.POLICY_BLOCKED, verdict.message, InvocationStatus.DENIED, ResultStatus.DENIED)
+        if call.error is not None:
+            call.error.recoverability = Recoverability.APPROVAL_NEEDED
+            call.error.retry.approval_required = True
+        raise Refused
 
     def mutation_failed(self, call: Invocation, message: str) -> NoReturn:
         """End the call because a changed input can't be used."""

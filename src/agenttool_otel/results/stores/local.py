@@ -14,6 +14,7 @@ from uuid import uuid4
 
 from agenttool_otel.errors import PersistenceError
 from agenttool_otel.results.stores.types import BlobInfo
+from agenttool_otel.values.known_file import FileReplaced, KnownFile
 
 _KEY: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._\-]*(/[A-Za-z0-9_][A-Za-z0-9._\-]*)*")
 _MAX_KEY_CHARS: Final = 255
@@ -36,7 +37,7 @@ class LocalBackend:
     def __init__(self, root: str | os.PathLike[str], *, durable: bool = True) -> None:
         self._root = Path(root)
         self._durable = durable
-        self._checked = False
+        self._known: KnownFile | None = None
 
     def put(self, key: str, chunks: Iterable[bytes]) -> None:
         """Write a blob atomically; see Backend."""
@@ -65,6 +66,7 @@ class LocalBackend:
             try:
                 descriptor = os.open(self._path(key), os.O_RDONLY | _NOFOLLOW)
             except FileNotFoundError:
+                self._check_root()  # where the whole directory is gone, it is not this blob that is missing
                 raise KeyError(key) from None
             with os.fdopen(descriptor, "rb") as file:
                 file.seek(start)
@@ -124,12 +126,24 @@ class LocalBackend:
         return self._root / key
 
     def _make_parent(self, target: Path) -> None:
-        if not self._checked:
+        self._check_root()
+        if self._known is None:
             self._make_private(self._root)
-            self._checked = True
+            self._known = KnownFile(self._root)
         inner = [folder for folder in target.parents if self._root in folder.parents]
         for folder in reversed(inner):
             self._make_private(folder)
+
+    def _check_root(self) -> None:
+        """Refuse what finds another directory than the one in use, or none; the next use looks at it as at a new one."""
+        if self._known is None:
+            return
+        try:
+            self._known.check()
+        except FileReplaced as error:
+            if self._root.exists():
+                self._known = None
+            raise PersistenceError(f"the store can't be used: {error}") from None
 
     def _make_private(self, folder: Path) -> None:
         try:
