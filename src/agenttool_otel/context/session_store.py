@@ -102,7 +102,7 @@ class _Redis:
         sealed, seen = Sealed(self.key, session), self._seen.get(session)
         change, keys, ends = _with_told(change, told), _redis_keys(session), time.monotonic() + _WAIT_SECONDS
         known = self._states.get(session)
-        found = [known, 1] if known is not None else self._read(keys)
+        found: list[Any] = [known, 1] if known is not None else self._read(keys)
         while time.monotonic() < ends:
             value, remains = bytes(found[0]), bool(found[1])
             done = changed(sealed, Stored(value or None, remains), change, seen)
@@ -223,7 +223,9 @@ class _Database:
                 connection.execute(
                     self._tell, [{**row, "name": _record(at), "n": at, "record": one} for at, one in numbered]
                 )
-                connection.execute(sa.text(_FORGET), [{**row, "name": _record(at - KEPT_RECORDS)} for at, _ in numbered])
+                connection.execute(
+                    sa.text(_FORGET), [{**row, "name": _record(at - KEPT_RECORDS)} for at, _ in numbered]
+                )
         self._seen.note(session, done.totals)
         if random.randrange(_FORGET_ONE_IN) == 0:  # noqa: S311 - nothing secret about it
             with self._engine.begin() as connection:

@@ -24,8 +24,8 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from agenttool_otel.context.session_store import SessionStore
 from agenttool_otel.context.session_totals import LOST, USED_UP, Change, digest
 from agenttool_otel.context.sessions import Happened, Session
-from agenttool_otel.values.forks import new_lock
 from agenttool_otel.errors import SessionStoreError
+from agenttool_otel.values.forks import new_lock
 from agenttool_otel.values.inspection import short_name
 
 _logger = logging.getLogger("agenttool_otel.context")

@@ -10,8 +10,8 @@ from contextlib import suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
-from opentelemetry import metrics, trace
 from opentelemetry import _logs as logs
+from opentelemetry import metrics, trace
 
 if TYPE_CHECKING:
     from agenttool_otel.govern.governor import Governor

@@ -21,8 +21,8 @@ class Instruments:
     """All instruments of one meter."""
 
     __slots__ = (
-        "_tally", "approval_wait", "approvals_pending", "approvals_unstored", "decided", "decision_duration", "dropped", "duration",
-        "fail_closed", "persistence_failures", "policy_reloads", "redaction_failures", "redactions", "result_size",
+        "_tally", "approval_wait", "approvals_pending", "approvals_unstored", "decided", "decision_duration", "dropped",
+        "duration", "fail_closed", "persistence_failures", "policy_reloads", "redaction_failures", "redactions", "result_size",
         "shadow_differences",
     )  # fmt: skip
 

@@ -1,7 +1,7 @@
 """A file that stays open for long is known by its name, and a name may come to lead to another file.
 
-A backup tool that puts a copy in its place, a volume that is restored, a rotation, ``rm``: whoever goes on with the open
-handle then writes where nobody reads. So whoever keeps one notes what the name led to, and looks again.
+A backup tool that puts a copy in its place, a volume that is restored, a rotation, ``rm``: whoever goes on with the
+open handle then writes where nobody reads. So whoever keeps one notes what the name led to, and looks again.
 """
 
 from __future__ import annotations
@@ -111,8 +111,8 @@ def connect_to(path: Path, timeout: float) -> sqlite3.Connection:
 def watch_database(engine: Any) -> None:
     """Let each transaction of an SQLAlchemy engine look whether its SQLite file is still the one that it has open.
 
-    One that was written by others, which also a checkpoint of SQLite's does, is connected to anew, so that nothing comes
-    from the pages in memory that is not in the file. One that was replaced, removed or overwritten costs the operation
+    One that was written by others, which also a checkpoint of SQLite's does, is connected to anew, so that nothing
+    comes from the pages in memory that is not in the file. One that was replaced, removed or overwritten costs the operation
     that finds it; the next one opens what is there by then.
 
     Args:

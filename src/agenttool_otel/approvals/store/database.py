@@ -25,8 +25,8 @@ from agenttool_otel.approvals.store.sealing import Sealer
 from agenttool_otel.approvals.store.statements import Statement
 from agenttool_otel.approvals.store.transaction import Refused, Transaction, write_head
 from agenttool_otel.errors import ApprovalStoreError, ConfigurationError
-from agenttool_otel.values.forks import around_fork, new_lock
 from agenttool_otel.names import ApprovalLogKind
+from agenttool_otel.values.forks import around_fork, new_lock
 from agenttool_otel.values.known_file import FileReplaced, connect_to, make_private_file, watch_database
 
 _CREATION_LOCK: Final = 0x61677470  # any fixed number: "agtp"
@@ -38,7 +38,7 @@ _HEAD_QUERY: Final = select(schema.head).where(schema.head.c.id == 1)
 _HEAD: Final = Statement(_HEAD_QUERY)
 _LOCKED_HEAD: Final = Statement(_HEAD_QUERY.with_for_update())
 # the server's clock is the same for all who use it
-_SERVER_CLOCK: Final = literal_column("CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)")
+_SERVER_CLOCK: Final[Any] = literal_column("CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)")
 _TIMED_QUERY: Final = select(schema.head, _SERVER_CLOCK.label("server_us")).where(schema.head.c.id == 1)
 _TIMED_HEAD: Final = Statement(_TIMED_QUERY)
 _LOCKED_TIMED_HEAD: Final = Statement(_TIMED_QUERY.with_for_update(of=schema.head))
@@ -230,7 +230,7 @@ class Database:
             head = self._checked_head(connection, lock=True)
             mark = self._clock.accept(_mark(head)) if self.sqlite else self._now(head)
             transaction = Transaction(connection, self.sealer, head, mark)
-            ahead = mark.us - head.clock_us
+            ahead: int = mark.us - head.clock_us
             transaction.log(ApprovalLogKind.CLOCK_ACCEPTED, "", ahead_us=ahead)
             transaction.write_head()
         self._seen = max(self._seen, transaction.end)

@@ -1,7 +1,7 @@
 """What is known and could not be stored: outcomes, answers, cancellations. Each is tried again until the store has it.
 
-One daemon thread for each store, and only while something waits; pauses grow. A store that is closed, and a process that
-ends, try for a bounded time. A forked child begins without any: its parent's are stored by its parent.
+One daemon thread for each store, and only while something waits; pauses grow. A store that is closed, and a process
+that ends, try for a bounded time. A forked child begins without any: its parent's are stored by its parent.
 """
 
 from __future__ import annotations

@@ -135,7 +135,7 @@ class LocalBackend:
             self._make_private(folder)
 
     def _check_root(self) -> None:
-        """Refuse what finds another directory than the one in use, or none; the next use looks at it as at a new one."""
+        """Refuse what finds another directory than the one in use, or none; the next use takes it as a new one."""
         if self._known is None:
             return
         try:
