@@ -2,7 +2,7 @@
 
 A store may forget: it is emptied, an old copy is put back, it is edited, or a replica that lags becomes the server. So
 the counters stand in one sealed value with the number of the write that made it and an epoch, which is drawn when
-the session begins. Whoever finds another epoch or a lower number than it has seen, or no value where one was, knows that
+the session begins. Whoever finds another epoch or a lower number than it has seen, or none where one was, knows that
 something was lost: the counter ``lost`` is set, and stays set for every process.
 """
 

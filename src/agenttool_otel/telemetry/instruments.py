@@ -22,8 +22,8 @@ class Instruments:
 
     __slots__ = (
         "_tally", "approval_wait", "approvals_pending", "approvals_unstored", "decided", "decision_duration", "dropped",
-        "duration", "fail_closed", "persistence_failures", "policy_reloads", "redaction_failures", "redactions", "result_size",
-        "shadow_differences",
+        "duration", "fail_closed", "persistence_failures", "policy_reloads", "redaction_failures", "redactions",
+        "result_size", "shadow_differences",
     )  # fmt: skip
 
     def __init__(self, meter: Meter, provider: MeterProvider | None = None) -> None:

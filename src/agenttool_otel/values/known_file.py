@@ -112,8 +112,8 @@ def watch_database(engine: Any) -> None:
     """Let each transaction of an SQLAlchemy engine look whether its SQLite file is still the one that it has open.
 
     One that was written by others, which also a checkpoint of SQLite's does, is connected to anew, so that nothing
-    comes from the pages in memory that is not in the file. One that was replaced, removed or overwritten costs the operation
-    that finds it; the next one opens what is there by then.
+    comes from the pages in memory that is not in the file. One that was replaced, removed or overwritten costs the
+    operation that finds it; the next one opens what is there by then.
 
     Args:
         engine: the engine, whose connections come from ``connect_to``.
