@@ -48,6 +48,7 @@ from agenttool_otel.policy.types import Verdict
 from agenttool_otel.records import HookRecord
 from agenttool_otel.redaction import Redactor
 from agenttool_otel.redaction.argument_mask import MIN_CHARS
+from agenttool_otel.redaction.ids import agent_label
 from agenttool_otel.results.content.shown import captured_json
 from agenttool_otel.telemetry import Telemetry
 from agenttool_otel.telemetry.telemetry import records_duration
@@ -407,7 +408,7 @@ class Recorder:
             if call.error is not None:
                 labels[GenAI.ERROR_TYPE] = call.error.error_class.value
             if agent:
-                labels[GenAI.AGENT_NAME] = agent
+                labels[GenAI.AGENT_NAME] = agent_label(agent)
         if not (call.measured and call.outcome is Outcome.EXECUTED) and (call.owned or not records_duration(call.span)):
             telemetry.measure(instruments.duration, duration, labels)
         if verdict is not None:

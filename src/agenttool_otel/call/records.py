@@ -18,6 +18,7 @@ from agenttool_otel.records import (
     StatusTransition,
 )
 from agenttool_otel.records.permission_decision import DecisionReason, Obligations
+from agenttool_otel.redaction.ids import shown_id
 from agenttool_otel.telemetry.telemetry import trace_refs
 from agenttool_otel.values.canonical import keyed_digest
 from agenttool_otel.values.policy_value import decided_form
@@ -106,8 +107,8 @@ def invocation_record(call: Invocation, *, show: Callable[[Any], Any] | None = N
         surface_id=call.context.surface,
         native_call_id=call.native_call_id,
         status=call.status,
-        actor_ref=call.context.actor or None,
-        runtime_refs=[f"session:{call.context.session_id}"] if call.context.session_id else [],
+        actor_ref=shown_id(call.context.actor) or None,
+        runtime_refs=[f"session:{shown_id(call.context.session_id)}"] if call.context.session_id else [],
         permission_decision_refs=[decided.decision_id for decided in call.decisions],
         hook_refs=[record.hook_id for record in call.hook_records],
         artifact_refs=call.artifact_refs,

@@ -130,7 +130,9 @@ class AgentContext:
 
     @cached_property
     def span_attributes(self) -> dict[str, str]:
-        """What a span says of the context."""
+        """What a span says of the context: ids without what looks like a token."""
+        from agenttool_otel.redaction.ids import shown_id  # the tables are read when there is something to look at
+
         pairs = (
             (GenAI.AGENT_NAME, self.agent),
             (GenAI.CONVERSATION_ID, self.session_id),
@@ -139,7 +141,7 @@ class AgentContext:
             (Attr.TENANT_ID, self.tenant),
             (Attr.SURFACE_ID, self.surface),
         )
-        return {name: value for name, value in pairs if value}
+        return {name: shown_id(value) for name, value in pairs if value}
 
 
 _FIELDS = tuple(AgentContext.__dataclass_fields__)

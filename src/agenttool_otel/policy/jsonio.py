@@ -17,6 +17,7 @@ from agenttool_otel.errors import PolicyEvaluationError
 from agenttool_otel.names import FailClosedCause
 from agenttool_otel.policy.types import PolicyInput
 from agenttool_otel.values.conversion import loads_unique
+from agenttool_otel.values.pointers import surrogate_place
 
 MAX_INPUT_BYTES: Final = 16 * 1024 * 1024
 """Default limit of an encoded policy input, in bytes."""
@@ -65,7 +66,9 @@ def encode_document(document: PolicyInput, *, limit: int = MAX_INPUT_BYTES) -> b
         free = {"input": orjson.Fragment(arguments), "resources": orjson.Fragment(resources)}
         encoded = orjson.dumps({**document, **free}, option=_DOCUMENT_OPTIONS)
     except (TypeError, ValueError, RecursionError):
-        raise _invalid("the document holds a value that JSON lacks") from None
+        place = surrogate_place(document)
+        told = "a value that JSON lacks" if place is None else f"text that is not UTF-8, at {place}"
+        raise _invalid(f"the document holds {told}") from None
     if len(encoded) > limit:
         raise _invalid(f"the document takes {len(encoded)} bytes, more than the limit of {limit}")
     return encoded

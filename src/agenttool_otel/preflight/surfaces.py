@@ -23,6 +23,7 @@ from agenttool_otel.names import EVENT_SOURCE, Attr, BlockReason, ErrorClass, Ev
 from agenttool_otel.preflight.tool_lists import anthropic_tools, mcp_tools, openai_tools
 from agenttool_otel.records import DeferredToolRef, ToolDeclaration, ToolSurface
 from agenttool_otel.records.base import JsonObject, JsonValue, utc_now
+from agenttool_otel.redaction.ids import shown_id
 from agenttool_otel.telemetry.telemetry import package_version
 from agenttool_otel.values.canonical import digest
 from agenttool_otel.values.forks import cached_property, new_rlock
@@ -244,9 +245,9 @@ class Surface:
             capability_requirements=list(self.request.conditions.requires),
             model_capabilities=dict(self.request.conditions.model or {}) or None,
             role_constraints={"roles": list(context.roles), "agents": list(context.agents)},
-            surface_reason=f"the tools that {context.actor or 'this context'} may see in mode {context.mode}",
+            surface_reason=f"the tools that {shown_id(context.actor) or 'this context'} may see in mode {context.mode}",
             policy_refs=[f"policy:{engine.name}@{engine.revision}" for engine in self.shelf.runtime.decider.engines],
-            runtime_refs=[f"session:{context.session_id}"] if context.session_id else [],
+            runtime_refs=[f"session:{shown_id(context.session_id)}"] if context.session_id else [],
         )
 
     def openai_tools(self, *, defer_loading: bool = False) -> list[JsonObject]:

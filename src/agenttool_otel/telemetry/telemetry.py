@@ -31,6 +31,7 @@ from agenttool_otel.telemetry.losses import Losses
 from agenttool_otel.telemetry.settings import TelemetrySettings
 from agenttool_otel.telemetry.sinks import EVENT_OBJECT, Build, event_record
 from agenttool_otel.telemetry.words import standard_words
+from agenttool_otel.values.unicode import escape_surrogates, has_surrogate
 
 _SIGNALS = {"counter": "metrics", "histogram": "metrics", "sink": "records"}
 """What is lost where, if it is no span."""
@@ -46,6 +47,27 @@ def package_version() -> str:
         return version("agenttool-otel")
     except PackageNotFoundError:  # run from a source tree that was never installed
         return "0"
+
+
+def sayable(attributes: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return attributes without lone surrogates: exporters drop what UTF-8 can't say, and no receiver learns of it."""
+    if not any(_has_surrogate(value) for value in attributes.values()):
+        return attributes
+    return {name: _escaped(value) for name, value in attributes.items()}
+
+
+def _has_surrogate(value: Any) -> bool:
+    if type(value) is str:
+        return has_surrogate(value)
+    return type(value) in (list, tuple) and any(type(item) is str and has_surrogate(item) for item in value)
+
+
+def _escaped(value: Any) -> Any:
+    if type(value) is str:
+        return escape_surrogates(value)
+    if type(value) not in (list, tuple):
+        return value
+    return [escape_surrogates(item) if type(item) is str else item for item in value]
 
 
 class EventEmitter:
@@ -95,6 +117,7 @@ class EventEmitter:
         tool_id: str = "",
     ) -> None:
         """Emit one event, on its span with other attributes if so given; nothing that goes wrong here is raised."""
+        attributes, on_span = sayable(attributes), None if on_span is None else sayable(on_span)
         try:
             if self._as_span and span.is_recording():
                 span.add_event(name, attributes if on_span is None else on_span)
@@ -153,6 +176,7 @@ class Telemetry:
 
     def start(self, name: str, attributes: Mapping[str, Any], *, links: tuple[Link, ...] = ()) -> tuple[Span, bool]:
         """Start the span of a call under the current one; it is not made current."""
+        attributes = sayable(attributes)
         try:
             if self._mode != "child":
                 current = trace.get_current_span()
@@ -195,7 +219,7 @@ class Telemetry:
     def attribute(self, span: Span, name: str, value: Any) -> None:
         """Set one attribute of a span."""
         try:
-            span.set_attribute(name, value)
+            span.set_attribute(name, escape_surrogates(value) if type(value) is str else value)
         except BaseException as error:
             self.losses.note("set_attributes", error)
 
@@ -203,6 +227,7 @@ class Telemetry:
         """Write the final facts and end the span."""
         try:
             if attributes:
+                attributes = sayable(attributes)
                 span.set_attributes(attributes)
                 if (error_type := attributes.get(GenAI.ERROR_TYPE)) is not None:
                     span.set_status(Status(StatusCode.ERROR, error_type))

@@ -53,8 +53,12 @@ def keyed_digest(value: Any) -> str:
     Whoever reads it can compare it with others of the same key, but not try what a short value might have been. The key
     is ``AGENTTOOL_DIGEST_KEY``, or one of this process alone.
     """
-    key = os.environ.get(Env.DIGEST_KEY, "").encode("utf-8", "surrogateescape") or _PROCESS_KEY
-    return "hmac-sha256:" + hmac.digest(key, canonical_bytes(value), "sha256").hex()
+    return "hmac-sha256:" + hmac.digest(digest_key(), canonical_bytes(value), "sha256").hex()
+
+
+def digest_key() -> bytes:
+    """Return the key of digests that leave the process: ``AGENTTOOL_DIGEST_KEY``, or one of this process alone."""
+    return os.environ.get(Env.DIGEST_KEY, "").encode("utf-8", "surrogateescape") or _PROCESS_KEY
 
 
 def canonical_bytes(value: Any) -> bytes:

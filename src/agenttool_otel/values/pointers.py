@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from agenttool_otel.values.canonical import canonical_bytes
 from agenttool_otel.values.conversion import JsonLike, to_json_value
+from agenttool_otel.values.unicode import has_surrogate
 
 _MAX_POINTERS: Final = 1000
 
@@ -53,3 +54,18 @@ def changed_pointers(a: Any, b: Any, *, limit: int = _MAX_POINTERS) -> list[str]
 
 _ABSENT: Final[Any] = object()
 """Marks a member that one side does not have."""
+
+
+def surrogate_place(document: Any) -> str | None:
+    """Return the JSON pointer of a text with a lone surrogate in a document, ``None`` where there is none."""
+    stack: list[tuple[str, Any]] = [("", document)]
+    while stack:
+        place, value = stack.pop()
+        if isinstance(value, str):
+            if has_surrogate(value):
+                return place
+        elif isinstance(value, dict):
+            stack += [(f"{place}/{escape_token(str(name))}", item) for name, item in value.items()]
+        elif isinstance(value, (list, tuple)):
+            stack += [(f"{place}/{index}", item) for index, item in enumerate(value)]
+    return None

@@ -77,6 +77,10 @@ def _shown(form: JsonLike, raw: JsonLike) -> JsonLike:
     return form
 
 
+class NotUnicode(ValueError):
+    """A text that no encoding can say."""
+
+
 class NumberConverter(Converter):
     """Converts numbers of all classes to numbers, and fails at what is none of JSON's."""
 
@@ -135,7 +139,7 @@ class _PolicyConverter(NumberConverter):
 
     def _plain(self, text: str) -> str:
         if not text.isascii() and has_surrogate(text):
-            raise ValueError("a lone surrogate has no JSON form of its own")
+            raise NotUnicode("a lone surrogate has no JSON form of its own")
         return text
 
 

@@ -12,11 +12,12 @@ from agenttool_otel.call.target import Target
 from agenttool_otel.names import Attr, ErrorClass, Event, InvocationStatus, MutationSource, SchemaVisibility
 from agenttool_otel.records import InputMutation
 from agenttool_otel.values.canonical import digest, keyed_digest
+from agenttool_otel.values.conversion import DEFAULT_MAX_CHARS, DEFAULT_MAX_DEPTH, DEFAULT_MAX_NODES
 from agenttool_otel.values.copying import NotCopyable
 from agenttool_otel.values.inspection import short_name
 from agenttool_otel.values.numbers import NoJsonNumber
 from agenttool_otel.values.pointers import changed_pointers, escape_token, unescape_token
-from agenttool_otel.values.policy_value import to_policy_value
+from agenttool_otel.values.policy_value import NotUnicode, to_policy_value
 from agenttool_otel.values.snapshot import snapshot
 
 _MAX_FIELDS = 64
@@ -94,7 +95,7 @@ class Inputs:
         argument = f"the argument {place}" if place else "the arguments"
         if str(tag.get("$error", "")).endswith(NoJsonNumber.__name__):
             return f"{argument} holds a number that JSON lacks (infinite, undefined or too large): nothing is decided"
-        return f"{argument} can't be shown to the policy whole, so nothing is decided"
+        return f"{argument} can't be shown to the policy whole ({_reason(tag)}), so nothing is decided"
 
     def validate(self, call: Invocation) -> None:
         """Run the developer's own value check."""
@@ -226,6 +227,22 @@ _ALLOWED = {
 def differs(a: Any, b: Any) -> bool:
     """Tell whether two JSON values are different as JSON: to Python ``1`` is ``True``, to a tool it may not be."""
     return bool(a != b) or digest(a) != digest(b)
+
+
+def _reason(tag: dict[str, Any]) -> str:
+    """Say why a part of the arguments is shown by a tag alone."""
+    match tag.get("$truncated"):
+        case "chars":
+            return f"{tag.get('chars', 0):,} characters, limit {DEFAULT_MAX_CHARS:,} in all"
+        case "nodes":
+            return f"more than {DEFAULT_MAX_NODES:,} values"
+        case "depth":
+            return f"nested deeper than {DEFAULT_MAX_DEPTH} levels"
+        case "int":
+            return f"a number of {tag.get('bits', 0):,} bits"
+    if str(tag.get("$error", "")).endswith(NotUnicode.__name__):
+        return "not UTF-8: it has a lone surrogate"
+    return "it can't be read"
 
 
 def is_partial(document: dict[str, Any]) -> bool:
