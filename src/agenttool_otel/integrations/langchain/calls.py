@@ -128,7 +128,7 @@ class LangChainAdapter(Adapter):
             from agenttool_otel.integrations.langgraph.caught import note_pause
             from agenttool_otel.integrations.langgraph.interrupts import run_call
 
-            response = run_call(self.call, target, self.runtime)
+            response = run_call(self.call, target, self.runtime, self.deliver)
             note_pause(self.call.exception)
             return response
 
@@ -144,7 +144,7 @@ class LangChainAdapter(Adapter):
             from agenttool_otel.integrations.langgraph.caught import note_pause
             from agenttool_otel.integrations.langgraph.interrupts import arun_call
 
-            response = await arun_call(self.call, target, self.runtime)
+            response = await arun_call(self.call, target, self.runtime, self.deliver)
             note_pause(self.call.exception)
             return response
 

@@ -21,7 +21,7 @@ import wrapt
 from langgraph.errors import GraphBubbleUp, GraphInterrupt
 from langgraph.types import Interrupt
 
-from agenttool_otel.integrations.langgraph.tasks import APPROVAL_TYPE
+from agenttool_otel.integrations.langgraph.checkpoints import APPROVAL_TYPE
 
 _RUNNER: Final = "langgraph.pregel._runner"
 _RESUME: Final = "__resume__"

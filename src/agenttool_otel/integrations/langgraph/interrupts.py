@@ -15,9 +15,9 @@ Who answers is what the host says in ``config["configurable"]``: ``agenttool_ans
 Without a checkpointer nothing can be waited for: the model is told that an approval was needed, and the request stays
 in the store, where ``resume(invocation_id)`` of this process can still use it.
 
-A call runs once in its task. Where LangGraph runs a whole task again after one of its calls was approved and ran (a
-ToolNode that gets several calls at once, without ``Send``), this process repeats that call's result instead of running
-it; another process refuses it.
+A call runs once in its task. LangGraph runs a whole task again when it goes on from a pause. What other calls of the
+task gave back before the pause is kept, in this process and with the checkpoint, and is given back again instead of
+running them; and while a call asks, no other call of its task begins.
 """
 
 from __future__ import annotations
@@ -28,10 +28,14 @@ import json
 import logging
 import weakref
 from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphBubbleUp, GraphInterrupt
+from langgraph.types import Interrupt
 
 from agenttool_otel.approvals.types import (
     ApprovalAnswer,
@@ -48,12 +52,14 @@ from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.phases.refusals import fail_closed
 from agenttool_otel.call.resume import asking_span, continue_stored
 from agenttool_otel.call.target import Target
-from agenttool_otel.errors import ApprovalError
-from agenttool_otel.integrations.langgraph.tasks import APPROVAL_TYPE, GraphTask
+from agenttool_otel.errors import ApprovalError, ApprovalNotFound
+from agenttool_otel.integrations.langgraph.checkpoints import APPROVAL_TYPE, kept_result, result_writes
+from agenttool_otel.integrations.langgraph.executions import inside
+from agenttool_otel.integrations.langgraph.tasks import GraphTask
 from agenttool_otel.names import ApprovalStatus, FailClosedCause, Outcome, ResultStatus
 from agenttool_otel.policy.types import PolicyInput, Verdict
 from agenttool_otel.values.canonical import digest
-from agenttool_otel.values.forks import new_lock
+from agenttool_otel.values.forks import new_rlock
 
 if TYPE_CHECKING:
     from agenttool_otel.call.runtime import Runtime
@@ -68,66 +74,86 @@ ANSWERER_ROLES: Final = "agenttool_answerer_roles"
 _ANSWERER: Final = "langgraph:resume"
 _TASK: Final = "langgraph_task"
 _MAX_FINISHED_CALLS: Final = 256
+_ENDED: Final = (
+    "value", "delivered", "preview", "verdict", "exception", "error", "flaw", "outcome", "result_status",
+    "redaction_state",
+)  # fmt: skip
+"""What of an ended call makes up what it gives back."""
+
+_SETTINGS: Final = (
+    "set AGENTTOOL_APPROVALS_URL and AGENTTOOL_APPROVALS_KEY to the same values in every process that asks or resumes"
+)
+_CANT_BE_RESUMED_ELSEWHERE: Final = (
+    "a graph with a lasting checkpointer asks for an approval, which this process keeps in memory: no other process, "
+    f"nor this one after a restart, can take the answer; {_SETTINGS}"
+)
+_ASKED_ELSEWHERE: Final = (
+    "the answer for %s is not taken: its question was asked by another process, or before a restart, and this process "
+    f"can't see that request; {_SETTINGS}"
+)
 _logger = logging.getLogger("agenttool_otel.langgraph")
 
 
-def run_call(call: Invocation, target: Target, runtime: Runtime) -> str | None:
-    """Run a framework's call; inside a graph that can wait, an ask pauses the graph."""
-    if (waiting := _GraphCall.open(call, target, runtime)) is None:
+def run_call(call: Invocation, target: Target, runtime: Runtime, deliver: Callable[[str | None], Any]) -> str | None:
+    """Run a framework's call; inside a graph that can wait, an ask pauses the graph.
+
+    Args:
+        call: the call.
+        target: what it runs.
+        runtime: its Governor.
+        deliver: makes what the framework gets of the ended call, as in an Adapter.
+
+    Returns:
+        The text that a person gave in place of the result, if one did.
+    """
+    if (graph := _GraphCall.open(call, target, runtime, deliver)) is None:
         run(call, runtime.pipeline.run(call, target))
         return None
-    with waiting.task.in_progress():
-        if waiting.has_new_answer:
-            try:
-                waiting.task.read_interrupt()
-                waiting.task.clear_resume_value()
-            except Exception as error:
-                waiting.ignore_answer(error)
-            waiting.store_answer()
-        if not waiting.continue_earlier():
-            run(call, runtime.pipeline.run(call, waiting.target, waiting.links, services=waiting))
-            if waiting.pauses:
-                waiting.task.wait()
-            waiting.finish_or_pause()
-    return waiting.response
+    with graph.in_progress():
+        graph.take_answer()
+        if not graph.continue_earlier():
+            run(call, runtime.pipeline.run(call, graph.target, graph.links, services=graph))
+            if (ask := graph.question()) is not None:
+                graph.pause(graph.task.execution.stop(graph, ask))
+            graph.finish()
+            graph.keep_results()
+    return graph.response
 
 
-async def arun_call(call: Invocation, target: Target, runtime: Runtime) -> str | None:
+async def arun_call(
+    call: Invocation, target: Target, runtime: Runtime, deliver: Callable[[str | None], Any]
+) -> str | None:
     """The same without blocking the event loop."""
-    if (waiting := _GraphCall.open(call, target, runtime)) is None:
+    if (graph := _GraphCall.open(call, target, runtime, deliver)) is None:
         await arun(call, runtime.pipeline.run(call, target))
         return None
-    with waiting.task.in_progress():
-        if waiting.has_new_answer:
-            try:
-                await waiting.task.aread_interrupt()
-                await waiting.task.aclear_resume_value()
-            except Exception as error:
-                waiting.ignore_answer(error)
-            await asyncio.to_thread(waiting.store_answer)
-        if not await asyncio.to_thread(waiting.continue_earlier):
-            await arun(call, runtime.pipeline.run(call, waiting.target, waiting.links, services=waiting))
-            if waiting.pauses:
-                await waiting.task.await_others()
-            waiting.finish_or_pause()
-    return waiting.response
+    with graph.in_progress():
+        await graph.atake_answer()
+        if not await asyncio.to_thread(graph.continue_earlier):
+            await arun(call, runtime.pipeline.run(call, graph.target, graph.links, services=graph))
+            if (ask := graph.question()) is not None:
+                graph.pause(await graph.task.execution.astop(graph, ask))
+            graph.finish()
+            await graph.akeep_results()
+    return graph.response
 
 
 class _FinishedCalls:
     """What one Governor remembers of the calls of this process; forgetting it costs a repetition, never a decision."""
 
     def __init__(self) -> None:
-        self._lock = new_lock()
+        self.lock = new_rlock()
+        self.has_warned = False  # that a question can't be answered elsewhere
         self._entries: OrderedDict[str, Any] = OrderedDict()
 
     def put(self, key: str, value: Any) -> None:
-        with self._lock:
+        with self.lock:
             self._entries[key] = value
             if len(self._entries) > _MAX_FINISHED_CALLS:
                 self._entries.popitem(last=False)
 
     def get(self, key: str) -> Any:
-        with self._lock:
+        with self.lock:
             return self._entries.get(key)
 
 
@@ -138,25 +164,31 @@ class _GraphCall:
     """One call inside a graph that can wait. It is also what the call's effects are performed with."""
 
     __slots__ = (
-        "_bind_given", "_rebind", "_stored", "approvals", "call", "decider", "finished", "links", "response",
-        "runtime", "target", "task",
+        "_asked", "_began", "_bind_given", "_deliver", "_is_open", "_rebind", "_stored", "approvals", "call", "decider",
+        "finished", "links", "response", "runtime", "target", "task",
     )  # fmt: skip
 
-    def __init__(self, call: Invocation, target: Target, runtime: Runtime, task: GraphTask) -> None:
+    def __init__(
+        self, call: Invocation, target: Target, runtime: Runtime, task: GraphTask, deliver: Callable[[str | None], Any]
+    ) -> None:
         self.call = call
         self.runtime = runtime
         self.task = task
-        self.target = target
+        self.target = replace(target, function=self._body_of(target))
         self.links: tuple[Any, ...] = ()
         self.response: str | None = None
         self.finished = _finished_calls.setdefault(runtime, _FinishedCalls())
         self.decider: Decides = runtime.decider
-        self.approvals: Asks = _GraphApprovals(runtime, call, _task_digest(task))
+        self.approvals: Asks = _GraphApprovals(runtime, call, _task_digest(task), self._begin)
         self._stored: StoredCall | None = None
+        self._deliver = deliver
         self._bind_given, self._rebind = target.bind, target.rebind
+        self._is_open = self._began = self._asked = False
 
     @classmethod
-    def open(cls, call: Invocation, target: Target, runtime: Runtime) -> _GraphCall | None:
+    def open(
+        cls, call: Invocation, target: Target, runtime: Runtime, deliver: Callable[[str | None], Any]
+    ) -> _GraphCall | None:
         """Give a call whose ask could be waited for its invocation id; ``None`` where none could."""
         if (task := GraphTask.current()) is None:
             return None
@@ -166,59 +198,121 @@ class _GraphCall:
         except Exception:
             return None  # the pipeline says what is wrong with the arguments
         alike = json.dumps([call.native_call_id, call.spec.tool_id, arguments])
-        place = [task.thread_id, task.namespace, alike, task.occurrence(alike)]
+        place = [task.thread_id, task.namespace, alike, task.execution.occurrence(alike)]
         call.id = "inv_" + hashlib.sha256(json.dumps(place).encode()).hexdigest()[:32]
-        return cls(call, target, runtime, task)
+        return cls(call, target, runtime, task, deliver)
+
+    @contextmanager
+    def in_progress(self) -> Iterator[None]:
+        """Let the call's body run only while no other call of the task pauses it."""
+        self.task.execution.refuse_if_paused()
+        self._is_open = True
+        try:
+            yield
+        finally:
+            self._is_open = False  # what waits for an answer may be resumed outside of the graph
+            self.task.execution.leave(self)
+
+    def _body_of(self, target: Target) -> Callable[..., Any]:
+        function = target.function
+
+        def body(*args: Any, **kwargs: Any) -> Any:
+            with self._running():
+                return function(*args, **kwargs)
+
+        async def abody(*args: Any, **kwargs: Any) -> Any:
+            with self._running():
+                return await function(*args, **kwargs)
+
+        return abody if target.is_async and not target.in_thread else body
+
+    @contextmanager
+    def _running(self) -> Iterator[None]:
+        if not self._is_open:
+            yield
+            return
+        self.task.execution.begin(self)
+        self._began = True
+        with inside(self):
+            yield
+
+    def _begin(self) -> None:
+        if self._is_open:
+            self.task.execution.begin(self)
 
     # --- the answer --------------------------------------------------------------------------------------------------
 
-    @property
-    def has_new_answer(self) -> bool:
-        """Whether an answer may have come with the resume that nobody has looked at."""
-        return not self.task.state.answer_taken and self.task.answered
+    def take_answer(self) -> None:
+        """Take the answer that came with the resume, if this task asked the question."""
+        if not self.task.is_resumed:
+            return
+        try:
+            self.task.read_interrupt()
+            if (question := self._own_question()) is None:
+                return
+            self.task.clear_resume_value()
+        except Exception as error:
+            self._note_unreadable(error)
+            return
+        self._store_answer(question)
 
-    def ignore_answer(self, error: Exception) -> None:
-        """Leave a resume value alone when it can't be told whose it is: what was asked is asked again."""
-        self.task.state.shown = None
+    async def atake_answer(self) -> None:
+        """The same without blocking the event loop."""
+        if not self.task.is_resumed:
+            return
+        try:
+            await self.task.aread_interrupt()
+            if (question := await asyncio.to_thread(self._own_question)) is None:
+                return
+            await self.task.aclear_resume_value()
+        except Exception as error:
+            self._note_unreadable(error)
+            return
+        await asyncio.to_thread(self._store_answer, question)
+
+    def _note_unreadable(self, error: Exception) -> None:
         _logger.warning("the checkpoint could not be read: %s; nothing is approved by this", type(error).__name__)
 
-    def store_answer(self) -> None:
-        """Put the answer that came with the resume into the store, once for the whole task."""
-        state = self.task.state
-        with state.lock:
-            if state.answer_taken:
+    def _own_question(self) -> Interrupt | None:
+        """Return the answered question if the stored request is of this task; nothing is taken by looking."""
+        if (question := self.task.answered_question()) is None:
+            return None
+        try:
+            stored = self.runtime.approvals.store.stored_call(str(question.value["request_id"]))
+        except ApprovalNotFound:
+            if question.value.get("invocation_id") == self.call.id:
+                _logger.warning(_ASKED_ELSEWHERE, self.call.spec.name)
+            return None
+        return question if stored.context.get(_TASK) == _task_digest(self.task) else None
+
+    def _store_answer(self, question: Interrupt) -> None:
+        """Put the answer into the store, once for the whole task."""
+        with self.finished.lock:
+            if self.task.execution.answer_taken:
                 return
-            state.answer_taken = True
-            if (taken := self.task.take_resume_value()) is None:
-                return
-            shown, value = taken
-            request_id = str(shown["request_id"])
+            value = self.task.take_resume_value(question)
+            shown: dict[str, Any] = question.value
             answer, response = _answer_of(value, str(shown.get("name")), self.task.configurable)
             if answer is None:
                 return
-            store = self.runtime.approvals.store
             try:
-                if store.stored_call(request_id).context.get(_TASK) != _task_digest(self.task):
-                    _logger.warning("an answer was given to a request of another task; it is not taken")
-                    return
-                store.answer(request_id, answer)
+                self.runtime.approvals.store.answer(shown["request_id"], answer)
             except ApprovalError as error:
                 _logger.warning("the answer could not be taken: %s", type(error).__name__)
                 return
             if response is not None:
-                self.finished.put(request_id, response)
+                self.finished.put(shown["request_id"], response)
 
     def continue_earlier(self) -> bool:
         """Look whether this invocation was met before, and prepare the call to go on with it."""
         call, store = self.call, self.runtime.approvals.store
+        if self._repeat():
+            return True
         try:
             if (request := store.by_invocation(call.id)) is None:
                 return False
-            if request.status is ApprovalStatus.CONSUMED:
-                if self._repeat():
-                    return True
-                if request.outcome is None:
-                    store.recover()  # if its process is gone, the question is asked again
+            if request.status is ApprovalStatus.CONSUMED and request.outcome is None:
+                store.recover()  # if its process is gone, the question is asked again
             self._continue(store.stored_call(call.id))
         except ApprovalError as error:
             # whether somebody was asked before can't be told, so nobody's policy may answer in their place
@@ -226,10 +320,21 @@ class _GraphCall:
         return False
 
     def _repeat(self) -> bool:
-        if (done := self.finished.get(self.call.id)) is None:
-            return False
+        """Take the result of the call from its run before the pause."""
         call = self.call
-        call.value, call.delivered, call.preview, call.verdict = done
+        if (done := self.finished.get(call.id)) is not None:
+            for name, value in zip(_ENDED, done, strict=True):
+                setattr(call, name, value)
+            return True
+        pause = self.task.execution.pause
+        if pause is None or (kept := pause.results.get(call.id)) is None:
+            return False
+        result = kept_result(kept)
+        if isinstance(result, Exception):
+            call.exception = result
+            return True
+        call.value = result
+        call.delivered = result if self.target.unwrap is None else self.target.unwrap(result)
         return True
 
     def _continue(self, stored: StoredCall) -> None:
@@ -256,32 +361,99 @@ class _GraphCall:
 
     # --- the end -----------------------------------------------------------------------------------------------------
 
-    @property
-    def pauses(self) -> bool:
-        """Whether the call waits for an answer, and not for one of the tool's own."""
-        call = self.call
-        return call.outcome is Outcome.PENDING and call.exception is None and call.request is not None
+    def question(self) -> Callable[[], tuple[Interrupt, ...]] | None:
+        """Return what makes the interrupt that the call ends its task's execution with, if it does."""
+        call, signal = self.call, self.call.exception
+        if isinstance(signal, GraphInterrupt):  # one of the tool's own, or of a task inside
+            return lambda: tuple(signal.args[0])
+        request = call.request
+        if call.outcome is not Outcome.PENDING or signal is not None or request is None:
+            return None
+        self._asked = True
+        self._note_first_question()
+        return lambda: self.task.ask(_interrupt_value(call, request))
 
-    def finish_or_pause(self) -> None:
-        """Pause the graph if the call waits; keep the result of an approved run for a repetition of its task."""
+    def pause(self, interrupts: tuple[Interrupt, ...]) -> None:
+        """Pause the graph; whichever call of a task LangGraph sees first, it shows the same question."""
+        if self._asked:
+            self.call.exception = GraphInterrupt(interrupts)
+
+    def finish(self) -> None:
+        """Note what the call gave back, for a repetition of its task."""
         call = self.call
-        if self.pauses and call.request is not None:
-            call.exception = self.task.pause(_interrupt_value(call, call.request))
-        elif call.claim is not None and call.ran:
-            self.finished.put(call.id, (call.value, call.delivered, call.preview, call.verdict))
+        if self._began and (call.exception is None or _is_own_failure(call.exception)):
+            self.task.execution.finished[call.id] = self._remember
+            if call.claim is not None and call.ran:
+                self._remember()  # its approval is used up, also where LangGraph retries the node
         if call.outcome is not Outcome.PENDING:
             self.runtime.pipeline.paused.take(call.id)
+
+    def _remember(self) -> Any:
+        """Keep the ended call in this process, and return what it gave back."""
+        self.finished.put(self.call.id, tuple(getattr(self.call, name) for name in _ENDED))
+        try:
+            return self._deliver(self.response)
+        except Exception as error:
+            return error
+
+    def _note_first_question(self) -> None:
+        lasting = self.runtime.approvals.lasting() is not None
+        if lasting or isinstance(self.task.saver, InMemorySaver) or self.finished.has_warned:
+            return
+        self.finished.has_warned = True
+        _logger.warning(_CANT_BE_RESUMED_ELSEWHERE)
+
+    def keep_results(self) -> None:
+        """Where the task pauses, store what its ended calls gave back."""
+        if self._asked:
+            try:
+                self.task.clear_resume_value()  # it is older than the question, so it is no answer to it
+            except Exception as error:
+                _note_not_stored(error)
+        for invocation_id, remember in self.task.execution.take_finished().items():
+            result = remember()
+            try:
+                self.task.keep(*result_writes(invocation_id, result))
+            except Exception as error:
+                _note_not_stored(error)
+
+    async def akeep_results(self) -> None:
+        """The same without blocking the event loop."""
+        if self._asked:
+            try:
+                await self.task.aclear_resume_value()
+            except Exception as error:
+                _note_not_stored(error)
+        for invocation_id, remember in self.task.execution.take_finished().items():
+            result = remember()
+            try:
+                await self.task.akeep(*result_writes(invocation_id, result))
+            except Exception as error:
+                _note_not_stored(error)
+
+
+def _is_own_failure(error: BaseException) -> bool:
+    """Tell a tool's own exception from what LangGraph, or a cancellation, raises in it."""
+    return isinstance(error, Exception) and not isinstance(error, GraphBubbleUp)
+
+
+def _note_not_stored(error: Exception) -> None:
+    _logger.warning(
+        "the checkpoint could not be written: %s; what ran before this pause is known in this process only",
+        type(error).__name__,
+    )
 
 
 class _GraphApprovals:
     """The Runtime's way of a question, for a call that LangGraph may run again."""
 
-    __slots__ = ("_call", "_inner", "_task")
+    __slots__ = ("_begin", "_call", "_inner", "_task")
 
-    def __init__(self, runtime: Runtime, call: Invocation, task: str) -> None:
+    def __init__(self, runtime: Runtime, call: Invocation, task: str, begin: Callable[[], None]) -> None:
         self._inner = runtime.approvals
         self._call = call
         self._task = task
+        self._begin = begin
 
     def ask(
         self, request: ApprovalRequest, arguments: dict[str, Any], context: dict[str, Any]
@@ -304,11 +476,13 @@ class _GraphApprovals:
         return self._inner.use_grant(grant, wanted, invocation_id=invocation_id, policy_revision=policy_revision)
 
     def claim(self, request_id: str, binding: ClaimBinding) -> Claim:
-        """Take the right to run."""
+        """Take the right to run, unless the task pauses."""
+        self._begin()
         return self._inner.claim(request_id, binding)
 
     async def aclaim(self, request_id: str, binding: ClaimBinding) -> Claim:
         """Take the right to run without blocking the event loop."""
+        self._begin()
         return await self._inner.aclaim(request_id, binding)
 
     def finish(self, claim: Claim, outcome: ResultStatus) -> None:
