@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         ToolDenied,
         ToolInputInvalid,
         ToolTimeout,
+        ToolUnavailable,
         UnknownTool,
     )
     from agenttool_otel.govern.decorators import govern
@@ -67,7 +68,7 @@ _MODULES = {
         "errors": (
             "AgentToolError ApprovalConflict ApprovalRejected ApprovalRequired ConfigurationError "
             "GovernedOutcome InstanceMissing PolicyError PolicyLoadError ResultRequired ToolBlocked "
-            "ToolCanceled ToolDenied ToolInputInvalid ToolTimeout UnknownTool"
+            "ToolCanceled ToolDenied ToolInputInvalid ToolTimeout ToolUnavailable UnknownTool"
         ),
         "govern.decorators": "govern",
         "govern.default": "aresume configure default_governor resume",
@@ -92,7 +93,8 @@ __all__ = [
     "GovernedOutcome", "GovernedTool", "Governor", "Hooks", "InstanceMissing", "PermissionDecision", "PolicyError",
     "PolicyLoadError", "Preflight", "ResultRequired", "SchedulerPolicy", "Settings", "TelemetrySettings",
     "ToolBlocked", "ToolCanceled", "ToolDeclaration", "ToolDenied", "ToolError", "ToolInputInvalid", "ToolResult",
-    "ToolTimeout", "UnknownTool", "agent_context", "aresume", "carry_context", "configure", "current_call",
+    "ToolTimeout", "ToolUnavailable", "UnknownTool", "agent_context", "aresume", "carry_context", "configure",
+    "current_call",
     "current_context", "default_governor", "govern", "load_bundle", "mcp_progress", "native_call", "progress_to",
     "report_progress", "resume",
 ]  # fmt: skip

@@ -119,6 +119,10 @@ class ToolTimeout(GovernedOutcome, TimeoutError):
     """The execution profile's ``timeout_ms`` passed."""
 
 
+class ToolUnavailable(GovernedOutcome):
+    """What the call needs was not to be had, such as its lock: it did not run, and may be sent again later."""
+
+
 class ToolCanceled(GovernedOutcome):
     """Somebody canceled the call, and not its caller's task."""
 

@@ -17,6 +17,7 @@ from agenttool_otel.errors import (
     ToolDenied,
     ToolInputInvalid,
     ToolTimeout,
+    ToolUnavailable,
     UnknownTool,
 )
 from agenttool_otel.names import ErrorClass, InvocationStatus, Outcome, ResultStatus
@@ -38,6 +39,7 @@ _OUTCOMES: dict[ErrorClass | None, type[GovernedOutcome]] = {
     ErrorClass.SCHEMA_NOT_LOADED: ToolBlocked,
     ErrorClass.SETUP_REQUIRED: ToolBlocked,
     ErrorClass.TIMEOUT: ToolTimeout,
+    ErrorClass.DEPENDENCY_UNAVAILABLE: ToolUnavailable,
     ErrorClass.CANCELED: ToolCanceled,
     ErrorClass.SIBLING_CANCELED: ToolCanceled,
     ErrorClass.STREAMING_FALLBACK_DISCARDED: ToolCanceled,

@@ -151,6 +151,7 @@ class Settings:
         sessions_memory_mb: megabytes that sessions may remember in all; the longest unused forget first
             (``AGENTTOOL_SESSIONS_MEMORY_MB``).
         results_dir: directory of persisted results; a private temporary one where empty (``AGENTTOOL_RESULTS_DIR``).
+        lock_timeout: seconds that a call waits at most for the locks that its tool states (``AGENTTOOL_LOCK_TIMEOUT``).
         max_inline_chars: characters of a result that reach a model inline (``AGENTTOOL_MAX_INLINE_CHARS``).
         problems: what of the environment can't be used and must not be guessed; never a variable's value.
     """
@@ -193,6 +194,7 @@ class Settings:
     sessions_memory_mb: int = _setting(64, "SESSIONS_MEMORY_MB", _count)
     results_dir: str = _setting("", "RESULTS_DIR")
     max_inline_chars: int = _setting(50_000, "MAX_INLINE_CHARS", _count)
+    lock_timeout: float = _setting(300.0, "LOCK_TIMEOUT", _positive)
     problems: tuple[str, ...] = ()
 
     @classmethod

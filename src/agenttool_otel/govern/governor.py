@@ -177,6 +177,7 @@ class Governor(Discovery):
             before=self._look_at_lists,
             approvals=self.approvals,
             require_context=self.settings.require_context,
+            lock_timeout=self.settings.lock_timeout,
         )
 
     # --- governing ---------------------------------------------------------------------------------------------------

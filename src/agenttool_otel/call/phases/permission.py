@@ -186,7 +186,7 @@ class Permission:
         approved = call.approval is not None and call.approval["status"] == ApprovalStatus.APPROVED
         if not (shadow or granted or approved) and (verdict.behavior is not Behavior.ALLOW or call.resumed):
             return False
-        waits = call.place is not None or call.spec.locks or call.cancellation is not None
+        waits = call.place is not None or call.spec.locks or call.spec.exclusive or call.cancellation is not None
         if waits and (yield from self._schedule.lock(call)) and self._outdated(call, verdict, session):
             return None
         if shadow:

@@ -31,7 +31,7 @@ from agenttool_otel.call.phases.refusals import Refusals, Refused
 from agenttool_otel.call.recorder import Recorder
 from agenttool_otel.call.running.handle import CallHandle
 from agenttool_otel.call.running.progress import Reporter
-from agenttool_otel.call.scheduling.gate import Gate
+from agenttool_otel.call.scheduling.gate import DEFAULT_LOCK_TIMEOUT, Gate
 from agenttool_otel.call.scheduling.phase import Schedule
 from agenttool_otel.call.target import Target
 from agenttool_otel.context.context import AgentContext
@@ -87,6 +87,7 @@ class Pipeline:
         hooks: Hooks | None = None,
         approvals: Approvals | None = None,
         require_context: bool = False,
+        lock_timeout: float = DEFAULT_LOCK_TIMEOUT,
     ) -> None:
         self.yielded = recorder.yielded
         self._require_context = require_context
@@ -98,7 +99,7 @@ class Pipeline:
         runner = HookRunner(hooks, recorder, self._refusals, self._inputs) if hooks is not None else None
         self._reporter = Reporter(recorder)
         self.running: dict[str, CallHandle] = {}  # the calls that go on, by id
-        self.gate = Gate()
+        self.gate = Gate(lock_timeout)
         self._schedule = Schedule(self.gate, recorder, self._refusals)
         self._permission = Permission(
             self._refusals, self._inputs, recorder, questions, environment, runner, known_tools, self._schedule, before
@@ -180,6 +181,7 @@ class Pipeline:
         handle, call.handle = call.handle, None
         if handle is not None:
             self.running.pop(call.id, None)
+            handle.leave_parent()
             if handle.cancellation is not None:
                 handle.settle(CancelOutcome.CANCEL_FAILED)
             if handle.held_back is not None:

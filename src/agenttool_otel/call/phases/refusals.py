@@ -108,6 +108,10 @@ class Refusals:
             call.error.retry.approval_required = True
         raise Refused
 
+    def not_let_in(self, call: Invocation, message: str) -> NoReturn:
+        """End the call because it got no lock or turn; the same call may be sent again."""
+        self.refuse(call, ErrorClass.DEPENDENCY_UNAVAILABLE, message, InvocationStatus.BLOCKED)
+
     def mutation_failed(self, call: Invocation, message: str) -> NoReturn:
         """End the call because a changed input can't be used."""
         self.refuse(call, ErrorClass.INPUT_MUTATION_FAILED, message, InvocationStatus.VALIDATION_FAILED)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from concurrent.futures import Future
+from concurrent.futures import Executor, Future
 from contextlib import suppress
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,7 @@ class FarHandle(CallHandle):
 
     def __init__(self, invocation_id: str, pipe: Connection[Any, Any]) -> None:
         self.invocation_id, self._pipe = invocation_id, pipe
-        self.parent = self.deadline = self.cancellation = self.held_back = None
+        self.children = self.parent = self.deadline = self.cancellation = self.held_back = None
         self.locks, self.next_report = frozenset(), 0.0
         self._mutex = new_lock()
 
@@ -37,6 +37,10 @@ class FarHandle(CallHandle):
     def canceled(self) -> bool:
         """Whether somebody wants the call to stop."""
         return self._ask(None)
+
+    def runs_on(self, executor: Executor) -> bool:
+        """Tell whether this call's body takes a place of an executor here: it is in another process."""
+        return False
 
     def report(self, facts: dict[str, Any], pause: float = 0.0) -> None:
         """Tell a step, or hold it back where the last one is younger than the pause."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import time
+import weakref
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -59,7 +60,7 @@ class CallHandle:
 
     __slots__ = (
         *("_call", "_stop", "cancellation", "deadline", "held_back", "invocation_id", "locks", "next_report"),
-        *("parent", "reporter"),
+        *("children", "parent", "reporter", "__weakref__"),
     )
 
     def __init__(self, call: Invocation, reporter: Reporter) -> None:
@@ -68,7 +69,10 @@ class CallHandle:
         self.reporter = reporter
         self.deadline: float | None = None
         self.cancellation: CancelState | None = None
+        self.children: weakref.WeakSet[CallHandle] | None = None
         self.parent = running_body.get()
+        if self.parent is not None:
+            self.parent.adopt(self)
         self.locks: frozenset[str] = frozenset()
         self.next_report = 0.0
         self.held_back: dict[str, Any] | None = None
@@ -115,7 +119,41 @@ class CallHandle:
         self.reporter.emit(self._call, Event.CANCEL_REQUESTED, {Attr.ABORT_REASON: state.abort_reason})
         if stop is not None:
             stop()
+        self._request_of_children(state)
         return state
+
+    def adopt(self, child: CallHandle) -> None:
+        """Note a call that is made in this one's body: who stops this one stops it, too.
+
+        Args:
+            child: the call.
+        """
+        with _mutex:
+            if self.children is None:
+                self.children = weakref.WeakSet()
+            self.children.add(child)
+
+    def leave_parent(self) -> None:
+        """Note that this call has ended: a request to stop the one around it concerns it no more."""
+        if self.parent is None:
+            return
+        with _mutex:
+            if self.parent.children is not None:
+                self.parent.children.discard(self)
+
+    def runs_on(self, executor: concurrent.futures.Executor) -> bool:
+        """Tell whether this call's body, or that of a call around it, takes a place of an executor.
+
+        Args:
+            executor: where it may run.
+        """
+        return self._call.executor is executor or (self.parent is not None and self.parent.runs_on(executor))
+
+    def _request_of_children(self, state: CancelState) -> None:
+        with _mutex:
+            children = list(self.children or ())
+        for child in children:
+            child.request(CancelState(child.invocation_id, state.reason, state.abort_reason))
 
     def acknowledge(self) -> None:
         """Note that the call has taken the request."""

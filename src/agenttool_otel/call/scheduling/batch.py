@@ -19,7 +19,7 @@ from typing import Any
 from agenttool_otel.call.drivers import Steps, arun, run
 from agenttool_otel.call.envelope import to_result
 from agenttool_otel.call.invocation import Invocation
-from agenttool_otel.call.running.handle import CancelState
+from agenttool_otel.call.running.handle import CancelState, current_call
 from agenttool_otel.call.runtime import Runtime
 from agenttool_otel.call.scheduling.facts import exclusive
 from agenttool_otel.call.scheduling.gate import Place, Turn
@@ -70,7 +70,9 @@ class Batch:
         self._runtime = runtime
         self._items = list(calls)
         self._tools = [self._tool(index, item) for index, item in enumerate(self._items)]
-        self._executor = executor
+        around = current_call()
+        # a body that waits for calls on its own executor may hold the last place there
+        self._executor = None if executor is not None and around is not None and around.runs_on(executor) else executor
         if runtime.telemetry.events.sinks:
             told = self.policy.model_dump(mode="json", exclude_none=True)
             runtime.telemetry.events.put(lambda: [("tool_scheduler_policy", told)])

@@ -1,7 +1,11 @@
 """Who may run now: the order within a turn, exclusive calls, and locks that the whole Governor shares.
 
-All of it is one state behind one mutex, so that a call gets everything it needs at once and never holds one thing while
-it waits for another. Waiting calls are let in in the order in which they came.
+All of it is one state behind one mutex, so that a call gets everything it needs at once. Waiting calls are let in in
+the order in which they came.
+
+A call made in another's body may wait while that one holds a lock, so waiting can close a circle: each of two calls
+holds the other's lock. Whenever a call begins to wait, the gate looks for such a circle, and the youngest call in it
+fails. A wait for locks has a limit, too: a circle through threads that carry no context can't be seen.
 """
 
 from __future__ import annotations
@@ -14,13 +18,16 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, InvalidStateError
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from agenttool_otel.call.running.handle import CallHandle, CancelState, current_call
 from agenttool_otel.values.forks import in_child, new_lock
 
 if TYPE_CHECKING:  # a call knows its place
     from agenttool_otel.call.invocation import Invocation
+
+DEFAULT_LOCK_TIMEOUT: Final = 300.0
+"""Seconds that a call waits for its locks where nothing else is set."""
 
 Key = tuple[str, str]
 """A lock's name, and the call around this one that holds it itself: what it calls shares it among each other only."""
@@ -34,6 +41,7 @@ class Turn:
         self.until = time.monotonic() + patience  # how long an exclusive call waits for those before it
         self.serial = serial
         self.open: dict[int, bool] = {}  # who came and has not ended, and whether it has to be alone
+        self.calls: dict[int, CallHandle] = {}  # those of them that are being run
         self.active: set[int] = set()
 
     def arrive(self, index: int) -> None:
@@ -43,15 +51,19 @@ class Turn:
 
     def admits(self, index: int, exclusive: bool, after: Iterable[int]) -> bool:
         """Tell whether a call may go on now."""
-        if any(earlier in self.open for earlier in after):
+        if self.before(index, exclusive, after):
             return False
-        if not exclusive:
-            return not any(alone and other < index for other, alone in self.open.items()) and not any(
-                self.open.get(other) for other in self.active if other != index
-            )
-        if self.active - {index} or any(other < index for other in self.open):
-            return False
-        return self.until <= time.monotonic() or not any(other < index for other in self.expected)
+        if not exclusive or self.until <= time.monotonic():
+            return True
+        return not any(other < index for other in self.expected)
+
+    def before(self, index: int, exclusive: bool, after: Iterable[int]) -> set[int]:
+        """Return the calls that have to end before one may go on."""
+        named = {earlier for earlier in after if earlier in self.open}
+        if exclusive:
+            return named | self.active - {index} | {other for other in self.open if other < index}
+        alone = {other for other, is_alone in self.open.items() if is_alone}
+        return named | {other for other in alone if other < index or (other in self.active and other != index)}
 
 
 class Owner(Protocol):
@@ -97,13 +109,23 @@ class _Waiter:
     place: Place | None
     exclusive: bool
     keys: frozenset[Key]
+    since: float = field(default_factory=time.monotonic)
     future: Future[None] = field(default_factory=Future)
 
 
-class Gate:
-    """Lets calls in, one Governor's all."""
+class LocksNotHad(Exception):
+    """A call did not get its locks and never ran: it closed a circle, or waited for as long as it may."""
 
-    def __init__(self) -> None:
+
+class Gate:
+    """Lets calls in, one Governor's all.
+
+    Args:
+        patience: seconds that a call waits for its locks at most.
+    """
+
+    def __init__(self, patience: float = DEFAULT_LOCK_TIMEOUT) -> None:
+        self._limit = patience
         self._mutex = new_lock()
         self._held: dict[Key, CallHandle] = {}
         self._waiting: list[_Waiter] = []
@@ -121,7 +143,11 @@ class Gate:
             place.turn.arrive(place.index)
 
     def enter(self, handle: CallHandle, place: Place | None, exclusive: bool, locks: frozenset[str]) -> bool:
-        """Wait until a call may go on, and tell whether it had to; a canceled one goes on without its locks."""
+        """Wait until a call may go on, and tell whether it had to; a canceled one goes on without its locks.
+
+        Raises:
+            LocksNotHad: it would wait for ever, or has waited too long.
+        """
         if (waiter := self._ask(handle, place, exclusive, locks)) is None:
             return False
         try:
@@ -130,7 +156,7 @@ class Gate:
                     waiter.future.result(self._patience(waiter))
                     return True
                 except TimeoutError:
-                    self._wake()
+                    self._look_again(waiter)
         except BaseException:
             self._forget(waiter)
             raise
@@ -144,7 +170,8 @@ class Gate:
         try:
             told = asyncio.wrap_future(waiter.future)
             while not (await asyncio.wait((told,), timeout=self._patience(waiter)))[0]:
-                self._wake()
+                self._look_again(waiter)
+            told.result()
             return True
         finally:
             self._forget(waiter)
@@ -165,6 +192,7 @@ class Gate:
         """Leave a place, also one that no call has come to."""
         with self._mutex:
             place.turn.open.pop(place.index, None)
+            place.turn.calls.pop(place.index, None)
             place.turn.active.discard(place.index)
         self._wake()
 
@@ -172,6 +200,8 @@ class Gate:
         """Let a call in at once, or let it wait."""
         waiter = _Waiter(handle, place, exclusive, frozenset(_key(handle, name) for name in locks - handle.locks))
         with self._mutex:
+            if place is not None:
+                place.turn.calls[place.index] = handle
             if place is not None and (exclusive or not place.entered):
                 place.turn.open[place.index] = exclusive
                 place.turn.active.discard(place.index)
@@ -180,11 +210,74 @@ class Gate:
         if waiter.future.done():
             return None
         handle.stop_with(lambda: self._forget(waiter))
+        self._break_circle(waiter)
         return waiter
 
     def _patience(self, waiter: _Waiter) -> float | None:
-        turn = waiter.place.turn if waiter.place is not None else None
-        return max(0.001, turn.until - time.monotonic()) if turn and turn.until > time.monotonic() else None
+        """Return the seconds until a waiting call has to be looked at again."""
+        now = time.monotonic()
+        limits = [waiter.since + self._limit] if waiter.keys else []
+        if waiter.place is not None and waiter.place.turn.until > now:
+            limits.append(waiter.place.turn.until)
+        return max(0.001, min(limits) - now) if limits else None
+
+    def _look_again(self, waiter: _Waiter) -> None:
+        self._wake()
+        if waiter.keys and time.monotonic() >= waiter.since + self._limit:
+            self._refuse(waiter, f"after {self._limit:g} s another call still held the lock")
+
+    # --- calls that wait for each other ------------------------------------------------------------------------------
+
+    def _break_circle(self, waiter: _Waiter) -> None:
+        """Let the youngest call fail of those that would wait for each other for ever."""
+        if waiter.place is None and not any(one.locks for one in ancestors(waiter.handle)):
+            return  # nobody waits for it
+        with self._mutex:
+            circle = [other for other in self._awaited(waiter) if waiter in self._awaited(other)]
+        if circle:
+            youngest = max(circle, key=lambda one: one.handle.invocation_id)  # ids sort by their time
+            self._refuse(youngest, "this call and another would wait for each other for ever")
+
+    def _awaited(self, waiter: _Waiter) -> list[_Waiter]:
+        """Return the waiting calls that have to go on before one may, directly or through others."""
+        found: list[_Waiter] = []
+        left = [waiter]
+        while left:
+            blockers = self._blockers(left.pop())
+            for one in self._waiting:
+                if one not in found and not blockers.isdisjoint(ancestors(one.handle)):
+                    found.append(one)
+                    left.append(one)
+        return found
+
+    def _blockers(self, waiter: _Waiter) -> set[CallHandle]:
+        """Return the calls that keep one waiting."""
+        place = waiter.place
+        if place is not None and (before := place.turn.before(place.index, waiter.exclusive, place.after)):
+            return {place.turn.calls[index] for index in before if index in place.turn.calls}
+        blockers = {self._held[key] for key in waiter.keys if key in self._held}
+        for earlier in self._waiting[: self._waiting.index(waiter)]:
+            if self._goes_first(earlier, waiter):
+                blockers.add(earlier.handle)
+        return blockers
+
+    def _goes_first(self, earlier: _Waiter, waiter: _Waiter) -> bool:
+        """Tell whether a call that came earlier and wants one of the same locks is let in first."""
+        if earlier.keys.isdisjoint(waiter.keys):
+            return False
+        holders = {self._held[key] for key in earlier.keys if key in self._held}
+        return holders.isdisjoint(ancestors(waiter.handle))  # else it waits for the very call that made this one
+
+    def _refuse(self, waiter: _Waiter, why: str) -> None:
+        """Let a waiting call fail."""
+        with self._mutex:
+            if waiter not in self._waiting:
+                return
+            self._waiting.remove(waiter)
+        names = ", ".join(sorted(name for name, _ in waiter.keys))
+        with contextlib.suppress(InvalidStateError):
+            waiter.future.set_exception(LocksNotHad(f"{names or 'its turn'}: {why}; it did not run"))
+        self._wake()
 
     def _forget(self, waiter: _Waiter) -> None:
         """Let a call wait no more; what it got meanwhile goes back when it leaves."""
@@ -198,14 +291,14 @@ class Gate:
     def _wake(self) -> None:
         """Let in whoever may go on, in the order in which they came."""
         with self._mutex:
-            reserved: set[Key] = set()
+            reserved: list[_Waiter] = []
             entered = []
             for waiter in self._waiting:
                 place = waiter.place
                 if place is not None and not place.turn.admits(place.index, waiter.exclusive, place.after):
                     continue
-                if not waiter.keys.isdisjoint(self._held.keys() | reserved):
-                    reserved |= waiter.keys  # nobody who came later overtakes it
+                if not waiter.keys.isdisjoint(self._held) or any(self._goes_first(one, waiter) for one in reserved):
+                    reserved.append(waiter)
                     continue
                 entered.append(waiter)
                 self._held.update(dict.fromkeys(waiter.keys, waiter.handle))

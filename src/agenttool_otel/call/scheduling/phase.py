@@ -14,7 +14,7 @@ from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.phases.refusals import Refusals, Refused
 from agenttool_otel.call.recorder import Recorder
 from agenttool_otel.call.scheduling.facts import exclusive, locks_of
-from agenttool_otel.call.scheduling.gate import Gate
+from agenttool_otel.call.scheduling.gate import Gate, LocksNotHad
 from agenttool_otel.call.scheduling.modifiers import settle_modifier
 from agenttool_otel.names import ContextModifierPolicy, Event, InvocationStatus, ProgressStatus, ResultStatus
 
@@ -35,7 +35,10 @@ class Schedule:
         if place is not None and handle is not None:
             self._queued(call)
             alone = place.turn.serial or exclusive(call)
-            yield Call(self.gate.enter, self.gate.aenter, (handle, place, alone, frozenset()))
+            try:
+                yield Call(self.gate.enter, self.gate.aenter, (handle, place, alone, frozenset()))
+            except LocksNotHad as error:
+                self._refusals.not_let_in(call, f"no turn: {error}")
             stopped = place.owner.stopped(place, call) if place.owner is not None else None
             if stopped is not None:
                 handle.request(stopped)
@@ -45,13 +48,16 @@ class Schedule:
         """Wait for the call's locks, and to be alone if it turned out to need that; tell whether it had to wait."""
         self.check(call)
         handle, place = call.handle, call.place
-        if handle is None or not (place is not None or call.spec.locks):
+        if handle is None or not (place is not None or call.spec.locks or call.spec.exclusive):
             return False
         upgraded = place if place is not None and not place.turn.open.get(place.index) and exclusive(call) else None
         locks = locks_of(call)
         if upgraded is None and locks <= handle.locks:
             return False
-        waited: bool = yield Call(self.gate.enter, self.gate.aenter, (handle, upgraded, True, locks))
+        try:
+            waited: bool = yield Call(self.gate.enter, self.gate.aenter, (handle, upgraded, True, locks))
+        except LocksNotHad as error:
+            self._refusals.not_let_in(call, f"no lock: {error}")
         self.check(call)
         if waited and place is None:
             self._queued(call)
