@@ -244,3 +244,14 @@ def test_a_batch_within_a_full_executor_does_not_wait_for_its_place() -> None:
 
         [result] = in_threads(lambda: of.batch([BatchCall(outer, {})], executor=pool))[0]
     assert result.value == [0, 1, 2]
+
+
+def test_to_stop_a_call_that_has_ended_is_no_error() -> None:
+    of, ids = governor(), []
+
+    @of.govern()
+    def tool() -> None:
+        ids.append(current_call().invocation_id)  # type: ignore[union-attr]
+
+    tool()
+    assert of.cancel(ids[0], "too late").outcome == "cancel_failed"

@@ -7,10 +7,11 @@ body on everything fails silent (``body``).
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Generator, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from opentelemetry.trace import Link
 
@@ -67,6 +68,8 @@ _LIFECYCLE_ERRORS = {
 
 _LAST_STEPS = {InvocationStatus.SUCCEEDED: ProgressStatus.COMPLETED, InvocationStatus.CANCELED: ProgressStatus.CANCELED}
 
+_ENDED_KEPT: Final = 1024
+
 
 class Pipeline:
     """Walks calls through the phases."""
@@ -99,6 +102,7 @@ class Pipeline:
         runner = HookRunner(hooks, recorder, self._refusals, self._inputs) if hooks is not None else None
         self._reporter = Reporter(recorder)
         self.running: dict[str, CallHandle] = {}  # the calls that go on, by id
+        self.ended: deque[str] = deque(maxlen=_ENDED_KEPT)  # ids of the calls that ended last
         self.gate = Gate(lock_timeout)
         self._schedule = Schedule(self.gate, recorder, self._refusals)
         self._permission = Permission(
@@ -188,6 +192,8 @@ class Pipeline:
                 handle.flush()
             if call.outcome is not Outcome.PENDING:
                 handle.tell(_LAST_STEPS.get(call.status, ProgressStatus.FAILED))
+        if call.outcome is not Outcome.PENDING:
+            self.ended.append(call.id)
         if not told:
             self._settle(call, session)
         self._recorder.end(call)

@@ -9,10 +9,15 @@ from agenttool_otel.records import ToolResult
 
 
 def cancel_call(runtime: Runtime, invocation_id: str, reason: str, abort_reason: AbortReason) -> CancelState | None:
-    """Ask a call of this process to stop; ``None`` where none of that id goes on."""
-    if (handle := runtime.pipeline.running.get(invocation_id)) is None:
+    """Ask a call of this process to stop; ``None`` where none of that id goes on or ended lately."""
+    handle = runtime.pipeline.running.get(invocation_id)
+    if handle is None and invocation_id not in runtime.pipeline.ended:
         return None
-    return handle.request(CancelState(invocation_id, runtime.clean(reason), abort_reason.value))
+    state = CancelState(invocation_id, runtime.clean(reason), abort_reason.value)
+    if handle is not None:
+        return handle.request(state)
+    state.outcome = CancelOutcome.CANCEL_FAILED  # it ended while it was being stopped
+    return state
 
 
 def interrupted(result: ToolResult) -> CancelState:
