@@ -109,8 +109,8 @@ def _made_late() -> BaseTool:
         pass
 
     made = Late()
-    Late.invoke = Mixin.invoke  # type: ignore[method-assign]
-    Late.run = RunMixin.run  # type: ignore[method-assign]
+    Late.invoke = Mixin.invoke  # type: ignore[method-assign, assignment]
+    Late.run = RunMixin.run  # type: ignore[method-assign, assignment]
     return made
 
 

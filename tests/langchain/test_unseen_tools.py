@@ -84,7 +84,7 @@ SHAPES = [by_closure, by_mapping, by_attribute, by_graph]
 
 
 def warnings(caplog: pytest.LogCaptureFixture, made: BaseTool, middleware: AgentToolMiddleware) -> list[str]:
-    agent = create_agent(Silent(), [made], middleware=[middleware])
+    agent: Any = create_agent(Silent(), [made], middleware=[middleware])
     with caplog.at_level(logging.WARNING, "agenttool_otel"):
         for _ in range(2):
             agent.invoke({"messages": [("user", "go")]})

@@ -40,7 +40,7 @@ def by_fallback(governed: BaseTool) -> Any:
 
 
 def by_lambda_fallback(governed: BaseTool) -> Any:
-    node = RunnableLambda(lambda state: message(governed.invoke({"q": "x"})))
+    node: Any = RunnableLambda(lambda state: message(governed.invoke({"q": "x"})))
     return node.with_fallbacks([FALLBACK])
 
 
