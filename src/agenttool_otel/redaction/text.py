@@ -41,7 +41,7 @@ from agenttool_otel.redaction.views.joined import (
     wrapped_ends,
 )
 from agenttool_otel.redaction.views.views import View, needs_normalising, normalised_view, parts_around
-from agenttool_otel.redaction.work import MOST_WORK, TooMuchWork, bounded, spend
+from agenttool_otel.redaction.work import MOST_WORK, TooMuchWork, bounded, nothing_left, spend
 
 _ROUNDS: Final = 5
 _OVERLAP: Final = 4096
@@ -52,6 +52,10 @@ _MEGABYTE: Final = 1 << 20
 _TOKEN_REACH: Final = 2000
 _BEFORE_PLACE: Final = 96
 _BEGINNING_BYTES: Final = 16 << 10
+_ONE_WORD: Final = re.compile(rb"[A-Za-z0-9][A-Za-z0-9_.]{0,255}")
+_BETWEEN_WORDS: Final = frozenset(
+    ("private_keys", "urls", "headers", "assignments", "flags", "phrases", "statements", "pairs", "tables")
+)
 _PERSONAL: Final = frozenset(("email", "phone", "national_id", "iban"))
 
 _READINGS: Final = (
@@ -141,6 +145,8 @@ class TextRedactor:
         # a foreign detector may find anything, so then every text has to be looked at
         patterns = tuple(pattern for _, pattern in settings.extra_patterns)
         self._prefilter = None if extra else prefilter(patterns, tuple(_spellings(settings.extra_keys)))
+        # of the others each needs white space or a sign that one word does not have, and so does each other reading
+        self._of_words = tuple(named for named in self._all if named.name not in _BETWEEN_WORDS)
         self._order = {named.name: index for index, named in enumerate(self._all)}
         self._personal_numbers = settings.pii
         self._cards = settings.pii and "pii" in wanted
@@ -178,6 +184,8 @@ class TextRedactor:
 
     def beginning(self, text: str) -> tuple[str, Finds]:
         """Redact the beginning of a text that costs too much as a whole; a fact stands for the rest."""
+        if nothing_left():
+            return omitted(WITHHELD[0]), [WITHHELD]
         try:
             with bounded(MOST_WORK // 6 if len(text) > _BEGINNING_BYTES else 0):
                 text, finds = self.redact(self.cut(text, _BEGINNING_BYTES))
@@ -202,6 +210,8 @@ class TextRedactor:
     def spans(self, text: str) -> list[Span]:
         """Everything that is to go, in the text's UTF-8 bytes, merged and in order."""
         data = text.encode("utf-8", "surrogatepass")
+        if _ONE_WORD.fullmatch(data):
+            return self._merge(data, list(self._run(self._of_words, original_view(data))))
         found = list(self._run(self._all, original_view(data)))
         if (normalised := normalised_view(text)) is not None:
             found.extend(self._run(self._all, normalised))

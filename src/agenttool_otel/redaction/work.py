@@ -15,12 +15,32 @@ MOST_WORK: Final = 400_000
 """Units for one value of up to a megabyte: less than a second, and what a log with 3,000 secrets costs."""
 
 
+_MEGABYTE: Final = 1 << 20
+
+
 class TooMuchWork(Exception):
     """A value would cost more than it may."""
 
 
+class Purse:
+    """The work that one result may cost which is redacted piece by piece; more of it comes with each piece."""
+
+    __slots__ = ("_chars", "left")
+
+    def __init__(self) -> None:
+        self._chars = 0
+        self.left: float = MOST_WORK * 5 / 4  # the places between two pieces are looked at twice
+
+    def grow(self, chars: int) -> None:
+        """Take note of a piece: what is longer than a megabyte may cost as much again for each further one."""
+        before = max(_MEGABYTE, self._chars)
+        self._chars += chars
+        self.left += max(0, self._chars - before) * MOST_WORK * 5 / 4 / _MEGABYTE
+
+
 class _Work(threading.local):
     left: float = math.inf
+    purse: Purse | None = None
 
 
 _WORK: Final = _Work()
@@ -36,8 +56,28 @@ def spend(units: int) -> None:
 @contextmanager
 def bounded(units: float) -> Iterator[None]:
     """Bound the work of what happens within; what it leaves is not what the work around it had left."""
+    purse = _WORK.purse
+    if purse is not None:
+        units = max(0, min(units, purse.left))
     before, _WORK.left = _WORK.left, units
     try:
         yield
     finally:
+        if purse is not None:
+            purse.left -= units - max(0, _WORK.left)
         _WORK.left = before
+
+
+def nothing_left() -> bool:
+    """Whether the purse that pays for this piece is empty."""
+    return _WORK.purse is not None and _WORK.purse.left <= 0
+
+
+@contextmanager
+def paid_from(purse: Purse) -> Iterator[None]:
+    """Let everything that is redacted within be paid from one purse; what it can't pay is withheld."""
+    before, _WORK.purse = _WORK.purse, purse
+    try:
+        yield
+    finally:
+        _WORK.purse = before

@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from agenttool_otel.errors import PersistenceError
+from agenttool_otel.redaction.work import Purse, paid_from
 from agenttool_otel.results.content.libraries import IMAGE, library_type
 from agenttool_otel.results.content.shown import read_json
 from agenttool_otel.results.restored import restored
@@ -31,6 +32,7 @@ _BLOCK_CHARS: Final = 1 << 17
 _CONTEXT_CHARS: Final = 1 << 13
 _MAX_HELD_CHARS: Final = _BLOCK_CHARS * 4
 _MAX_CUTS: Final = 12
+_SMALL_VALUE_CHARS: Final = 32  # as which each of the small values of a large result counts
 _MAX_HELD_ITEM_CHARS: Final = 1 << 20
 _SPLIT_STEPS: Final = (0, 1, -1, 2, -2, 4, -4, 8, -8, 16, -16, 32, -32, 64, -64, 128, -128)
 _HARMLESS_CHARS: Final = 6  # a shorter text holds no secret that a detector could know
@@ -62,6 +64,7 @@ class CleanText:
     clean: Callable[[str], str]  # redacts one text
     changed: bool = False  # whether anything was redacted so far
     _held: str = field(default="", repr=False)
+    _purse: Purse = field(default_factory=Purse, repr=False)  # one for all pieces: a text costs what it may as a whole
 
     def pieces(self, pieces: Iterable[str]) -> Iterator[str]:
         """Yield the redacted text of all pieces."""
@@ -71,6 +74,7 @@ class CleanText:
 
     def feed(self, piece: str) -> Iterator[str]:
         """Take a piece and yield the text that is ready."""
+        self._purse.grow(len(piece))
         for start in range(0, len(piece), _BLOCK_CHARS):
             self._held += piece[start : start + _BLOCK_CHARS]
             while len(self._held) >= _BLOCK_CHARS + _CONTEXT_CHARS:
@@ -88,6 +92,8 @@ class CleanText:
     def _find_cut(self) -> int | None:
         held = self._held
         end = len(held) - _CONTEXT_CHARS
+        if self._purse.left <= 0:
+            return len(held)  # nothing is looked at any more, so nothing that could be a secret is passed on
         tried: set[int] = set()
         for mark in ("\n", "}", ";", ",", " ", ""):
             position = end
@@ -113,7 +119,8 @@ class CleanText:
         return cleaned
 
     def _run(self, text: str) -> str:
-        cleaned = redacted(self.clean, text)
+        with paid_from(self._purse):
+            cleaned = redacted(self.clean, text)
         if type(cleaned) is not str:
             raise RedactionFailed("redaction failed: no text")
         return cleaned
@@ -125,10 +132,13 @@ class CleanValue:
 
     clean: Callable[[Any, str], Any]  # redacts a value that sits at a JSON pointer
     changed: bool = False  # whether anything was redacted so far
+    _purse: Purse = field(default_factory=Purse, repr=False)
 
     def at(self, value: Any, pointer: str) -> Any:
         """Return the redacted value."""
-        cleaned = redacted(self.clean, value, pointer)
+        self._purse.grow(_SMALL_VALUE_CHARS)
+        with paid_from(self._purse):
+            cleaned = redacted(self.clean, value, pointer)
         if not self.changed and cleaned is not value:
             self.changed = bool(cleaned != value)
         return cleaned

@@ -16,6 +16,7 @@ _BYTES_PER_HIT = 1024
 _OFTEN = 8
 _ROUNDS = 12
 _PASSES = 4  # what it is worth, in units of work
+_EACH = 2  # a match, with those that it may hide
 _SHORT = 3
 _HEAD = 16 << 10
 _EVERYWHERE = frozenset((b"pat", b"bot", b"asia", b"test_", b"live_", b"private", b"account", b"api-", b"key-"))
@@ -53,8 +54,10 @@ class KeywordIndex:
                     places = found.setdefault(literal, []) if lowered.startswith(literal, at + offset) else None
                     if places is not None:
                         places.append(at + offset)
+            spend(_EACH * seen.total())
             if seen.total() < enough:
                 return found
+            spend(_PASSES * (1 + ((len(lowered) - at) >> 10)))
             # what comes again and again is everywhere; the others are looked for alone, from here on
             often = {word for word, times in seen.items() if times >= _OFTEN} or set(seen)
             found.update(dict.fromkeys(often))

@@ -14,6 +14,7 @@ from agenttool_otel.redaction.patterns import LONG_PATTERNS, find_all, occurs
 from agenttool_otel.redaction.plausibility import has_digit, is_code, is_template
 from agenttool_otel.redaction.types import Span
 from agenttool_otel.redaction.words import reads_like_words
+from agenttool_otel.redaction.work import spend
 
 _LONG_PATTERNS: Final = LONG_PATTERNS["phrases"]
 _SAID = _LONG_PATTERNS["said"]
@@ -59,23 +60,39 @@ def _checksum_holds(numbers: Sequence[int]) -> bool:
     return bits[size:] == f"{digest[0]:08b}"[: len(bits) - size]
 
 
+def _runs(numbers: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Return for each word how many from there on are of the list, and how many are in its order or against it."""
+    size = len(numbers)
+    known, rising, falling = [0] * (size + 1), [1] * size, [1] * size
+    for at in range(size - 1, -1, -1):
+        number = numbers[at]
+        known[at] = 0 if number < 0 else known[at + 1] + 1
+        if at + 1 < size:
+            after = numbers[at + 1]
+            rising[at] = rising[at + 1] + 1 if number <= after else 1
+            falling[at] = falling[at + 1] + 1 if number >= after else 1
+    return known, list(map(max, rising, falling))
+
+
 def _phrases_of(data: bytes, first: int, last: int) -> Iterable[Span]:
     """Recovery phrases among words that follow each other: all of them, or those whose checksum holds."""
     words = list(_WORD.finditer(data, first, last))
     if is_word_list([word.group() for word in words]):
         yield Span(first, last, "seed_phrase", "phrase:words")
         return
+    spend(len(words) >> 3)
     numbers = [_wallet_words().get(word.group(), -1) for word in words]
+    known, ordered = _runs(numbers)
     at = checks = 0
     while at + _COUNTS[-1] <= len(numbers):
-        unknown = next((index for index in range(at, at + _COUNTS[-1]) if numbers[index] < 0), None)
-        if unknown is not None:
-            at = unknown + 1
+        if known[at] < _COUNTS[-1]:
+            at += known[at] + 1
             continue
         step = 1
         for count in _COUNTS:
-            window = numbers[at : at + count]
-            if len(window) == count and min(window) >= 0 and not _is_sorted(window):
+            if known[at] >= count > ordered[at]:
+                window = numbers[at : at + count]
+                spend(1)
                 checks += 1
                 if checks > _MOST_CHECKS:  # nothing that people write; and work must stay bounded
                     yield Span(words[at].start(), last, "seed_phrase", "phrase:words")
