@@ -12,7 +12,7 @@ import pytest
 from pydantic import BaseModel
 
 from agenttool_otel import ConfigurationError, GovernedOutcome
-from agenttool_otel.call.in_place import WATCHED_CALLS
+from agenttool_otel.call.phases.in_place import WATCHED_CALLS
 from agenttool_otel.hooks import Hooks, UpdatedInput
 from agenttool_otel.testing import StaticEngine, capture
 

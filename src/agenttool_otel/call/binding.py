@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from agenttool_otel.call.in_place import keep_originals
 from agenttool_otel.call.invocation import Invocation
+from agenttool_otel.call.phases.in_place import keep_originals
 from agenttool_otel.call.phases.inputs import differs
 from agenttool_otel.catalog.parameters import Parameters
 from agenttool_otel.values.conversion import quick_object

@@ -16,10 +16,10 @@ from typing import Any
 from agenttool_otel.call.delivery import Delivery
 from agenttool_otel.call.effects import Attempt, Call, Execute, finish_claim
 from agenttool_otel.call.envelope import examine
-from agenttool_otel.call.in_place import tell_changes, watch
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.phases.attempts import Arguments, unchanged_arguments
 from agenttool_otel.call.phases.hooks import HookRunner
+from agenttool_otel.call.phases.in_place import tell_changes, watch
 from agenttool_otel.call.phases.provenance import StreamWords, record_exception_text, record_output
 from agenttool_otel.call.phases.refusals import Refusals
 from agenttool_otel.call.recorder import Recorder

@@ -20,12 +20,12 @@ from agenttool_otel.call.approval_requests import Questions
 from agenttool_otel.call.delivery import Delivery
 from agenttool_otel.call.drivers import Steps
 from agenttool_otel.call.effects import Attempt, Call, Services
-from agenttool_otel.call.in_place import hand_over
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.pending.paused import PausedCalls
 from agenttool_otel.call.pending.required import RequiredActions
 from agenttool_otel.call.phases.execute import Body, finish
 from agenttool_otel.call.phases.hooks import HookRunner
+from agenttool_otel.call.phases.in_place import hand_over
 from agenttool_otel.call.phases.inputs import Inputs
 from agenttool_otel.call.phases.permission import Permission, tool_input
 from agenttool_otel.call.phases.refusals import Refusals, Refused
