@@ -202,7 +202,7 @@ def test_an_edit_runs_as_it_was_approved_or_not_at_all(edit: dict[str, Any], ran
     engine = StaticEngine("ask")
     with capture(policy=engine, approver=approver) as captured:
         message = captured.governor.govern(shell).invoke(as_call("shell", {"command": "ls"}))
-        assert (message.content if message.status == "success" else None) == ran
+        assert (message.content.partition("\n\n")[0] if message.status == "success" else None) == ran
         assert ran is not None or captured.span.attributes["error.type"] == "input_mutation_failed"
 
 
@@ -216,7 +216,8 @@ def test_an_edit_leaves_what_was_injected() -> None:
     engine = StaticEngine("ask")
     with capture(policy=engine, approver=approver) as captured:
         governed = captured.governor.govern(act)
-        assert governed.invoke(as_call("act", {"text": "a", "user": "u"})).content == "b u call-1"
+        content = governed.invoke(as_call("act", {"text": "a", "user": "u"})).content
+        assert content.startswith('b u call-1\n\nA person changed the arguments of this call: text is now "b".')
         assert [document["input"] for document in engine.documents] == [{"text": "a"}, {"text": "b"}]
 
 

@@ -232,7 +232,8 @@ def test_the_tools_own_exception_stays_langchains_business() -> None:
 def test_an_ask_is_answered_in_place_or_told_to_the_model() -> None:
     yes = FixedApprover(ApprovalAnswer(True, answered_by="user:bob", edited_input={"text": "edited", "times": 2}))
     with capture(policy=StaticEngine("ask"), approver=yes) as captured:
-        assert captured.governor.govern(shout).invoke(as_call({"text": "a"})).content == "EDITEDEDITED"
+        content = captured.governor.govern(shout).invoke(as_call({"text": "a"})).content
+        assert content.startswith("EDITEDEDITED\n\nA person changed the arguments of this call: text is now")
     with capture(policy=StaticEngine("ask")) as captured:
         message = captured.governor.govern(shout).invoke(as_call({"text": "a"}))
         assert message.status == "error"

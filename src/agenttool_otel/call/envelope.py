@@ -77,9 +77,15 @@ def to_result(call: Invocation) -> ToolResult:
     if call.ran:
         return _with_value(call, result)
     text = result.summary or ""
-    result.content = result.model_facing_content = [{"type": "text", "text": text}]
+    result.content = [{"type": "text", "text": text}]
+    result.model_facing_content = [*result.content, *_notes(call)]
     result.ui_facing_summary = text
     return result
+
+
+def _notes(call: Invocation) -> list[dict[str, Any]]:
+    """Return what a model is told beside the result."""
+    return [] if call.edit_note is None else [{"type": "text", "text": call.edit_note}]
 
 
 def _required_action(call: Invocation) -> dict[str, Any] | None:
@@ -103,7 +109,7 @@ def _with_value(call: Invocation, result: ToolResult) -> ToolResult:
         mapped.content, mapped.model_facing = kept.content, kept.model_facing
     result.content = mapped.content
     result.structured_content = mapped.structured_content
-    result.model_facing_content = mapped.model_facing
+    result.model_facing_content = [*mapped.model_facing, *_notes(call)]
     result.ui_facing_summary = mapped.ui_summary
     result.transcript_search_text = mapped.transcript_text
     result.resource_refs = mapped.resource_refs

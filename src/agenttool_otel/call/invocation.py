@@ -113,6 +113,7 @@ class Invocation:
     given: tuple[MutationSource, dict[str, Any]] | None = None
     validated: bool = False  # a framework has validated the arguments and given the normalised ones already
     mutations: list[InputMutation] = field(default_factory=list)  # changes between the inputs
+    edit_note: str | None = None  # what a model is told of a person's changes
 
     # --- permission ---
     facts: Facts = field(default_factory=lambda: EMPTY_FACTS)  # facts of the permission input

@@ -26,6 +26,7 @@ from agenttool_otel.call.attributes import (
     result_labels,
     stands,
 )
+from agenttool_otel.call.edits import edit_note
 from agenttool_otel.call.finished import finished_records
 from agenttool_otel.call.invocation import Invocation, RedactionEntry
 from agenttool_otel.hooks.registry import BEFORE
@@ -334,6 +335,13 @@ class Recorder:
         if self.captures and call.error is not None and call.error.message:
             attributes[Exc.MESSAGE] = call.error.message
         self.emit(call, Exc.EVENT, attributes)
+
+    def note_edit(self, call: Invocation) -> None:
+        """Note what a model is told of a person's changes, once the decision in force tells what is secret of them."""
+        try:
+            call.edit_note = edit_note(call, self._redactor)
+        except Exception as error:
+            self.telemetry.losses.note("result", error)
 
     def end(self, call: Invocation) -> None:
         """Write the final facts, end the span and record the metrics of a call in a terminal or pending state."""

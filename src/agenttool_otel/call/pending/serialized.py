@@ -100,6 +100,7 @@ def pack(call: Invocation) -> dict[str, Any]:
             "hook_context": list(call.hook_context),
             "hook_messages": list(state.messages) if state is not None else [],
             "redaction_state": str(call.redaction_state),
+            "edit_note": call.edit_note,
             "redactions": [list(entry) for entry in call.redactions],
         },
     }
@@ -122,6 +123,7 @@ def _restore(call: Invocation, data: dict[str, Any]) -> None:
     for name in _AS_IT_IS:
         setattr(call, name, data[name])
     call.verdict = call.decisions[data["verdict"]].verdict if call.decisions else None
+    call.edit_note = data.get("edit_note")
     call.hook_context = list(data["hook_context"])
     if data["hook_messages"]:
         call.hook_state = HookState(messages=list(data["hook_messages"]))

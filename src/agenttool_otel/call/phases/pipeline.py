@@ -196,6 +196,8 @@ class Pipeline:
             self.ended.append(call.id)
         if not told:
             self._settle(call, session)
+        if call.mutations:
+            self._recorder.note_edit(call)
         self._recorder.end(call)
 
     def _prepare(self, call: Invocation, target: Target, session: Session) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import ToolMessage
+from langchain_core.messages.tool import ToolOutputMixin
 from langchain_core.tools import BaseTool, ToolException
 
 from agenttool_otel.call.argument_secrets import mask_of, plain
@@ -39,8 +41,8 @@ def deliver(call: Invocation, tool: BaseTool, runtime: Runtime, response: str | 
     value = call.value
     if tool.response_format == "content_and_artifact" and isinstance(value, tuple) and len(value) == 2:
         content, artifact = value
-        return _visible(call, runtime, content), _companion(call, runtime, artifact, content)
-    return _visible(call, runtime, value)
+        return _noted(call, _visible(call, runtime, content)), _companion(call, runtime, artifact, content)
+    return _noted(call, _visible(call, runtime, value))
 
 
 def deliver_answer(call: Invocation, runtime: Runtime, response: str | None) -> Any:
@@ -51,17 +53,61 @@ def deliver_answer(call: Invocation, runtime: Runtime, response: str | None) -> 
         return refusal(call, call.spec.name, response)
     value = call.value
     if isinstance(value, ToolMessage):
-        return _visible(call, runtime, value)
+        return _noted(call, _visible(call, runtime, value))
     if call.model_value is value or not _has_obligations(call):
-        return value
+        return _noted(call, value)
     # a command can't be carried out in part: what of it may be seen takes its place
     shown = call.model_value
     return ToolMessage(
-        content=shown if isinstance(shown, str) else json.dumps(plain(shown)),
+        content=_with_note(call, shown if isinstance(shown, str) else json.dumps(plain(shown))),
         tool_call_id=call.native_call_id or "",
         name=call.spec.name,
         status="error",
     )
+
+
+def _noted(call: Invocation, value: Any) -> Any:
+    """Return what becomes a model's tool message, with a note where a person changed the call's arguments."""
+    if call.edit_note is None or call.native_call_id is None:
+        return value  # a direct call gets what the tool returned
+    if isinstance(value, ToolMessage):
+        return value.model_copy(update={"content": _with_note(call, value.content)})
+    if isinstance(value, ToolOutputMixin):
+        return _noted_command(call, value)
+    if isinstance(value, list) and value and all(isinstance(one, ToolOutputMixin) for one in value):
+        return [_noted(call, one) if _answers(call, one) else one for one in value]
+    return _with_note(call, value)
+
+
+def _with_note(call: Invocation, content: Any) -> Any:
+    if call.edit_note is None:
+        return content
+    if isinstance(content, list) and all(isinstance(part, (str, dict)) for part in content):
+        return [*content, {"type": "text", "text": call.edit_note}]
+    return f"{_text_of(content)}\n\n{call.edit_note}"
+
+
+def _text_of(content: Any) -> str:
+    """Return a value as LangChain writes it into a tool message."""
+    if isinstance(content, str):
+        return content
+    try:
+        return json.dumps(content, ensure_ascii=False)
+    except Exception:
+        return str(content)
+
+
+def _noted_command(call: Invocation, command: Any) -> Any:
+    """Put the note into the call's own message, which a command of LangGraph brings along."""
+    update = getattr(command, "update", None)
+    if not isinstance(update, dict) or not isinstance(update.get("messages"), list):
+        return command
+    messages = [_noted(call, one) if _answers(call, one) else one for one in update["messages"]]
+    return replace(command, update={**update, "messages": messages})
+
+
+def _answers(call: Invocation, message: Any) -> bool:
+    return isinstance(message, ToolMessage) and message.tool_call_id == call.native_call_id
 
 
 def _visible(call: Invocation, runtime: Runtime, content: Any) -> Any:
@@ -138,6 +184,8 @@ def refusal(call: Invocation, name: str, response: str | None = None) -> ToolMes
         lines.append("Fix the arguments and try again.")
     for alternative in call.verdict.alternatives if call.verdict is not None else ():
         lines.append(f"Call {alternative.get('tool')} with {alternative.get('arguments')} instead.")
+    if response is None and call.edit_note is not None:
+        lines.append(call.edit_note)
     return ToolMessage(
         content="\n".join(lines),
         tool_call_id=call.native_call_id or "",

@@ -76,7 +76,7 @@ _TASK: Final = "langgraph_task"
 _MAX_FINISHED_CALLS: Final = 256
 _ENDED: Final = (
     "value", "delivered", "preview", "verdict", "exception", "error", "flaw", "outcome", "result_status",
-    "redaction_state",
+    "redaction_state", "edit_note",
 )  # fmt: skip
 """What of an ended call makes up what it gives back."""
 
