@@ -20,6 +20,8 @@ from typing import Any
 import pytest
 import regorus
 
+from agenttool_otel.policy.bundles.concerns import written_out
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 POLICIES = REPOSITORY / "policies"
 DECISION = "data.agenttool.permission.decision"
@@ -110,7 +112,8 @@ class Machine:
     name = "machine"
 
     def __init__(self, settings: Any = None, custom: Mapping[str, str] | None = None) -> None:
-        self.files = [*modules(), *(custom or {}).items()]
+        # it takes no computed names: the rules that go through the packages are written out, as the package does
+        self.files = list(written_out({**dict(modules()), **(custom or {})}).items())
         self.data = data_document(settings)
         self.machines: dict[str, Any] = {}
 

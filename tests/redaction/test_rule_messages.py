@@ -54,8 +54,8 @@ def test_no_message_carries_an_argument_out(
 
 def test_a_rules_own_words_stay(tmp_path: Path) -> None:
     (tmp_path / "x.rego").write_text(
-        'package agenttool.custom.x\n\ndeny contains {"rule": "acme.m", "message": "no refund today"} if input.input.n > 1'
-        "\n"
+        "package agenttool.custom.x\n\n"
+        'deny contains {"rule": "acme.m", "message": "no refund today"} if input.input.n > 1\n'
         'deny contains {"rule": "acme.n", "message": sprintf("limit %v of the desk", [5])} if input.input.n == 1\n',
         "utf-8",
     )
