@@ -191,10 +191,28 @@ def unknown_tool(name: str, governor: Runtime | None, namespace: str = "unknown"
         governor: the Governor that refuses; ``None`` for the default one.
         namespace: where the name comes from.
     """
-    source = ToolSource(name=name, namespace=namespace, description=f"unknown tool {name}", schema={"type": "object"})
-    spec = declare({}, source)
-    spec.unknown = True
-    return GovernedTool(spec, _no_tool, governor=governor, is_async=False, streams=False)
+    tool = _stand_in(name, governor, namespace, f"unknown tool {name}")
+    tool.spec.unknown = True
+    return tool
+
+
+def refused_tool(name: str, governor: Runtime | None, why: str, namespace: str) -> GovernedTool:
+    """Return what stands for a tool that can't be governed: its calls are refused, and leave a span.
+
+    Args:
+        name: the tool's name.
+        governor: the Governor that refuses; ``None`` for the default one.
+        why: what keeps it from being governed, for people and models.
+        namespace: where the tool comes from.
+    """
+    tool = _stand_in(name, governor, namespace, f"refused tool {name}")
+    tool.spec.refusal = why
+    return tool
+
+
+def _stand_in(name: str, governor: Runtime | None, namespace: str, description: str) -> GovernedTool:
+    source = ToolSource(name, namespace, description, schema={"type": "object"}, is_refused=True)
+    return GovernedTool(declare({}, source), _no_tool, governor=governor, is_async=False, streams=False)
 
 
 def _no_tool(**arguments: Any) -> Any:

@@ -6,7 +6,7 @@ and servers as JSON, which becomes records, and a governed tool, when somebody n
 
 from __future__ import annotations
 
-import weakref
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, Unpack
 
@@ -14,6 +14,7 @@ from agenttool_otel.catalog.entry import Entry, Loader, Names, Origin, declared_
 from agenttool_otel.catalog.options import GovernOptions
 from agenttool_otel.catalog.registry import HasSpec, Registry
 from agenttool_otel.catalog.search import ToolIndex, text_of
+from agenttool_otel.catalog.vocabulary import check_options
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.names import SCHEMA_VERSION, LoadingState
 from agenttool_otel.records import DeferredToolRef, ToolDeclaration
@@ -21,12 +22,15 @@ from agenttool_otel.records.base import JsonObject
 from agenttool_otel.values.forks import new_rlock
 
 _TOOLS: Final = "tools"
+_logger = logging.getLogger("agenttool_otel.catalog")
 
 
 class Catalog:
     """Tools by id, name and alias.
 
-    A name that tools of two namespaces have belongs to neither; ``namespace.name`` and the id tell them apart.
+    A name that two tools have belongs to neither, and the id of a tool that is merely declared counts as a name;
+    ``namespace.name`` and the id of a governed tool tell them apart. A governed tool stands before a declaration of its
+    id, whichever came first.
 
     Args:
         registry: returns the registries whose tools are in the catalog by themselves.
@@ -46,6 +50,8 @@ class Catalog:
         self._declared = declared
         self._own = Names()  # what was added
         self._live = Names()  # what was governed, and is held by whoever did
+        self._replaced: dict[str, Entry] = {}  # declarations of ids that are governed here
+        self._loading: set[str] = set()
         self._envelope: JsonObject = {"schema_version": SCHEMA_VERSION}
         self._providers: dict[str, tuple[LoadingState, str]] = {}
         self._seen: tuple[tuple[int, int], ...] = ()
@@ -74,25 +80,28 @@ class Catalog:
             The tool, governed where it can run.
 
         Raises:
-            ConfigurationError: the id, or an alias, is another tool's.
+            ConfigurationError: the id, or an alias, is another tool's, or has characters outside the alphabet; or a
+                fact can't be used.
         """
+        check_options(facts)
         origin = Origin(provider, loader, tuple(facts.items()))
         if isinstance(tool, (ToolDeclaration, DeferredToolRef)):
             tool = tool.to_json_object()
         if isinstance(tool, Mapping):
-            self._take(declared_entry(tool, origin), _aliases(tool))
+            self._take(declared_entry(tool, origin))
             return tool
         governed = self._governed(tool, facts)
         if (handle := _handle(governed)) is None:
             raise ConfigurationError(f"a catalog takes tools and declarations, not {type(tool).__name__}")
-        spec = handle.spec
-        self._take(governed_entry(handle, origin), spec.declaration.aliases)
+        self._take(governed_entry(handle, origin))
         return governed
 
     def add_json(
         self, document: JsonObject, *, provider: str = "", loader: Loader | None = None, **facts: Unpack[GovernOptions]
     ) -> None:
         """Add the declarations of a catalog as ``to_json`` gives it.
+
+        A declaration that can't be taken is left out, and a warning in the log names it.
 
         Args:
             document: an object whose ``tools`` are declarations or deferred refs; what else it has is kept.
@@ -101,16 +110,26 @@ class Catalog:
             facts: what you state of each tool.
 
         Raises:
-            ConfigurationError: it is no such document, or an id or alias is another tool's.
+            ConfigurationError: it is no such document, a fact can't be used, or not one of its declarations can be
+                taken.
         """
         tools = document.get(_TOOLS)
         if not isinstance(tools, list):
             raise ConfigurationError("a catalog is an object whose member tools is a list of declarations")
+        check_options(facts)
         origin = Origin(provider, loader, tuple(facts.items()))
+        refused: list[ConfigurationError] = []
         with self._lock:
             self._envelope = {**self._envelope, **{name: value for name, value in document.items() if name != _TOOLS}}
             for tool in tools:
-                self._take(declared_entry(tool, origin), _aliases(tool))
+                try:
+                    self._take(declared_entry(tool, origin))
+                except ConfigurationError as error:
+                    refused.append(error)
+        if refused and len(refused) == len(tools):
+            raise refused[0]
+        for error in refused:
+            _logger.warning("a declaration%s is left out: %s", f" of {provider}" if provider else "", error)
 
     @classmethod
     def from_json(cls, document: JsonObject) -> Catalog:
@@ -199,10 +218,19 @@ class Catalog:
             name: what it is called.
         """
         self._sync()
-        if (entry := self._get(name)) is not None:
+        if (entry := self._get(name)) is not None and not entry.is_declared:
             return entry
-        found = {holder.names[name] for holder in (self._own, self._live) if name in holder.names}
-        return self._get(found.pop() or "") if len(found) == 1 else None
+        found = self._own.holders(name) | self._live.holders(name)
+        return self._get(*found) if len(found) == 1 else None
+
+    def get(self, tool_id: str) -> Entry | None:
+        """Return the tool of an id; ``None`` where there is none.
+
+        Args:
+            tool_id: the id.
+        """
+        self._sync()
+        return self._get(tool_id)
 
     def rank(self, query: str, limit: int) -> list[tuple[Entry, float]]:
         """Return the tools that some words are about, best first, whoever may see them.
@@ -212,14 +240,15 @@ class Catalog:
             limit: how many.
         """
         with self._lock:
+            version = self.version
             if self._index is None:
                 self._index = ToolIndex()
-            if self._indexed_at != self.version:
+            if self._indexed_at != version:
                 new = [entry for entry in self if entry.tool_id not in self._indexed]
                 if new:
                     self._index.add((entry.tool_id, text_of(entry.document())) for entry in new)
                     self._indexed.update(entry.tool_id for entry in new)
-                self._indexed_at = self.version
+                self._indexed_at = version
             found = self._index.search(query, limit)
         return [(entry, score) for tool_id, score in found if (entry := self._get(tool_id)) is not None]
 
@@ -236,13 +265,17 @@ class Catalog:
             ConfigurationError: there is no such tool, or its loader made another one.
         """
         with self._lock:
-            if (entry := self.resolve(tool_id)) is None:
+            if (entry := self.get(tool_id)) is None:
                 raise ConfigurationError(f"the catalog has no tool {tool_id!r}")
             if entry.governed is None and entry.origin.loader is not None:
                 options = entry.options()
                 options.pop("name", None)
                 options.pop("lifecycle", None)  # it is deferred no more
-                handle = _handle(self._governed(entry.origin.loader(entry.tool_id), options))
+                self._loading.add(tool_id)  # what is governed meanwhile is this entry's own tool
+                try:
+                    handle = _handle(self._governed(entry.origin.loader(entry.tool_id), options))
+                finally:
+                    self._loading.discard(tool_id)
                 if handle is None or (handle.spec.tool_id, handle.spec.name) != (entry.tool_id, entry.name):
                     raise ConfigurationError(f"the loader of {entry.tool_id!r} made another tool")
                 entry.tool = handle
@@ -256,17 +289,22 @@ class Catalog:
     def _get(self, tool_id: str) -> Entry | None:
         return self._own.entries.get(tool_id) or self._live.entries.get(tool_id)
 
-    def _take(self, entry: Entry, aliases: Iterable[str]) -> None:
+    def _take(self, entry: Entry) -> None:
         """Add an entry unless something of that name is there."""
         with self._lock:
             self._sync()
-            live = self._live.entries.get(entry.tool_id)
+            own, live = self._own.entries.get(entry.tool_id), self._live.entries.get(entry.tool_id)
             is_kept = live is not None and live.governed is entry.governed
-            if entry.tool_id in self._own.entries or (live is not None and not is_kept):
+            is_replacing = own is not None and own.is_declared and not entry.is_declared
+            if (own is not None and not is_replacing) or (live is not None and not is_kept):
                 raise ConfigurationError(f"the catalog has a tool {entry.tool_id!r} already")
             for holder in (self._own,) if is_kept else (self._own, self._live):
-                holder.refuse_collisions(entry, aliases)
-            self._own.put(entry, aliases)
+                holder.refuse_collisions(entry)
+            if is_replacing:
+                self._own.remove(entry.tool_id)
+                self._forget_index()
+            self._replaced.pop(entry.tool_id, None)
+            self._own.put(entry)
             self.has_foreign = self.has_foreign or bool(entry.raw)
             self._seen = ()  # what is kept now is no more among what others hold
             self._version += 1
@@ -282,10 +320,10 @@ class Catalog:
         with self._lock:
             before, self._live = self._live, Names()
             for tool in (tool for registry in registries for tool in registry):
-                if (own := self._own.entries.get(tool.spec.tool_id)) is None:
-                    self._live.put(governed_entry(tool, Origin(), weakly=True), tool.spec.declaration.aliases)
-                elif own.governed is None:
-                    own.alive = weakref.ref(tool)
+                own = self._own.entries.get(tool.spec.tool_id)
+                if own is None or self._is_replaced(own, tool):
+                    self._live.put(governed_entry(tool, Origin(), weakly=True))
+            self._replace()
             self._seen = seen
             self._version += 1
             live = self._live.entries
@@ -293,14 +331,33 @@ class Catalog:
         for entry in new if self._declared is not None else ():
             self._declared(entry)  # type: ignore[misc]
 
+    def _is_replaced(self, own: Entry, tool: HasSpec) -> bool:
+        """Tell whether a governed tool stands before what was added; a loader's own tool doesn't."""
+        return own.is_declared and own.tool_id not in self._loading and own.governed is not tool
+
+    def _replace(self) -> None:
+        """Put aside the declarations of what is governed, and back those whose governed tool is gone."""
+        for tool_id in self._live.entries.keys() & self._own.entries.keys():
+            self._replaced[tool_id] = self._own.remove(tool_id)
+            self._forget_index()
+        for tool_id in self._replaced.keys() - self._live.entries.keys():
+            entry = self._replaced.pop(tool_id)
+            try:
+                for holder in (self._own, self._live):
+                    holder.refuse_collisions(entry)
+            except ConfigurationError as error:
+                _logger.warning("the declaration of %s is left out: %s", tool_id, error)
+                continue
+            self._own.put(entry)
+            self._forget_index()
+
+    def _forget_index(self) -> None:
+        """Index all anew at the next search: what is indexed under an id is another tool's words."""
+        self._index, self._indexed_at = None, -1
+        self._indexed.clear()
+
 
 def _handle(tool: Any) -> HasSpec | None:
     """Return the governed tool behind what ``govern`` gave."""
     behind = (tool, getattr(tool, "tool", None), getattr(type(tool), "agenttool", None))
     return next((candidate for candidate in behind if hasattr(candidate, "spec")), None)
-
-
-def _aliases(tool: Mapping[str, Any]) -> list[str]:
-    """Return the aliases that a declaration from elsewhere states; words of another type are none."""
-    stated = tool.get("aliases")
-    return [alias for alias in stated if isinstance(alias, str)] if isinstance(stated, list) else []

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from agenttool_otel.catalog.identity import check_identity, spelt
 from agenttool_otel.catalog.options import GovernOptions
 from agenttool_otel.catalog.parameters import Parameters
 from agenttool_otel.catalog.schema import SchemaCheck
@@ -84,6 +85,7 @@ class ToolSource(NamedTuple):
     is_async: bool = False
     streams: bool = False
     mappings: tuple[ExternalMapping, ...] = ()  # its ids in the framework
+    is_refused: bool = False  # stands for a tool whose calls are refused, whatever it is called
 
 
 class Resolved(NamedTuple):
@@ -130,7 +132,7 @@ def declare_function(
         options,
         ToolSource(
             name=name,
-            namespace=_module_name(getattr(target, "__module__", None) or "local"),
+            namespace=spelt(_module_name(getattr(target, "__module__", None) or "local")),
             description=description or name,
             parameters=parameters,
             schema=parameters.schema,
@@ -214,6 +216,8 @@ def _resolve(stated: GovernOptions, source: ToolSource) -> Resolved:
 
 
 def _spec(o: Resolved) -> ToolSpec:
+    if not o.source.is_refused:
+        check_identity(o.tool_id, o.namespace, o.name, o.options.get("aliases", ()))
     plan = _facts(o)
     declaration, interface, permission = _declaration(o), _interface(o, plan), _permission(o)
     _warn_of_unread(o, plan)

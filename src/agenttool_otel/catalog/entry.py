@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import orjson
 
 from agenttool_otel.catalog.declare import STATED_AS, policy_parts
+from agenttool_otel.catalog.identity import check_identity, spelt
 from agenttool_otel.catalog.options import GovernOptions
 from agenttool_otel.catalog.registry import HasSpec
 from agenttool_otel.catalog.vocabulary import TABLES
@@ -43,6 +45,7 @@ class Entry:
     namespace: str
     is_deferred: bool
     origin: Origin
+    aliases: tuple[str, ...] = ()
     raw: bytes = b""  # the declaration as JSON, where the tool is only declared
     tool: HasSpec | None = None  # the governed tool, where the catalog keeps it
     alive: Callable[[], HasSpec | None] | None = None  # the same where whoever made it keeps it
@@ -51,6 +54,11 @@ class Entry:
     def governed(self) -> HasSpec | None:
         """The governed tool, if there is one."""
         return self.tool or (self.alive() if self.alive is not None else None)
+
+    @property
+    def is_declared(self) -> bool:
+        """Whether the tool came as a declaration; its loader may have made it since."""
+        return bool(self.raw)
 
     @property
     def qualified(self) -> str:
@@ -123,40 +131,92 @@ class Names:
 
     def __init__(self) -> None:
         self.entries: dict[str, Entry] = {}
-        self.names: dict[str, str | None] = {}  # ``None`` for a name that several tools have
-        self.aliases: set[str] = set()
+        self.names: dict[str, str | frozenset[str]] = {}  # one id, or the ids of all that have the name
+        self.aliases: Counter[str] = Counter()
 
-    def put(self, entry: Entry, aliases: Iterable[str]) -> None:
+    def put(self, entry: Entry) -> None:
+        """Add an entry."""
         self.entries[entry.tool_id] = entry
-        self.aliases.update(aliases)
-        for name in {entry.name, entry.qualified, *aliases} - {entry.tool_id}:
-            self.names[name] = None if self.names.get(name, entry.tool_id) != entry.tool_id else entry.tool_id
+        self.aliases.update(entry.aliases)
+        for name in _names_of(entry):
+            ids = self.named(name)
+            self.names[name] = ids | {entry.tool_id} if ids - {entry.tool_id} else entry.tool_id
 
-    def refuse_collisions(self, entry: Entry, aliases: Iterable[str]) -> None:
-        for alias in aliases:
-            if alias in self.names or alias in self.entries:
+    def remove(self, tool_id: str) -> Entry:
+        """Take an entry out, and return it."""
+        entry = self.entries.pop(tool_id)
+        self.aliases -= Counter(entry.aliases)
+        for name in _names_of(entry):
+            ids = self.named(name) - {tool_id}
+            if ids:
+                self.names[name] = ids
+            else:
+                self.names.pop(name, None)
+        return entry
+
+    def named(self, name: str) -> frozenset[str]:
+        """Return the ids of the entries that have a name or alias."""
+        found = self.names.get(name, frozenset())
+        return frozenset((found,)) if isinstance(found, str) else found
+
+    def holders(self, name: str) -> frozenset[str]:
+        """Return the ids of the entries that have an id, name or alias."""
+        return self.named(name) | ({name} if name in self.entries else frozenset())
+
+    def refuse_collisions(self, entry: Entry) -> None:
+        """Refuse an alias that is another tool's name, and a name that is another tool's alias.
+
+        What is governed gives way to nothing that is merely declared: the name belongs to neither then."""
+        for alias in entry.aliases:
+            if self._is_taken(alias, entry):
                 raise ConfigurationError(f"the alias {alias!r} of {entry.tool_id!r} is another tool's name")
-        for name in (entry.name, entry.qualified):
-            if name in self.aliases:
+        for name in (entry.name, entry.qualified, entry.tool_id):
+            if name in self.aliases and self._is_taken(name, entry):
                 raise ConfigurationError(f"the name {name!r} of {entry.tool_id!r} is another tool's alias")
+
+    def _is_taken(self, name: str, entry: Entry) -> bool:
+        others = [self.entries[tool_id] for tool_id in self.holders(name) - {entry.tool_id}]
+        return any(entry.is_declared or not other.is_declared for other in others)
+
+
+def _names_of(entry: Entry) -> set[str]:
+    return {entry.name, entry.qualified, *entry.aliases} - {entry.tool_id}
 
 
 def declared_entry(document: Mapping[str, Any], origin: Origin) -> Entry:
+    """Make the entry of a declaration from elsewhere.
+
+    Args:
+        document: a tool_declaration or deferred_tool_ref.
+        origin: where it comes from.
+
+    Raises:
+        ConfigurationError: it is none, or is called by something outside the alphabet.
+    """
     try:
         tool_id, name = document["tool_id"], document["name"]
         raw = bytes(memoryview(orjson.dumps(document)))  # a copy: the original keeps far more than it holds
     except (TypeError, KeyError, ValueError) as error:
         raise ConfigurationError(f"a declaration is a JSON object with tool_id and name: {error}") from None
-    if not isinstance(tool_id, str) or not isinstance(name, str):
-        raise ConfigurationError("tool_id and name of a declaration are texts")
-    namespace = sys.intern(str(document.get("namespace") or origin.provider or "catalog"))
+    aliases = document.get("aliases") or ()
+    if not isinstance(aliases, (list, tuple)):
+        raise ConfigurationError("the aliases of a declaration are a list of texts")
+    namespace = document.get("namespace") or spelt(origin.provider) or "catalog"
+    check_identity(tool_id, namespace, name, aliases)
     facts = dict(origin.facts)
     # only the host may put a tool that is merely declared before every model
     waits = facts.get("defer", not facts.get("always_load", False))
-    return Entry(tool_id, name, namespace, waits, origin, raw=raw)
+    return Entry(tool_id, name, sys.intern(namespace), waits, origin, tuple(aliases), raw=raw)
 
 
 def governed_entry(tool: HasSpec, origin: Origin, *, weakly: bool = False) -> Entry:
+    """Make the entry of a governed tool.
+
+    Args:
+        tool: the tool.
+        origin: where it comes from.
+        weakly: whether somebody else keeps it.
+    """
     spec = tool.spec
     declaration, interface = spec.declaration, spec.interface
     waits = interface.should_defer or declaration.lifecycle in (Lifecycle.DEFERRED, Lifecycle.DEPRECATED)
@@ -166,6 +226,7 @@ def governed_entry(tool: HasSpec, origin: Origin, *, weakly: bool = False) -> En
         declaration.namespace,
         waits and not interface.always_load,
         origin,
+        tuple(declaration.aliases),
         tool=None if weakly else tool,
         alive=weakref.ref(tool) if weakly else None,
     )

@@ -56,6 +56,7 @@ class ToolSpec:
     policy_profile: dict[str, Any]  # ``input.permission_profile``; never changed
     exempt: bool = False  # reads persisted results itself, so that its own are never persisted (circular guard)
     unknown: bool = False  # stands for a name that no tool has
+    refusal: str = ""  # why the tool can't be governed, so that each call is refused
     verbs: tuple[str, ...] = ()  # words for what it does, as stated
     by_reference: frozenset[str] = frozenset()  # arguments that are the caller's own objects when it runs
     watched_calls: int = 0  # calls that were watched for arguments changed in place

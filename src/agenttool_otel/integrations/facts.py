@@ -73,10 +73,19 @@ def _refuse_relative(names: Sequence[str], arguments: Mapping[str, Any]) -> None
 
 
 def options_for(facts: Mapping[str, GovernOptions], name: str) -> GovernOptions:
-    """Return the facts stated of a tool: by its name, else by the first glob that matches."""
-    if name in facts:
-        return facts[name]
-    return next((stated for pattern, stated in facts.items() if fnmatchcase(name, pattern)), GovernOptions())
+    """Return the facts stated of a tool: by its name, else by the first glob that matches.
+
+    Raises:
+        ConfigurationError: what is stated of it is no object.
+    """
+    matching = (pattern for pattern in facts if isinstance(pattern, str) and fnmatchcase(name, pattern))
+    key = name if name in facts else next(matching, None)
+    if key is None:
+        return GovernOptions()
+    stated = facts[key]
+    if not isinstance(stated, Mapping):
+        raise ConfigurationError(f"the facts of {key!r} have to be an object, not {type(stated).__name__}")
+    return stated
 
 
 def options_of(tool: Any, name: str, facts: Mapping[str, GovernOptions], trusts: Trusts | None) -> GovernOptions:
@@ -99,7 +108,7 @@ def read_facts(path: str) -> Mapping[str, GovernOptions]:
         ) from None
     except (OSError, ValueError, RecursionError) as error:  # a ValueError: bytes that are no UTF-8
         raise ConfigurationError(f"the facts of tools in {path} can't be read: {type(error).__name__}") from None
-    if not isinstance(data, dict) or not all(isinstance(entry, dict) for entry in data.values()):
+    if not isinstance(data, dict):
         raise ConfigurationError(
             f'the facts of tools in {path} have to be an object of objects, by tool name or glob: {{"read_*": {{...}}}}'
         )

@@ -68,10 +68,14 @@ def load(shelf: Surfaces, surface: Surface, names: Iterable[str], *, in_session:
     Raises:
         ConfigurationError: a tool's loader made another tool.
     """
+    found = [entry for entry in map(surface.find, names) if entry is not None]
+    return _load(shelf, surface, found, in_session=in_session)
+
+
+def _load(shelf: Surfaces, surface: Surface, found: Iterable[Entry], *, in_session: bool) -> list[Entry]:
     loaded = []
-    for name in names:
-        entry = surface.find(name)
-        if entry is None or not surface.can_load(entry):
+    for entry in found:
+        if not surface.can_load(entry):
             continue
         shelf.catalog.load(entry.tool_id)
         if surface.visibility.hidden(entry) is None:  # what was only declared is known better now
@@ -97,8 +101,9 @@ def search_and_load(
         in_session: as for ``load``.
     """
     result = search(shelf, surface, query, limit)
-    found = [match["tool_id"] for match in result.matches]
-    entries = {entry.tool_id: entry for entry in load(shelf, surface, found, in_session=in_session)}
+    # by id: the id of a declared tool may be another one's name
+    found = [entry for match in result.matches if (entry := shelf.catalog.get(match["tool_id"])) is not None]
+    entries = {entry.tool_id: entry for entry in _load(shelf, surface, found, in_session=in_session)}
     for match in result.matches:
         entry = entries.get(match["tool_id"])
         if entry is not None:
@@ -122,7 +127,7 @@ def _ranked(shelf: Surfaces, surface: Surface, query: str, limit: int) -> list[t
         seen: list[tuple[Entry, float]] = []
         for entry, score in ranked:
             is_shown = entry.interface().get("always_load")  # on every surface, so nobody has to find it
-            if len(seen) < limit and not is_shown and surface.find(entry.tool_id) is entry:
+            if len(seen) < limit and not is_shown and surface.shows(entry):
                 seen.append((entry, score))
         if len(seen) >= limit or len(ranked) < size or size >= _MAX_LOOKED_AT:
             break

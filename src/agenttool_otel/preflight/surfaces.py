@@ -172,9 +172,15 @@ class Surface:
             name: what it is called.
         """
         entry = self.shelf.catalog.resolve(name)
-        if entry is None or not self._is_among(entry) or self.visibility.hidden(entry) is not None:
-            return None
-        return entry
+        return entry if entry is not None and self.shows(entry) else None
+
+    def shows(self, entry: Entry) -> bool:
+        """Tell whether a tool may be seen.
+
+        Args:
+            entry: the tool.
+        """
+        return self._is_among(entry) and self.visibility.hidden(entry) is None
 
     def holds(self, tool_id: str) -> bool:
         """Tell whether a tool's schema is given to a model.
@@ -192,8 +198,8 @@ class Surface:
             context: who calls.
         """
         now = self.refresh(context)
-        entry = self.shelf.catalog.resolve(tool_id)
-        if entry is None or entry.tool_id != tool_id or not now._is_among(entry):
+        entry = self.shelf.catalog.get(tool_id)
+        if entry is None or not now._is_among(entry):
             return ErrorClass.UNKNOWN_TOOL, "no tool of that name is on the surface"
         if (hidden := now.visibility.hidden(entry)) is not None:
             return ErrorClass.BLOCKED_TOOL, f"the tool is not on the surface: {hidden.reason.value}, {hidden.detail}"
@@ -388,7 +394,8 @@ class Surfaces:
         for name in names:
             handle = getattr(name, "tool", None) or getattr(type(name), "agenttool", name)
             told = name if isinstance(name, str) else getattr(getattr(handle, "spec", None), "tool_id", "")
-            if (entry := self.catalog.resolve(told)) is None:
+            find = self.catalog.resolve if isinstance(name, str) else self.catalog.get
+            if (entry := find(told)) is None:
                 raise ConfigurationError(f"the catalog has no tool {told or type(name).__name__!r}")
             found.add(entry.tool_id)
         return frozenset(found)

@@ -321,6 +321,8 @@ class Pipeline:
         if call.spec.unknown:
             message = "no tool of that name is on the surface"
             self._refusals.refuse(call, ErrorClass.UNKNOWN_TOOL, message, InvocationStatus.BLOCKED)
+        if call.spec.refusal:
+            self._refusals.refuse(call, ErrorClass.BLOCKED_TOOL, call.spec.refusal, InvocationStatus.BLOCKED)
         call.enter(InvocationStatus.SELECTED)
         if call.context.surface_in_force is not None or call.ticket is not None:
             self._check_surface(call, session)

@@ -20,9 +20,10 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
 from agenttool_otel.call.invocation import Invocation
-from agenttool_otel.call.tool import GovernedTool
-from agenttool_otel.catalog import GovernOptions, ToolSource, declare
-from agenttool_otel.integrations.facts import Trusts, options_for, options_of
+from agenttool_otel.call.tool import GovernedTool, refused_tool, unknown_tool
+from agenttool_otel.catalog import GovernOptions
+from agenttool_otel.errors import AgentToolError
+from agenttool_otel.integrations.facts import Trusts, options_of
 from agenttool_otel.integrations.langchain.arguments import Reader, json_object, use_reading
 from agenttool_otel.integrations.langchain.calls import LangChainAdapter
 from agenttool_otel.integrations.langchain.decided import DecidedTool
@@ -117,28 +118,42 @@ class ToolNodeGuard:
             stack.enter_context(in_turn(request, handle_of(request.tool) if known is None else known.handle))
             yield request, known
 
+    def know(self, tool: BaseTool) -> None:
+        """Declare a tool that an agent has, so that what is wrong with its facts is said before it is called.
+
+        Args:
+            tool: the tool.
+        """
+        if not is_governed_by_host(tool):
+            self._known(tool.name, tool)
+
     def _handle(self, tool: BaseTool) -> GovernedTool:
         return self._known(tool.name, tool).handle
 
     def _known(self, name: str, tool: Any) -> _Known:
-        schema = tool.args_schema if isinstance(tool, BaseTool) else None
+        if not isinstance(tool, BaseTool):
+            return self._refused(name, tool, unknown_tool(name, self._governor, "langchain"))
+        schema = tool.args_schema
         known = self._handles.get(name)
         if known is not None and known.tool is tool and known.schema is schema:
             return known
-        reader, governor = None, self._governor
-        inside: tuple[GovernedTool, ...] = ()
-        if isinstance(tool, BaseTool):
+        try:
             options = options_of(tool, name, self._facts, self._trusts)
-            spec, inside, governor = declare_whole(tool, governor, options)
+            spec, inside, governor = declare_whole(tool, self._governor, options)
             reader = Reader(tool)
-        else:
-            source = ToolSource(
-                name=name, namespace="langchain", description=f"unknown tool {name}", schema={"type": "object"}
-            )
-            spec = declare(options_for(self._facts, name), source)
-            spec.unknown = True  # refused here, whatever the handler would say to it
+        except Exception as error:  # facts of a glob that do not fit this one; the others go on
+            told = str(error) if isinstance(error, AgentToolError) else type(error).__name__
+            why = f"the tool {name!r} can't be governed: {told}"
+            _logger.error("%s; its calls are refused", why)
+            return self._refused(name, tool, refused_tool(name, self._governor, why, "langchain"))
         handle = GovernedTool(spec, _unreachable, governor=governor, is_async=False, streams=False)
         known = self._handles[name] = _Known(tool, schema, handle, reader, inside)
+        return known
+
+    def _refused(self, name: str, tool: Any, handle: GovernedTool) -> _Known:
+        """Keep what refuses the calls of a name, whatever the handler would say to it."""
+        schema = tool.args_schema if isinstance(tool, BaseTool) else None
+        known = self._handles[name] = _Known(tool, schema, handle, None, ())
         return known
 
 
@@ -252,6 +267,7 @@ class AgentToolMiddleware(AgentMiddleware[Any, Any, Any]):
             if id(tool) in self._looked_at or not isinstance(tool, BaseTool):
                 continue
             self._looked_at.add(id(tool))
+            self._guard.know(tool)
             try:
                 unseen = unseen_tools(tool, _is_guard)
             except Exception as error:  # other people's objects

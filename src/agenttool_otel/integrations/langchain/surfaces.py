@@ -115,6 +115,8 @@ class AgentSurface:
         if is_governed_by_host(tool):
             return handle_of(tool)
         handle = self._handle_of(tool)
+        if handle.spec.refusal:
+            return handle  # on no surface, and in no catalog
         if self._governor.registry.resolve(handle.spec.tool_id) is None:
             self._governor.registry.add(handle)
         return handle
