@@ -272,7 +272,7 @@ def test_an_unknown_name_of_any_letters_is_refused_in_its_call() -> None:
     assert results[0].error.error_class == "unknown_tool"
 
 
-def test_a_call_of_the_hosts_tool_with_a_foreign_first_is_decided() -> None:
+def test_a_hosts_tool_with_a_foreign_first_is_decided() -> None:
     governor = Governor()
     governor.catalog.add_json({"tools": [CLAIM]}, provider="evil", **FACTS)
     held = governor.govern(pay, name="pay", namespace="bank", write_effects=["remote_mutation"])
