@@ -11,11 +11,27 @@ package agenttool.counterparties
 
 # METADATA
 # title: The value at a pointer, with its provenance, is a known counterparty
-known(c, pointer, _) if approved(c, pointer)
+known(c, pointer, fact) if {
+	unbroken(fact)
+	approved(c, pointer)
+}
 
-known(c, pointer, _) if listed(c, pointer)
+known(c, pointer, fact) if {
+	unbroken(fact)
+	listed(c, pointer)
+}
 
-known(c, _, fact) if told(c, fact)
+known(c, _, fact) if {
+	unbroken(fact)
+	told(c, fact)
+}
+
+# METADATA
+# title: The value is one line where one is meant
+unbroken(fact) if {
+	is_object(fact)
+	object.get(fact, "broken", false) == false
+}
 
 # METADATA
 # title: A person approved a call that reached it, in this session

@@ -140,7 +140,7 @@ base := {
 		"redaction_required": false,
 	},
 	"input": {"path": "notes.txt"},
-	"facts": {"paths": [path_fact], "urls": [], "shell": [], "sql": [], "provenance": {}, "intent": null, "approved": []},
+	"facts": {"paths": [path_fact], "urls": [], "shell": [], "sql": [], "provenance": {}, "traced": true, "aimed": true, "intent": null, "approved": []},
 	"actor": {"id": "agent:support", "kind": "agent", "roles": ["reader"], "tenant": "acme"},
 	"session": {
 		"id": "s-1",
@@ -223,6 +223,7 @@ value_fact := {
 	"extended": false,
 	"made_up_id": false,
 	"private": [],
+	"broken": false,
 }
 
 # METADATA

@@ -51,6 +51,18 @@ differs(pattern, name) if glob.match(pattern, null, name) == false
 holds(table, key, value) if table[key] == value
 
 # METADATA
+# title: Somebody stated this fact of the tool
+# description: |
+#   For rules about every element of a list that a declaration may lack. Nothing was stated is no list that is empty.
+states(name) if {
+	is_array(input.tool.inferred)
+	every word in input.tool.inferred {
+		is_string(word)
+		word != name
+	}
+}
+
+# METADATA
 # title: Namespace and name
 full_name := concat(".", [input.tool.namespace, input.tool.name])
 

@@ -7,10 +7,19 @@
 package agenttool.provenance
 
 # METADATA
+# title: It was looked up where every text and number of the call came from
+traced if input.facts.traced == true
+
+# METADATA
+# title: Some argument says whom or what the call reaches, or the call has none that could
+aimed if input.facts.aimed == true
+
+# METADATA
 # title: It is certain that the value was not seen only in untrusted output
 trusted(c, fact) if {
 	fact.untrusted == false
 	fact.certain == true
+	fact.broken == false
 	not_guessed(c, fact)
 }
 
@@ -35,6 +44,7 @@ kept(c, fact) if {
 } else if {
 	fact.link == false
 	is_array(fact.private)
+	count(targets) > 0
 	every target in targets {
 		may_have(target, fact)
 	}
@@ -42,7 +52,9 @@ kept(c, fact) if {
 
 # METADATA
 # title: Nobody else gets what the call carries
+# description: No access kinds at all say so only where somebody stated that there are none.
 stays(c) if {
+	data.agenttool.lib.states("access_kinds")
 	is_array(input.permission_profile.access_kinds)
 	every kind in input.permission_profile.access_kinds {
 		data.agenttool.lib.holds(c.dataflow.own_access_kinds, kind, true)
@@ -65,6 +77,7 @@ may_have(target, fact) if {
 # title: The value is only carried, it does not steer the call
 carried(c, pointer, fact) if {
 	fact.role == "content"
+	fact.broken == false
 	is_array(input.facts.paths)
 	is_array(input.facts.urls)
 	is_array(input.facts.shell)

@@ -6,7 +6,7 @@ kinds := ["paths", "urls", "shell", "sql"]
 
 nothing := {kind: [] | some kind in kinds}
 
-content := {"role": "content"}
+content := {"role": "content", "broken": false}
 
 test_content_is_only_carried if {
 	provenance.carried(data.agenttool.config.effective, "/body", content) with input.facts as nothing
@@ -16,4 +16,9 @@ test_content_that_is_another_fact_too_steers_the_call[kind] if {
 	some kind in kinds
 	facts := object.union(nothing, {kind: [{"argument": "/body"}]})
 	not provenance.carried(data.agenttool.config.effective, "/body", content) with input.facts as facts
+}
+
+test_a_line_break_is_not_carried if {
+	broken := object.union(content, {"broken": true})
+	not provenance.carried(data.agenttool.config.effective, "/subject", broken) with input.facts as nothing
 }

@@ -32,8 +32,12 @@ waived contains rule if {
 
 # METADATA
 # title: All values are vouched for, and the user asked for something like it
+# description: |
+#   Only where all values were looked up and there is a target: a rule about every value holds of none, too.
 clean(c) if {
 	c.dataflow.vouch == true
+	data.agenttool.provenance.traced
+	data.agenttool.provenance.aimed
 	is_object(input.facts.provenance)
 	every pointer, fact in input.facts.provenance {
 		vouched(c, pointer, fact)
@@ -67,6 +71,7 @@ vouched(c, pointer, fact) if {
 bounded(c, fact) if {
 	fact.untrusted == false
 	fact.certain == true
+	fact.broken == false
 } else if {
 	some target in data.agenttool.provenance.targets
 	stated(c, target)
@@ -101,18 +106,24 @@ named(c) if {
 named_or_carried(c, pointer, fact) if {
 	fact.trust == "user"
 	fact.certain == true
+	fact.broken == false
 } else if {
 	fact.role != "target"
 	vouched(c, pointer, fact)
 } else if {
+	fact.broken == false
 	data.agenttool.counterparties.approved(c, pointer)
 }
 
 # METADATA
 # title: What the call does can be undone
+# description: As somebody stated; of a writing tool that states no effects nobody knows.
 mild(c) if {
 	input.tool.destructive == false
+	data.agenttool.lib.states("access_kinds")
+	data.agenttool.lib.states("write_effects")
 	is_array(input.permission_profile.write_effects)
+	count(input.permission_profile.write_effects) > 0
 	every effect in input.permission_profile.write_effects {
 		data.agenttool.lib.holds(c.dataflow.mild, effect, true)
 	}

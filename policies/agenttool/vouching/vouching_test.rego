@@ -138,3 +138,24 @@ test_a_missing_or_mistyped_member_vouches_for_nothing if {
 		vouched_for(document)
 	} == set()
 }
+
+test_nothing_is_vouched_for_where_nothing_was_looked_up[index] if {
+	some index, changes in [{"traced": false}, {"aimed": false}, {"traced": "x"}, {"aimed": null}]
+	not vouched_for(object.union(calling({}, asked_for), {"facts": changes}))
+	not vouched_for(object.union(sending({"/to": value({})}), {"facts": changes}))
+}
+
+test_the_question_says_what_was_not_looked_up if {
+	asked(object.union(calling({}, asked_for), {"facts": {"traced": false, "aimed": false}})) == {name("untraced")}
+	asked(object.union(calling({}, asked_for), {"facts": {"aimed": false}})) == {name("no_target")}
+}
+
+test_effects_that_nobody_stated_are_not_mild[index] if {
+	some index, changes in [
+		{"tool": {"inferred": ["write_effects"]}, "permission_profile": {"write_effects": []}},
+		{"tool": {"inferred": ["access_kinds"]}, "permission_profile": {"access_kinds": []}},
+		{"permission_profile": {"write_effects": []}},
+	]
+	document := object.union(sending({"/to": value({"trust": "record"})}), changes)
+	asked(document) == {name("not_named")}
+}

@@ -53,14 +53,11 @@ from agenttool_otel.values.canonical import digest
 
 _logger = logging.getLogger("agenttool_otel.catalog")
 
-_OPEN_ACCESS = {AccessKind.NETWORK, AccessKind.BROWSER, AccessKind.EXTERNAL_SEND, AccessKind.CODE_EXECUTION}
 _FILE_ACCESS = {AccessKind.FILE_READ, AccessKind.FILE_WRITE, AccessKind.CODE_EXECUTION}
 _FILE_KINDS = {ToolKind.FILE_OPERATION, ToolKind.SHELL_COMMAND, ToolKind.CODE_EXECUTION}
-_OUTWARD = {AccessKind.NETWORK, AccessKind.BROWSER, AccessKind.CODE_EXECUTION}  # whose records others may have shaped
 _CHANNEL = "approver"
 """Who answers a question is the Governor's: its approvers, in their order."""
 _PRIVATE = frozenset(TABLES["private_sensitivities"])
-_CLOSED_KINDS = {ToolKind.FUNCTION, ToolKind.FILE_OPERATION, ToolKind.POLICY_CHECK, ToolKind.ARTIFACT_OPERATION}
 _EXECUTION_KINDS: Mapping[str, str] = TABLES["execution_kinds"]
 _CALLABLE = (Lifecycle.AVAILABLE, Lifecycle.DEFERRED, Lifecycle.DEPRECATED)
 _SAFETY_FACTS: Sequence[str] = TABLES["safety_facts"]
@@ -192,7 +189,7 @@ def _resolve(stated: GovernOptions, source: ToolSource) -> Resolved:
     check_references(options, source.parameters)
     output_schema = options.get("output_schema", source.output_schema)
     access = [str(word) for word in options.get("access_kinds", ())]
-    safety = _safety(options, kind, access)
+    safety = _safety(options)
     effects = [str(word) for word in options.get("write_effects", ())]
     if not effects and safety.read_only is True:
         effects = [WriteEffect.NONE.value]
@@ -236,7 +233,7 @@ def _spec(o: Resolved) -> ToolSpec:
             open_world=o.safety.open_world is not False,
             family=o.namespace,
             private=o.options.get("data_sensitivity") in _PRIVATE,
-            infer=_OUTWARD.isdisjoint(o.access),
+            infer="access_kinds" in o.options and not o.access,  # else others may have shaped its records
         ),
         safety=o.safety,
         validate=o.options.get("validate"),
@@ -413,6 +410,7 @@ def _facts(o: Resolved) -> FactPlan | None:
         tool_kind=o.kind,
         inert_args=tuple(o.options.get("inert_args", ())),
         family=o.namespace,
+        destroys=o.options.get("destructive", False) is not False,
         # nobody stated what the tool touches, or it touches files: then a name may mean a file
         file_access="access_kinds" not in o.options
         or o.kind in _FILE_KINDS
@@ -444,12 +442,13 @@ def _without(schema: dict[str, Any], internal: list[str]) -> dict[str, Any]:
     return kept
 
 
-def _safety(options: Mapping[str, Any], kind: str, access: list[str]) -> Safety:
-    closed = kind in _CLOSED_KINDS and bool(access) and not _OPEN_ACCESS.intersection(access)
+def _safety(options: Mapping[str, Any]) -> Safety:
     facts = (
         options.get("read_only", False),
         options.get("destructive", False),
-        options.get("open_world", not closed),
+        options.get(
+            "open_world", True
+        ),  # nothing else that is stated closes it: what a file says, others may have written
         options.get("concurrency_safe", False),
     )
     return Safety(*facts, static=all(isinstance(fact, bool) for fact in facts))

@@ -51,7 +51,7 @@ class GovernOptions(TypedDict, total=False):
         external_mappings: native ids, each with a ``source``.
         read_only: changes nothing. Unknown counts as no.
         destructive: may destroy something.
-        open_world: touches what nobody here controls. Unknown counts as yes for network, browser and shell tools.
+        open_world: touches, or gives, what others may have written. Unknown counts as yes.
         concurrency_safe: may run beside other calls. Unknown counts as no.
         requires_user_interaction: needs a person while it runs.
         risk_level: low, medium, high or critical.

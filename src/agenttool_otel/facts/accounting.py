@@ -12,7 +12,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from agenttool_otel.facts.argument_names import is_command_word, role_of_name
+from agenttool_otel.facts.argument_names import is_command_word, names_identity, role_of_name, tier_of_name
 from agenttool_otel.facts.collect import Collector
 from agenttool_otel.facts.schema_nodes import resolved, types_of
 from agenttool_otel.facts.types import ShellFact
@@ -64,9 +64,15 @@ class TextAccounting:
     """The arguments of one tool whose texts are accounted for; made once, at decoration."""
 
     def __init__(
-        self, schema: Mapping[str, Any], followed: Sequence[tuple[str, str, bool]], inert: Sequence[str]
+        self,
+        schema: Mapping[str, Any],
+        followed: Sequence[tuple[str, str, bool]],
+        inert: Sequence[str],
+        *,
+        destroys: bool = False,
     ) -> None:
         self._schema = schema
+        self._destroys = destroys
         self._commands = [_tokens(pointer) for pointer, kind, _ in followed if kind == "command"]
         self._inert = [pointer_tokens(name) for name in inert]
         self._known = [_tokens(pointer) for pointer, _, _ in followed] + self._inert
@@ -98,11 +104,27 @@ class TextAccounting:
         tokens = _tokens(pointer)
         return any(value in words for pattern, words in self._closed.items() if _is(pattern, tokens))
 
+    def is_inert(self, pointer: str) -> bool:
+        """Return whether the declaration says that a value decides nothing."""
+        return bool(self._inert) and any(_covers(pattern, _tokens(pointer)) for pattern in self._inert)
+
     def role(self, pointer: str, name: str) -> ArgumentRole:
         """Return what a value does in a call, as the declaration or else its name tells."""
-        if self._inert and any(_covers(pattern, _tokens(pointer)) for pattern in self._inert):
+        if self.is_inert(pointer):
             return ArgumentRole.CONTENT
+        if self._destroys and tier_of_name(name) == 0:
+            return ArgumentRole.TARGET  # what is deleted by its title is not carried
         return role_of_name(name)
+
+    def tier(self, pointer: str, name: str, value: Any) -> int:
+        """Return when a value becomes a target for lack of any (``tier_of_name``)."""
+        return 1 if self.is_listed_word(pointer, value) else tier_of_name(name)
+
+    def is_chosen_key(self, pointer: str, name: str, key: str) -> bool:
+        """Return whether a key is a value rather than a field's name: an address, or a member of ``users``."""
+        if self._is_listed(_tokens(pointer), []):
+            return False
+        return not key.isidentifier() or names_identity(name)
 
     def withhold_proof(self, arguments: Mapping[str, Any], commands: Sequence[ShellFact]) -> None:
         """Let no command count as proven where a text beside it is not accounted for."""

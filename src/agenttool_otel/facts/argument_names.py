@@ -97,6 +97,29 @@ def role_of_name(name: str) -> ArgumentRole:
 
 
 @lru_cache(maxsize=4096)
+def tier_of_name(name: str) -> int:
+    """Return when a value that is no target becomes one, for lack of any: the lowest of a call's tiers does.
+
+    A title names what is meant before a date or an amount does, and these before a text."""
+    word = snake(name).split("_")[-1]
+    words = _names().words
+    if word in words["naming_names"]:
+        return 0
+    return 1 if word in words["shown_names"] or word in words["bounded_names"] or not names_content(name) else 2
+
+
+@lru_cache(maxsize=4096)
+def is_one_line(name: str) -> bool:
+    """Return whether an argument's name says that its text is one line: a title, an address, a path, an id, a time."""
+    folded = snake(name)
+    words = _names().words
+    lists = ("line_names", "shown_names", "identity_names")
+    if any(folded.split("_")[-1] in words[list_name] for list_name in lists):
+        return True
+    return kind_of_name(name, sql=False) in (FactKind.PATH, FactKind.URL)
+
+
+@lru_cache(maxsize=4096)
 def is_command_word(name: str) -> bool:
     """Return whether the texts of an argument are appended to a command that stands beside it."""
     return snake(name) in _names().words["command_words"]

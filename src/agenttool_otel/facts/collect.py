@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, cast
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
-from agenttool_otel.facts.argument_names import FactKind
+from agenttool_otel.facts.argument_names import FactKind, is_one_line
 from agenttool_otel.facts.types import EMPTY_FACTS, FactEnvironment, Facts, unread
-from agenttool_otel.names import PathAccess
+from agenttool_otel.names import ArgumentRole, PathAccess
 from agenttool_otel.values.pointers import escape_token
 
 if TYPE_CHECKING:
@@ -21,6 +22,50 @@ MAX_FACTS: Final = 500
 
 _MAX_TRACED: Final = 500
 _MAX_STEPS: Final = 100_000
+_BROKEN: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]|%0[ad]", re.I)
+"""A line break or control character, or one that a URL's reader makes."""
+
+
+class _Value(NamedTuple):
+    """A value among the arguments that is no container, or an empty one."""
+
+    pointer: str
+    name: str  # of the argument; of what lies in a list, the list's
+    given: Any
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it could name something."""
+        return not isinstance(self.given, bool | Mapping) and self.given != []
+
+    @property
+    def text(self) -> Any:
+        """What it says."""
+        from agenttool_otel.facts.paths.fact import path_text_of
+
+        if isinstance(self.given, list | tuple | set | frozenset):
+            return list(self.given)
+        text = path_text_of(self.given)
+        return self.given if text is None else text
+
+
+def _roles(values: Sequence[_Value], texts: TextAccounting, *, everything: bool) -> dict[str, ArgumentRole]:
+    """Return what each value does in the call, by pointer.
+
+    Where nothing is a target, what names something best is: of ``delete_note(title)`` the title, and where there is
+    only a text, the text."""
+    named = [value for value in values if value.is_text]
+    roles = {
+        value.pointer: texts.role(value.pointer, value.name)
+        for value in named
+        if not texts.is_listed_word(value.pointer, value.given)
+    }
+    if not everything or ArgumentRole.TARGET in roles.values():
+        return roles
+    tiers = {value.pointer: texts.tier(value.pointer, value.name, value.given) for value in named}
+    tiers = {pointer: tier for pointer, tier in tiers.items() if not texts.is_inert(pointer)}
+    first = min(tiers.values(), default=None)
+    return {**roles, **{pointer: ArgumentRole.TARGET for pointer, tier in tiers.items() if tier == first}}
 
 
 class Collector:
@@ -89,33 +134,61 @@ class Collector:
 
     def trace(self, arguments: Mapping[str, Any], *, everything: bool, family: str, texts: TextAccounting) -> None:
         """Add provenance: of all texts and numbers among the arguments, or of those that there is a fact about."""
-        from agenttool_otel.facts.paths.fact import path_text_of
-        from agenttool_otel.facts.provenance import UNREADABLE
-
         ledger = self._env.ledger
         if ledger is None or not ledger.speaks:
             return
+        values, complete = self._values(arguments, everything=everything, texts=texts)
+        roles = _roles(values, texts, everything=everything)
         found = self.facts["provenance"]
+        for value in values:
+            if (role := roles.get(value.pointer)) is None:
+                continue
+            fact = ledger.lookup(value.text, name=value.name, family=family, role=role)
+            found[value.pointer] = {**fact, "broken": True} if self._is_broken(value) else fact
+        if everything and complete:
+            self.facts["traced"] = True
+            undecided = [value for value in values if not texts.is_inert(value.pointer)]
+            self.facts["aimed"] = not undecided or ArgumentRole.TARGET in roles.values()
+
+    def _values(
+        self, arguments: Mapping[str, Any], *, everything: bool, texts: TextAccounting
+    ) -> tuple[list[_Value], bool]:
+        """Return the values of a call, or those that there is a fact about, and whether these are all."""
+        values: list[_Value] = []
         stack: list[tuple[str, str, Any, int]] = [("", "", arguments, 0)]
         steps = 0
         while stack:
             pointer, name, value, depth = stack.pop()
             steps += 1
-            if depth > MAX_DEPTH or len(found) >= _MAX_TRACED or steps > 20 * _MAX_TRACED:
-                found[pointer] = {**UNREADABLE, "untrusted": False}
-                return
+            if depth > MAX_DEPTH or len(values) >= _MAX_TRACED or steps > 20 * _MAX_TRACED:
+                from agenttool_otel.facts.provenance import UNREADABLE
+
+                self.facts["provenance"][pointer] = {**UNREADABLE, "untrusted": False}
+                return values, False
             is_list = isinstance(value, list | tuple | set | frozenset)
-            if isinstance(value, Mapping):
-                children = ((str(key), child) for key, child in value.items())
-                stack += [(f"{pointer}/{escape_token(key)}", key, child, depth + 1) for key, child in children]
-            elif is_list and not (isinstance(value, list | tuple) and FactKind.COMMAND in self._seen.get(pointer, ())):
+            is_argv = isinstance(value, list | tuple) and self._is_command(pointer)
+            if isinstance(value, Mapping) and value:
+                for key, child in value.items():
+                    place = f"{pointer}/{escape_token(str(key))}"
+                    stack.append((place, str(key), child, depth + 1))
+                    # a key may be whom the call reaches: {"eve@example.org": true}
+                    if everything and texts.is_chosen_key(place, name, str(key)):
+                        values.append(_Value(f"{place}/", name, str(key)))
+            elif is_list and value and not is_argv:
                 stack += [(f"{pointer}/{index}", name, child, depth + 1) for index, child in enumerate(value)]
-            elif value is None or isinstance(value, bool) or not (everything or pointer in self._seen):
-                continue
-            elif not texts.is_listed_word(pointer, value):
-                text = list(value) if is_list else path_text_of(value)
-                role = texts.role(pointer, name)
-                found[pointer] = ledger.lookup(value if text is None else text, name=name, family=family, role=role)
+            elif value is not None and value is not arguments and (everything or pointer in self._seen):
+                values.append(_Value(pointer, name, value))
+        return values, True
+
+    def _is_command(self, pointer: str) -> bool:
+        return FactKind.COMMAND in self._seen.get(pointer, ())
+
+    def _is_broken(self, value: _Value) -> bool:
+        """Return whether a text that should be one line is more, or has a control character."""
+        if not isinstance(value.text, str) or not is_one_line(value.name):
+            return False
+        kinds = self._seen.get(value.pointer, set())
+        return kinds.isdisjoint((FactKind.COMMAND, FactKind.SQL)) and _BROKEN.search(value.text) is not None
 
     def _is_argv(self, kind: FactKind, value: Any, pointer: str) -> bool:
         """Return whether a list is the words of one command rather than several commands."""

@@ -144,6 +144,47 @@ def _stems(text: str) -> Iterator[tuple[str, bool]]:
         before.append(word)
 
 
+def verbs_in(sentence: str) -> Iterator[tuple[str, str]]:
+    """Return the words that a description uses as verbs, each with its stem: "Creates a post" creates, and posts none.
+
+    Participles are verbs in the passive alone: "deleted files" deletes nothing, "the file is deleted" does.
+
+    Args:
+        sentence: one of a tool's description.
+    """
+    table = _table()
+    before: list[str] = [""]  # of this clause
+    for word, following in pairwise([*_tokens(sentence), ""]):
+        if not word.isalpha():
+            before = [""]
+            continue
+        said, near = before[-1], before[-_NEAR:]
+        before.append(word)
+        relative = said in _RELATIVE and word.endswith("s")  # a tool that deletes
+        if word.endswith("ed") and _PASSIVE.isdisjoint(near):
+            continue
+        if said in table.determiners and not relative:
+            continue
+        stem = _stem(word)
+        starts = said == "" or said in table.openers or following in table.objects
+        if relative or starts or stem not in table.nouns:
+            yield stem, word
+
+
+_RELATIVE: Final = frozenset({"that", "which", "who"})
+_PASSIVE: Final = frozenset({"are", "be", "being", "gets", "is"})
+
+
+def is_noun(stem: str) -> bool:
+    """Return whether the word of a stem is a noun as often as a verb."""
+    return stem in _table().nouns
+
+
+def stem_of(word: str) -> str:
+    """Return the stem by which words are compared."""
+    return _stem(word)
+
+
 def _tokens(text: str) -> list[str]:
     return _TOKEN.findall(normalize_text(text))
 

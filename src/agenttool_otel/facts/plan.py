@@ -54,6 +54,7 @@ class FactPlan:
         schema: Mapping[str, Any],
         inert: Sequence[str],
         family: str = "",
+        destroys: bool = False,
     ) -> None:
         self._family = family
         self._declared = declared
@@ -61,7 +62,7 @@ class FactPlan:
         self._effects = effects
         self._probing = effects.files or effects.network
         self._sending = effects.sending
-        self._texts = TextAccounting(schema, self.describe(), inert)
+        self._texts = TextAccounting(schema, self.describe(), inert, destroys=destroys)
 
     def __repr__(self) -> str:
         return f"<FactPlan {', '.join(f'{pointer}: {kind}' for pointer, kind, _ in self.describe())}>"
@@ -102,9 +103,8 @@ class FactPlan:
                 from agenttool_otel.facts.provenance import UNREADABLE
 
                 facts["provenance"][""] = UNREADABLE
-        if not (facts["paths"] or facts["urls"] or facts["shell"] or facts["sql"] or facts["provenance"]):
-            return EMPTY_FACTS
-        return facts
+                facts["traced"] = facts["aimed"] = False
+        return EMPTY_FACTS if facts == EMPTY_FACTS else facts
 
     def _collect(self, arguments: Mapping[str, Any], collector: Collector) -> None:
         for entry in self._declared:
@@ -238,6 +238,7 @@ def plan_facts(
     tool_kind: str = "",
     family: str = "",
     file_access: bool = True,
+    destroys: bool = False,
 ) -> FactPlan | None:
     """Return the plan for a tool, or ``None`` when it has no argument that a fact could be about.
 
@@ -266,10 +267,9 @@ def plan_facts(
     root: Node | None = compile_schema(schema, effects)
     if root is not None and not is_useful(root):
         root = None
-    takes_any = bool(schema.get("properties")) or schema.get("additionalProperties") not in (None, False)
-    if not declared and root is None and not (effects.sending and takes_any):
+    if not declared and root is None and not effects.sending:
         return None
-    return FactPlan(declared, root, effects, schema=schema, inert=inert_args, family=family)
+    return FactPlan(declared, root, effects, schema=schema, inert=inert_args, family=family, destroys=destroys)
 
 
 def _check_inert(inert: Sequence[str], schema: Mapping[str, Any]) -> None:

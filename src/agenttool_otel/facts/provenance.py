@@ -264,6 +264,7 @@ class ProvenanceLedger:
             "extended": judged.extended,
             "made_up_id": judged.made_up_id and level == _NOWHERE,
             "private": self._tools_of(judged.private),
+            "broken": False,
         }
         if nowhere:
             self._plain[0, role] = fact

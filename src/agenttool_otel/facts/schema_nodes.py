@@ -21,10 +21,6 @@ from agenttool_otel.values.pointers import unescape_token
 ABSENT: Final = object()
 """Stands for a default that a schema does not state."""
 
-_SENDING: Final = frozenset(
-    {AccessKind.FILE_WRITE, AccessKind.NETWORK, AccessKind.BROWSER, AccessKind.PAYMENT, AccessKind.EXTERNAL_SEND,
-     AccessKind.CODE_EXECUTION}
-)  # fmt: skip
 _FILES: Final = frozenset({AccessKind.FILE_READ, AccessKind.FILE_WRITE})
 _NETWORK: Final = frozenset({AccessKind.NETWORK, AccessKind.BROWSER})
 _MAX_SCHEMA_NODES: Final = 5_000
@@ -91,10 +87,10 @@ class Effects(NamedTuple):
 
     @property
     def sending(self) -> bool:
-        """Whether the tool writes or sends, so that it matters where each value came from."""
-        if any(effect != WriteEffect.NONE for effect in self.write_effects):
-            return True
-        return not self.read_only and bool(_SENDING.intersection(self.access_kinds))
+        """Whether the tool may write or send, so that it matters where each value came from.
+
+        Only what is known to read is not among them: a tool that states nothing, or no effects, may do anything."""
+        return not self.read_only or any(effect != WriteEffect.NONE for effect in self.write_effects)
 
 
 FREE: Final = Node(free=True)

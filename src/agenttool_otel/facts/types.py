@@ -176,6 +176,7 @@ class ProvenanceFact(TypedDict):
     extended: bool  # has such a link with a path or query that the text had not
     made_up_id: bool  # a short id of which nothing is known
     private: list[str]  # confidential sources of what it holds
+    broken: bool  # has a line break or control character where one line is meant
 
 
 class IntentFact(TypedDict):
@@ -203,6 +204,8 @@ class Facts(TypedDict):
     shell: list[ShellFact]  # shell command arguments
     sql: list[SqlFact]  # SQL arguments
     provenance: dict[str, ProvenanceFact]  # by JSON pointer of the argument
+    traced: bool  # provenance has all texts and numbers of the call
+    aimed: bool  # some argument is a target, or the call has none that could be one
     intent: IntentFact | None  # None where the context gives no words of the user's
     approved: list[str]  # JSON pointers of values that a person approved as a target, earlier in this session
 
@@ -226,7 +229,10 @@ def _unestablished() -> dict[str, Any]:
     return table
 
 
-EMPTY_FACTS: Facts = {"paths": [], "urls": [], "shell": [], "sql": [], "provenance": {}, "intent": None, "approved": []}
+EMPTY_FACTS: Facts = {
+    "paths": [], "urls": [], "shell": [], "sql": [], "provenance": {}, "traced": False, "aimed": False, "intent": None,
+    "approved": [],
+}  # fmt: skip
 """The facts of a call whose tool has no such arguments; shared, so never change it."""
 
 

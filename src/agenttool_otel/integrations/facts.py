@@ -21,8 +21,10 @@ Trusts = Callable[[Any], bool]
 """Tells whether the host vouches for what a tool object says of itself in its metadata."""
 
 _KEY = "agenttool"
-_HINTS = (("readOnlyHint", "read_only"), ("destructiveHint", "destructive"), ("openWorldHint", "open_world"))
-"""MCP's tool annotations, which its adapters keep as the tool's metadata, and the facts that they hint at."""
+_HINTS = (("readOnlyHint", "read_only"), ("destructiveHint", "destructive"))
+"""MCP's tool annotations, which its adapters keep as the tool's metadata, and the facts that they hint at.
+
+Not ``openWorldHint``: by it a server would have what it gives trusted, which its host alone can say."""
 
 
 def facts_in_metadata(tool: Any) -> GovernOptions:

@@ -22,7 +22,7 @@ no_findings(c) if {
 	c.dataflow.vouch == false
 } else if {
 	harmless_values(c)
-	inward(c)
+	reads(c)
 } else if {
 	harmless_values(c)
 	data.agenttool.vouching.vouches(c)
@@ -57,6 +57,13 @@ harmless(c, pointer, fact) if {
 # METADATA
 # title: The tool neither writes nor sends
 inward(c) if {
+	data.agenttool.lib.states("access_kinds")
+	reads(c)
+}
+
+# METADATA
+# title: The tool states that it only reads, and no access of another kind
+reads(c) if {
 	input.tool.read_only == true
 	is_array(input.permission_profile.access_kinds)
 	every kind in input.permission_profile.access_kinds {
@@ -81,6 +88,22 @@ ask contains {
 	not harmless(c, pointer, fact)
 	not unsure(fact)
 	not leaves(c, pointer, fact)
+}
+
+# METADATA
+# title: A line break or control character in a field of one line
+# description: What stands behind it would be read as a field of its own, such as another recipient.
+# custom:
+#   severity: high
+ask contains {
+	"rule": "agenttool.rules.dataflow.broken_line",
+	"message": "a field of one line has a line break or control character",
+	"type": "safety_check",
+} if {
+	not inward(data.agenttool.config.effective)
+	is_object(input.facts.provenance)
+	some fact in input.facts.provenance
+	fact.broken == true
 }
 
 # METADATA
@@ -168,6 +191,33 @@ ask contains {
 }
 
 # METADATA
+# title: It was not looked up where the call's values came from
+# custom:
+#   severity: high
+ask contains {
+	"rule": "agenttool.rules.dataflow.untraced",
+	"message": "where the call's values came from was not looked up: the session needs an id and the user's words",
+	"type": "safety_check",
+} if {
+	vouching(data.agenttool.config.effective)
+	not data.agenttool.provenance.traced
+}
+
+# METADATA
+# title: Nothing in the call says whom or what it reaches
+# custom:
+#   severity: high
+ask contains {
+	"rule": "agenttool.rules.dataflow.no_target",
+	"message": "no argument says whom or what the call reaches: name in inert_args those that decide nothing",
+	"type": "safety_check",
+} if {
+	vouching(data.agenttool.config.effective)
+	data.agenttool.provenance.traced
+	not data.agenttool.provenance.aimed
+}
+
+# METADATA
 # title: What can't be undone needs a target that the user named
 # custom:
 #   severity: high
@@ -187,7 +237,7 @@ ask contains {
 vouching(c) if {
 	c.dataflow.vouch != false
 	harmless_values(c)
-	not inward(c)
+	not reads(c)
 }
 
 # METADATA

@@ -198,3 +198,33 @@ test_confidential_content_for_a_stranger_is_asked if {
 	}}})
 	asked == {name("outward")} with input as both
 }
+
+test_confidential_content_for_nobody_in_particular_is_asked if {
+	fact := {"trust": "trusted", "untrusted": false, "private": ["tool:bank.read"], "role": "content"}
+	document := object.union(sending("/body", false), {"facts": {"provenance": {"/body": fact}}})
+	asked == {name("outward")} with input as document
+}
+
+test_access_that_nobody_stated_keeps_nothing_here if {
+	document := object.union(sending("/body", true), {
+		"tool": {"inferred": ["access_kinds"]},
+		"permission_profile": {"access_kinds": []},
+		"facts": {"provenance": {"/body": {"link": true}}},
+	})
+	asked == {name("outward")} with input as document
+}
+
+test_a_reader_of_unknown_access_is_asked_about_untrusted_values if {
+	document := object.union(reading(f.value_fact), {
+		"tool": {"inferred": ["access_kinds"]},
+		"permission_profile": {"access_kinds": []},
+	})
+	asked == {name("untrusted_target")} with input as document
+}
+
+test_a_line_break_where_one_line_is_meant_is_asked[pointer] if {
+	some pointer in ["/to", "/subject", "/amount"]
+	document := object.union(sending(pointer, false), {"facts": {"provenance": {pointer: {"broken": true}}}})
+	name("broken_line") in asked with input as document
+	not no_findings with input as document
+}
