@@ -233,6 +233,9 @@ def _spec(o: Resolved) -> ToolSpec:
             open_world=o.safety.open_world is not False,
             family=o.namespace,
             private=o.options.get("data_sensitivity") in _PRIVATE,
+            confirms=o.safety.read_only is not True,
+            looks_up=o.kind == ToolKind.RETRIEVAL,
+            stores=_stores(o),
             infer="access_kinds" in o.options and not o.access,  # else others may have shaped its records
         ),
         safety=o.safety,
@@ -410,6 +413,7 @@ def _facts(o: Resolved) -> FactPlan | None:
         tool_kind=o.kind,
         inert_args=tuple(o.options.get("inert_args", ())),
         family=o.namespace,
+        tool=o.name,
         destroys=o.options.get("destructive", False) is not False,
         # nobody stated what the tool touches, or it touches files: then a name may mean a file
         file_access="access_kinds" not in o.options
@@ -452,6 +456,15 @@ def _safety(options: Mapping[str, Any]) -> Safety:
         options.get("concurrency_safe", False),
     )
     return Safety(*facts, static=all(isinstance(fact, bool) for fact in facts))
+
+
+def _stores(o: Resolved) -> tuple[str, ...]:
+    """Return by which names a tool's store is known: what its tools have in common in their names, within a namespace.
+
+    ``save_note`` and ``read_note`` share the notes, ``remember`` and ``recall`` the one without a name."""
+    from agenttool_otel.facts.intent import objects_of  # the stemmer is slow to import
+
+    return tuple(f"{o.namespace}\0{noun}" for noun in objects_of(o.name)) or (f"{o.namespace}\0",)
 
 
 def _shown(fact: Any) -> bool | str:

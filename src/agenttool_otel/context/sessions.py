@@ -224,6 +224,16 @@ class Session:
         self._forgot = True
         self.open_ledger().doubt()
 
+    def ledger_with(self, texts: tuple[str, ...]) -> ProvenanceLedger | None:
+        """Return the ledger, with texts of the user's that were not recorded, as in a preflight, for this one answer."""
+        unheard = [text for text in texts if hash(text) not in self._heard]
+        if not unheard:
+            return self.ledger
+        one = self.ledger.copy() if self.ledger is not None else ProvenanceLedger()
+        for text in unheard:
+            one.record_user(text)
+        return one
+
     def open_ledger(self) -> ProvenanceLedger:
         """Return the ledger, made at first use."""
         if self.ledger is None:

@@ -108,6 +108,15 @@ def tier_of_name(name: str) -> int:
     return 1 if word in words["shown_names"] or word in words["bounded_names"] or not names_content(name) else 2
 
 
+def is_paging(name: str, value: Any) -> bool:
+    """Return whether an argument only says which part of an answer is wanted: a small number called ``limit``."""
+    if isinstance(value, bool) or not isinstance(value, int) or abs(value) > 99:
+        return False
+    words = _names().words
+    word = snake(name).split("_")[-1]
+    return word in words["bounded_names"] or word in words["paging_names"]
+
+
 @lru_cache(maxsize=4096)
 def is_one_line(name: str) -> bool:
     """Return whether an argument's name says that its text is one line: a title, an address, a path, an id, a time."""

@@ -132,7 +132,9 @@ class Collector:
         for name, kind in (("paths", "path"), ("urls", "url"), ("shell", "shell"), ("sql", "sql")):
             found[name].append(unread(kind, pointer))
 
-    def trace(self, arguments: Mapping[str, Any], *, everything: bool, family: str, texts: TextAccounting) -> None:
+    def trace(
+        self, arguments: Mapping[str, Any], *, everything: bool, family: str, tool: str, texts: TextAccounting
+    ) -> None:
         """Add provenance: of all texts and numbers among the arguments, or of those that there is a fact about."""
         ledger = self._env.ledger
         if ledger is None or not ledger.speaks:
@@ -143,7 +145,7 @@ class Collector:
         for value in values:
             if (role := roles.get(value.pointer)) is None:
                 continue
-            fact = ledger.lookup(value.text, name=value.name, family=family, role=role)
+            fact = ledger.lookup(value.text, name=value.name, family=family, tool=tool, role=role)
             found[value.pointer] = {**fact, "broken": True} if self._is_broken(value) else fact
         if everything and complete:
             self.facts["traced"] = True

@@ -175,6 +175,14 @@ _RELATIVE: Final = frozenset({"that", "which", "who"})
 _PASSIVE: Final = frozenset({"are", "be", "being", "gets", "is"})
 
 
+def objects_of(name: str) -> list[str]:
+    """Return the stems of what a tool's name says that it works on: ``note`` of ``save_note``."""
+    words = _tokens(_HUMP.sub(" ", name).replace("_", " "))
+    table = _table()
+    stems = [_stem(word) for word in words]
+    return [stem for at, stem in enumerate(stems) if stem not in table.actions or (at and stem in table.nouns)]
+
+
 def is_noun(stem: str) -> bool:
     """Return whether the word of a stem is a noun as often as a verb."""
     return stem in _table().nouns

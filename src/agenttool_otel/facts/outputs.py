@@ -45,9 +45,14 @@ class OutputTrust:
         family: where the ids of the output count: tools of one namespace mean the same by ``13``.
         private: whether the output is confidential, so that it matters where it goes.
         infer: whether identity fields of typed records are taken for records.
+        confirms: whether the tool may write, so that a short output repeats what it was told to do.
+        looks_up: whether the output comes from a store that the arguments only choose from.
+        stores: names by which the store is known that the tool reads or writes.
     """
 
-    __slots__ = ("_patterns", "default", "family", "infer", "is_trusted", "private")
+    __slots__ = (
+        "_patterns", "confirms", "default", "family", "infer", "is_lookup", "is_trusted", "private", "stores",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -57,7 +62,13 @@ class OutputTrust:
         family: str = "",
         private: bool = False,
         infer: bool = False,
+        confirms: bool = False,
+        looks_up: bool = False,
+        stores: tuple[str, ...] = (),
     ) -> None:
+        self.confirms = confirms
+        self.is_lookup = looks_up or stated is not None
+        self.stores = stores
         self.default = Trust.FREE_TEXT if open_world else Trust.TRUSTED
         self.family = family
         self.private = private

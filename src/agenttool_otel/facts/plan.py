@@ -43,7 +43,7 @@ class PlannedArgument(NamedTuple):
 class FactPlan:
     """How the arguments of one tool become facts; made by ``plan_facts``, immutable, safe to share."""
 
-    __slots__ = ("_declared", "_effects", "_family", "_probing", "_root", "_sending", "_texts")
+    __slots__ = ("_declared", "_effects", "_family", "_probing", "_root", "_sending", "_texts", "_tool")
 
     def __init__(
         self,
@@ -54,9 +54,11 @@ class FactPlan:
         schema: Mapping[str, Any],
         inert: Sequence[str],
         family: str = "",
+        tool: str = "",
         destroys: bool = False,
     ) -> None:
         self._family = family
+        self._tool = tool
         self._declared = declared
         self._root = root
         self._effects = effects
@@ -98,7 +100,7 @@ class FactPlan:
         facts = collector.facts
         if env.ledger is not None:
             try:
-                collector.trace(arguments, everything=self._sending, family=self._family, texts=self._texts)
+                collector.trace(arguments, everything=self._sending, family=self._family, tool=self._tool, texts=self._texts)
             except Exception:
                 from agenttool_otel.facts.provenance import UNREADABLE
 
@@ -238,6 +240,7 @@ def plan_facts(
     tool_kind: str = "",
     family: str = "",
     file_access: bool = True,
+    tool: str = "",
     destroys: bool = False,
 ) -> FactPlan | None:
     """Return the plan for a tool, or ``None`` when it has no argument that a fact could be about.
@@ -269,7 +272,7 @@ def plan_facts(
         root = None
     if not declared and root is None and not effects.sending:
         return None
-    return FactPlan(declared, root, effects, schema=schema, inert=inert_args, family=family, destroys=destroys)
+    return FactPlan(declared, root, effects, schema=schema, inert=inert_args, family=family, tool=tool, destroys=destroys)
 
 
 def _check_inert(inert: Sequence[str], schema: Mapping[str, Any]) -> None:

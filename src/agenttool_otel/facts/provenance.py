@@ -17,15 +17,25 @@ import os
 import re
 import secrets
 import sys
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial, reduce
 from itertools import islice
-from operator import or_
-from typing import Any, Final
+from operator import and_, or_
+from typing import Any, Final, NamedTuple
 
+from agenttool_otel.facts.argument_names import is_paging
 from agenttool_otel.facts.outputs import OutputTrust, decoded, id_kinds
-from agenttool_otel.facts.tokens import Strong, Tokens, normalize_text, texts_of, tokens_of
+from agenttool_otel.facts.tokens import (
+    MAX_TEXT_CHARS,
+    Strong,
+    Tokens,
+    exact_form,
+    exact_tokens_of,
+    normalize_text,
+    texts_of,
+    tokens_of,
+)
 from agenttool_otel.facts.types import ProvenanceFact
 from agenttool_otel.names import ArgumentRole, Trust
 from agenttool_otel.values.forks import new_lock
@@ -48,6 +58,10 @@ _Source = tuple[str, Trust, str]  # tool, its level, what was read
 _USERS: Final[_Source] = ("", Trust.USER, "")
 _GIVEN: Final[_Source] = ("", Trust.UNKNOWN, "")
 _TOLD_AT_ONCE: Final = 4_096
+_MAX_INPUTS: Final = 500
+_MAX_CONFIRMATION: Final = 256
+_PRIVATE: Final = "\3"  # before the folded token of a confidential source
+_ALL_STORES: Final = -1
 
 
 class ProvenanceLedger:
@@ -78,6 +92,7 @@ class ProvenanceLedger:
         self._user: dict[Any, int] = {}
         self._tools: dict[Any, int] = {}
         self._given: dict[Any, int] = {}
+        self._fed: set[int] = set()  # stores in which lies what nobody vouches for
         self._sources: list[_Source] = []
         self._bits: dict[_Source, int] = {}
         self._masks = [0] * len(_LEVELS)  # the sources of each level
@@ -87,6 +102,16 @@ class ProvenanceLedger:
         self._labelled = 0  # the sources that have a label
         self._private = 0
         self._complete = True
+
+    def copy(self) -> ProvenanceLedger:
+        """Return another one that knows the same, and tells nobody what it is told."""
+        other = ProvenanceLedger(max_tokens=self._max_tokens, max_user_tokens=self._max_user_tokens)
+        with self._lock:
+            other.__dict__.update(
+                {name: value.copy() if isinstance(value, (dict, list, set)) else value for name, value in vars(self).items()}
+            )
+        other._tell, other._lock = None, threading.Lock()
+        return other
 
     def __len__(self) -> int:
         """Return how many tokens are remembered."""
@@ -102,11 +127,14 @@ class ProvenanceLedger:
 
     def record_user(self, text: Any) -> None:
         """Remember the tokens of what the user said."""
+        from agenttool_otel.facts.mentions import tokens_of_mentions
+
         texts, complete = texts_of(text, keys=True)
-        tokens = tokens_of("\n".join(texts))
+        said = "\n".join(texts)
+        tokens = {*_exact(said), *tokens_of_mentions(said)}
         with self._lock:
-            self._keep(_USERS, False, self._digests(tokens.all()))
-            self._read(complete and tokens.complete)
+            self._keep(_USERS, False, self._digests(tokens))
+            self._read(complete and len(said) <= MAX_TEXT_CHARS)
 
     def take(self, tool_id: str, trust: str, private: bool, digests: list[int]) -> None:
         """Remember what the ledger of another process was told."""
@@ -130,22 +158,88 @@ class ProvenanceLedger:
             label: what was read, for people; a path or a name.
         """
         reading = trust.read(value)
-        taken = [(level, *_of_output(level, texts)) for level, texts in reading.texts.items()]
-        ids = [(level, f"{kind}\0{word}", word) for kind, text, level in reading.ids for word in [normalize_text(text)]]
+        cap = self._level_of_inputs(given, trust)
+        own, marks = _tokens_given(given)
         with self._lock:
-            if given is not None:
-                self._note_given(given)
-            for level, tokens, _ in taken:
-                digests = self._digests(tokens)
-                if level is not Trust.FREE_TEXT:
-                    digests = [digest for digest in digests if digest not in self._given]
-                    own = [typed for at, typed, word in ids if at is level and self._digest(word) not in self._given]
-                    digests += self._digests(own)
-                self._keep((tool_id, level, label), trust.private, digests)
-            self._read(reading.complete and all(read for _, _, read in taken))
+            self._note_given(marks)
+            if trust.confirms and cap:
+                self._feed(trust.stores)
+            elif not trust.is_lookup and self._is_fed(trust.stores):
+                cap = cap or Trust.UNKNOWN
+            complete = reading.complete
+            for level, texts in reading.texts.items():
+                capped = cap if cap and level is Trust.TRUSTED and not trust.is_lookup else level
+                tokens, read = _of_output(capped, texts)
+                complete = complete and read
+                if capped is Trust.FREE_TEXT:
+                    digests = self._digests(self._new(tokens, own, trust, texts))
+                elif capped is Trust.UNKNOWN:
+                    self._note_given(_marks_of(texts))
+                    continue
+                else:
+                    digests = [digest for digest in self._digests(tokens) if digest not in self._given]
+                    ids = (_typed_id(*one) for one in reading.ids if one[2] is level)
+                    digests += self._digests(typed for typed, word in ids if self._digest(word) not in self._given)
+                if trust.private:
+                    digests += self._digests(_PRIVATE + normalize_text(token) for token in tokens)
+                self._keep((tool_id, capped, label), trust.private, digests)
+            self._read(complete)
+
+    def _level_of_inputs(self, given: Any, trust: OutputTrust) -> Trust | None:
+        """Return how little the arguments of a call are trusted, where it is too little to trust what they become."""
+        if not isinstance(given, dict) or (trust.is_lookup and not trust.confirms):
+            return None
+        worst = None
+        stack: list[tuple[str, Any]] = list(given.items())
+        for _ in range(_MAX_INPUTS):
+            if not stack:
+                return worst
+            name, value = stack.pop()
+            if isinstance(value, dict):
+                stack += [(str(key), child) for key, child in value.items()] + [(name, str(key)) for key in value]
+            elif isinstance(value, (list, tuple, set, frozenset)):
+                stack += [(name, child) for child in value]
+            elif value in (None, "") or isinstance(value, bool) or is_paging(name, value):
+                continue
+            else:
+                fact = self.lookup(value, name=name, role=ArgumentRole.CONTENT)
+                if fact["untrusted"]:
+                    return Trust.FREE_TEXT
+                if fact["trust"] == Trust.UNKNOWN:
+                    worst = Trust.UNKNOWN
+        return Trust.UNKNOWN
+
+    def _new(self, tokens: set[str], own: set[str], trust: OutputTrust, texts: list[str]) -> set[str]:
+        """Return the tokens of an output that its call was not given: what repeats them is no new source.
+
+        What only a reader's argument has in common with its text may be another thing there, such as a number."""
+        short = trust.confirms and sum(map(len, texts)) <= _MAX_CONFIRMATION
+        return {token for token in tokens if token not in own or not (short or self._level(self._mask(token)) < _FREE)}
+
+    def _feed(self, stores: tuple[str, ...]) -> None:
+        """Remember that something that nobody vouches for was written where these stores are read."""
+        fed = [digest for digest in self._digests(stores) if digest not in self._fed]
+        if fed and self._tell is not None:
+            self._tell("fed", fed)
+        self.take_fed(fed)
+
+    def take_fed(self, digests: Iterable[int]) -> None:
+        """Remember what the ledger of another process was told of stores."""
+        self._fed.update(digests)
+        if len(self._fed) > _MAX_SOURCES:
+            self._fed.add(_ALL_STORES)
+
+    def _is_fed(self, stores: tuple[str, ...]) -> bool:
+        return bool(self._fed) and (_ALL_STORES in self._fed or not self._fed.isdisjoint(self._digests(stores)))
 
     def lookup(
-        self, value: Any, *, name: str = "", family: str = "", role: ArgumentRole = ArgumentRole.TARGET
+        self,
+        value: Any,
+        *,
+        name: str = "",
+        family: str = "",
+        tool: str = "",
+        role: ArgumentRole = ArgumentRole.TARGET,
     ) -> ProvenanceFact:
         """Return where a value was seen before; never raises.
 
@@ -154,15 +248,11 @@ class ProvenanceLedger:
         among the ids of its kind alone, as its argument's name and the tool's family tell it."""
         try:
             kinds = id_kinds(name, family)
-            if not kinds and role is not ArgumentRole.CONTENT and isinstance(value, str) and len(value) <= _MAX_WHOLE:
-                with self._lock:
-                    if mask := self._mask(" ".join(normalize_text(value).split())):
-                        return self._seen_whole(mask, role)
             texts, readable = ([value], True) if type(value) is str else texts_of(value, keys=False)
             judged = _Judged(not readable, [])
             with self._lock:
                 for text in texts:
-                    self._judge(text, kinds, role, judged)
+                    self._judge(text, kinds, role, judged, _Argument(name, tool))
                 return self._fact(judged, role, readable)
         except Exception:  # a fact that fails must look dangerous, not stop the decision
             return dict(UNREADABLE)  # type: ignore[return-value]
@@ -201,15 +291,9 @@ class ProvenanceLedger:
                 del memory[digest]
             self._complete &= memory is self._given
 
-    def _note_given(self, given: Any) -> None:
+    def _note_given(self, tokens: Iterable[str]) -> None:
         """Remember the arguments of a call for which nobody has vouched: a tool that repeats them does not, either."""
-        texts, _ = texts_of(given, keys=False)
-        for text in texts:
-            tokens = tokens_of(text)
-            fresh = [*tokens.lines, *tokens.strong, *filter(None, [tokens.whole])]
-            self._keep(
-                _GIVEN, False, self._digests(token for token in fresh if self._level(self._mask(token)) >= _FREE)
-            )
+        self._keep(_GIVEN, False, self._digests(one for one in tokens if self._level(self._mask(one)) >= _FREE))
 
     def _bit(self, key: _Source, private: bool) -> int:
         if key not in self._bits:
@@ -229,17 +313,16 @@ class ProvenanceLedger:
                     self._private |= self._bits[key]
         return self._bits[key]
 
-    def _mask(self, token: str) -> int:
+    def _mask(self, token: str, exact: Mapping[str, list[str]] | None = None) -> int:
+        """Return the sources of a token: of free text those of the folded token, all others of its exact forms."""
         digest = self._digest(token)
-        return self._user.get(digest, 0) | self._tools.get(digest, 0)
-
-    def _seen_whole(self, mask: int, role: ArgumentRole) -> ProvenanceFact:
-        if (fact := self._plain.get((mask, role))) is None:
-            if len(self._plain) > _MAX_SOURCES:
-                self._plain.clear()
-            judged = _Judged(unknown=False, masks=[mask], private=0 if mask & 1 else mask & self._private)
-            fact = self._plain[mask, role] = self._fact(judged, role, True)
-        return fact
+        known = self._user.get(digest, 0) | self._tools.get(digest, 0)
+        if exact is None:
+            return known
+        masks = [self._mask(form) for form in exact.get(token, ())]
+        free = self._masks[_FREE]
+        vouching = reduce(and_, masks) if masks else 0
+        return (known | reduce(or_, masks, 0)) & free | vouching & ~free
 
     def _fact(self, judged: _Judged, role: ArgumentRole, readable: bool) -> ProvenanceFact:
         union = reduce(or_, judged.masks, 0)
@@ -289,19 +372,24 @@ class ProvenanceLedger:
         masks = self._masks
         return 0 if mask & 1 else next(level for level in range(1, _NOWHERE) if mask & masks[level])
 
-    def _judge(self, text: str, kinds: tuple[str, ...], role: ArgumentRole, judged: _Judged) -> None:
+    def _judge(
+        self, text: str, kinds: tuple[str, ...], role: ArgumentRole, judged: _Judged, argument: _Argument
+    ) -> None:
         if not text.strip():
             return
         tokens = tokens_of(text)
+        judged.exact = None if text == tokens.whole else exact_tokens_of(text)
         whole = tokens.whole or ""
         if kinds and not tokens.strong:
             # another field that happens to hold the same number says nothing about an id
-            mask = self._mask(whole) if whole else 0
+            mask = self._mask(whole, judged.exact) if whole else 0
             typed = next(filter(None, (self._mask(f"{kind}\0{whole}") for kind in kinds)), 0)
             masks = [typed | mask & (1 | self._masks[_FREE])]
-            judged.made_up_id |= whole.isdecimal() and len(whole) <= _SHORT_ID
+            judged.made_up_id |= whole.isdecimal() and len(whole) <= _SHORT_ID and not mask & 1
         else:
             masks = self._masks_of(tokens, judged)
+        if role is ArgumentRole.TARGET and any(masks):
+            masks = self._without_other_senses(text, tokens, masks, argument)
         if 0 in masks:
             for form in decoded(tokens.given):
                 masks += [mask for mask in self._masks_of(tokens_of(form)) if self._level(mask) == _FREE]
@@ -311,30 +399,53 @@ class ProvenanceLedger:
         judged.unknown |= 0 in masks or not tokens.complete
         judged.masks += masks
 
+    def _without_other_senses(self, text: str, tokens: Tokens, masks: list[int], argument: _Argument) -> list[int]:
+        """Take away what vouches for a number or a plain word that was said of something else.
+
+        What the user names as such a thing stays the user's; what only a record has, and free text too, is free text's."""
+        from agenttool_otel.facts.mentions import is_number, is_weak_number, nouns_of, otherwise, vouching_tokens
+
+        nouns = nouns_of(argument.name, argument.tool)
+        ways = vouching_tokens(text, nouns)
+        if ways is None or any(all(self._mask(token) & 1 for token in way) for way in ways):
+            return masks
+        free = self._masks[_FREE]
+        number = is_number(text)
+        if number and not is_weak_number(text):
+            return [mask & ~1 for mask in masks] if self._mask(otherwise(text.strip())) & 1 else masks
+        masks = [mask & ~1 for mask in masks]
+        return [mask & free or mask for mask in masks] if number else masks
+
     def _masks_of(self, tokens: Tokens, judged: _Judged | None = None) -> list[int]:
-        whole = self._mask(tokens.whole) if tokens.whole is not None else 0
+        exact = judged.exact if judged is not None else None
+        whole = self._mask(tokens.whole, exact) if tokens.whole is not None else 0
         masks = [self._strong_mask(token, strong, judged) for token, strong in tokens.strong.items()]
-        return masks if masks and not whole else [whole or self._common_mask(tokens.words)]
+        if masks and not whole:
+            return masks
+        if judged is not None and whole and not whole & 1:
+            judged.private |= whole & self._private
+        return [whole or self._common_mask(tokens.words, exact)]
 
     def _strong_mask(self, token: str, strong: Strong, judged: _Judged | None) -> int:
         """Return the sources of a token; note what matters where it is carried out: confidential data, and links
         that only free text has."""
-        own = self._mask(token)
-        mask = own or next(filter(None, map(self._mask, strong.parts)), 0) if strong.parts else own
+        exact = judged.exact if judged is not None else None
+        own = self._mask(token, exact)
+        mask = own or next(filter(None, (self._mask(part, exact) for part in strong.parts)), 0)
+        if judged is not None and not own & 1:
+            judged.private |= (own | self._mask(_PRIVATE + token)) & self._private
         if judged is not None and mask:
-            if not own & 1:
-                judged.private |= own & self._private
             if strong.link and self._level(mask) == _FREE:
                 judged.link = True
                 seen = own or ("?" not in strong.tail and self._mask(strong.parts[0]) if strong.parts else own)
                 judged.extended |= bool(strong.tail) and not seen
         return mask
 
-    def _common_mask(self, words: set[str]) -> int:
+    def _common_mask(self, words: set[str], exact: Mapping[str, list[str]] | None) -> int:
         """Return the sources that mentioned every word."""
         common = -1
         for word in words:
-            common &= self._mask(word)
+            common &= self._mask(word, exact)
             if not common:
                 return 0
         return max(common, 0)
@@ -365,6 +476,14 @@ class _Judged:
     extended: bool = False
     made_up_id: bool = False
     private: int = 0
+    exact: Mapping[str, list[str]] | None = None  # of the text that is judged; none where it is its own exact form
+
+
+class _Argument(NamedTuple):
+    """Whose value is looked up."""
+
+    name: str
+    tool: str  # the tool's name
 
 
 UNREADABLE: Final[ProvenanceFact] = load_table(__package__, "data/unestablished.json")["provenance"]
@@ -376,11 +495,49 @@ def _keyed(key: bytes, token: str) -> int:
     return int.from_bytes(hashlib.blake2b(data, digest_size=7, key=key, person=b"ledger").digest())
 
 
+def _exact(text: str) -> set[str]:
+    """Return the exact forms of a text's tokens."""
+    return {form for forms in exact_tokens_of(text).values() for form in forms}
+
+
+def _typed_id(kind: str, text: str, trust: Trust) -> tuple[str, str]:
+    """Return the token of an id within its kind, and of the id alone."""
+    word = normalize_text(text)
+    return f"{kind}\0{word}", word
+
+
+def _tokens_given(given: Any) -> tuple[set[str], set[str]]:
+    """Return the tokens of a call's arguments, and those of them that are no mere words."""
+    texts, _ = texts_of(given, keys=False)
+    own: set[str] = set()
+    for text in texts:
+        own |= tokens_of(text).all()
+    return own, _marks_of(texts)
+
+
+def _marks_of(texts: Iterable[str]) -> set[str]:
+    """Return the tokens of texts that are no mere words, folded and exact."""
+    marks: set[str] = set()
+    for text in texts:
+        tokens = tokens_of(text)
+        folded = {*tokens.lines, *tokens.strong, *filter(None, [tokens.whole])}
+        exact = exact_tokens_of(text)
+        marks |= folded | {form for token in folded for form in exact.get(token, ())}
+    return marks
+
+
 def _of_output(level: Trust, texts: list[str]) -> tuple[set[str], bool]:
-    """Return the tokens of an output's texts, and whether all was read."""
-    tokens = tokens_of("\n".join(dict.fromkeys(texts)))
-    forms = decoded(tokens.given) if level is Trust.FREE_TEXT else []
+    """Return the tokens of an output's texts, and whether all was read: folded where they accuse, exact where not."""
+    text = "\n".join(dict.fromkeys(texts))
+    if level is not Trust.FREE_TEXT:
+        found = _exact(text)
+        found.update(exact_form(" ".join(one.split())) for one in texts if "\n" in one and len(one) <= _MAX_WHOLE)
+        return found, len(text) <= MAX_TEXT_CHARS
+    tokens = tokens_of(text)
+    forms = decoded(tokens.given)
     found = tokens.all().union(tokens_of("\n".join(forms)).all() if forms else ())
+    if not text.isascii() or "xn--" in text:
+        found |= _exact(text)
     short = (text for text in [*texts, *forms] if "\n" in text and len(text) <= _MAX_WHOLE)
     found.update(" ".join(normalize_text(text).split()) for text in short)
     return found, tokens.complete

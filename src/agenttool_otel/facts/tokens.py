@@ -13,6 +13,7 @@ import pathlib
 import re
 import unicodedata
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import filterfalse
 from typing import Any, Final, NamedTuple
@@ -39,11 +40,11 @@ _IBAN: Final = re.compile(
 """Found by its check digits, with which a number begins. One may begin inside another."""
 
 _CLOCK: Final = re.compile(r"\d+(?::\d+)+")
-_HOST: Final = re.compile(r"(?:[\w-]{1,63}\.)+[a-z][\w-]{1,62}")
+_HOST: Final = re.compile(r"(?:[\w-]{1,63}\.)+[a-zA-Z][\w-]{1,62}")
 _MIN_ID: Final = 6
 _ID: Final = re.compile(r"[\w.:-]+")
 _DIGIT: Final = re.compile(r"[0-9]")
-_LETTER: Final = re.compile(r"[a-z]")
+_LETTER: Final = re.compile(r"[a-zA-Z]")
 _TAIL: Final = re.compile(r"(?=[/?\\])")
 _PORT: Final = re.compile(r":\d*$")
 _NOT_ALNUM: Final = re.compile(r"[^0-9a-z]+")
@@ -96,11 +97,68 @@ def _composed(text: str) -> str:
     return unicodedata.normalize("NFKC", strip_invisible(unicodedata.normalize("NFKC", text)))
 
 
-def tokens_of(text: str) -> Tokens:
-    """Return the tokens of a text; never raises."""
+def lower_exactly(text: str) -> str:
+    """Return a text in lower case, but for characters that another one shares a form with: ß, ς, the Kelvin sign."""
+    if text.isascii():
+        return text.lower()
+    return "".join(low if (low := char.lower()) == char or low.upper() == char else char for char in text)
+
+
+def exact_form(token: str, *, link: bool = False) -> str:
+    """Return the one form in which a token may vouch for another: nothing that names something else has the same.
+
+    Hosts are compared as IDNA 2008 has them, local parts, paths and ids of both cases as they are written."""
+    if "@" in token:
+        local, _, host = token.rpartition("@")
+        return f"{local}@{_host_form(host)}"
+    if link or not token.isascii():
+        host, slash, tail = token.partition("/")
+        return f"{_host_form(host)}{slash}{tail}"
+    if token.isupper() and token.isalnum():
+        return token.lower()  # an account number, in capitals or not
+    return token
+
+
+def _host_form(host: str) -> str:
+    host = host.rstrip(".")
+    if host.isascii():
+        return host.lower()
+    import idna  # its tables are large, and most hosts are ASCII
+
+    name, colon, port = host.partition(":")
+    try:
+        return f"{idna.encode(lower_exactly(name), uts46=False).decode('ascii')}{colon}{port}"
+    except (idna.IDNAError, UnicodeError):
+        return host
+
+
+def exact_tokens_of(text: str) -> dict[str, list[str]]:
+    """Return the exact forms of a text's tokens, by the folded token that each of them is read as."""
+    tokens = tokens_of(text, fold=_as_it_is)
+    found: dict[str, list[str]] = {}
+    for token, strong in tokens.strong.items():
+        found.setdefault(normalize_text(token), []).append(exact_form(token, link=strong.link))
+        for part in strong.parts:
+            found.setdefault(normalize_text(part), []).append(exact_form(part, link=True))
+    for token in (*tokens.words, *tokens.lines, *filter(None, [tokens.whole])):
+        form = exact_form(token) if _CASED.search(token) else lower_exactly(token)
+        found.setdefault(" ".join(normalize_text(token).split()), []).append(form)
+    return found
+
+
+_CASED: Final = re.compile(r"[@/\\.]|\d[a-zA-Z]|[a-zA-Z]\d")
+"""What has one of these may mean something else in another case."""
+
+
+def _as_it_is(text: str) -> str:
+    return text
+
+
+def tokens_of(text: str, *, fold: Callable[[str], str] = normalize_text) -> Tokens:
+    """Return the tokens of a text, folded unless ``fold`` is another; never raises."""
     complete = len(text) <= MAX_TEXT_CHARS
     given = text[:MAX_TEXT_CHARS]
-    text = normalize_text(given)
+    text = fold(given)
     lines: set[str] = set()
     if "\n" in text or "\r" in text:
         for line in text.splitlines():
@@ -121,7 +179,8 @@ def tokens_of(text: str) -> Tokens:
         if chunk.isalpha() or (len(chunk) < _MIN_ID and chunk.isalnum()):
             words.add(chunk)
         elif chunk:
-            _classify(chunk, found)
+            _classify(chunk, found, fold)
+    text = text.lower() if text.isascii() else lower_exactly(text)
     shape = text.encode("ascii", "replace").translate(_ZEROS)
     for number in _NUMBERS.finditer(shape) if shape.count(b"0") >= _MIN_ID else ():
         start, end = number.span()
@@ -137,9 +196,9 @@ def _add(found: Tokens, token: str, strong: Strong = _PLAIN) -> None:
         found.strong[token] = strong
 
 
-def _classify(chunk: str, found: Tokens) -> None:
+def _classify(chunk: str, found: Tokens, fold: Callable[[str], str]) -> None:
     if "%" in chunk:
-        chunk = normalize_text(unquote(chunk, errors="replace")).lstrip(_LEFT).rstrip(_RIGHT) or chunk
+        chunk = fold(unquote(chunk, errors="replace")).lstrip(_LEFT).rstrip(_RIGHT) or chunk
     if "://" in chunk:
         _link(chunk.partition("://")[2], found)
     elif "@" in chunk:

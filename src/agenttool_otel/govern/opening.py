@@ -71,7 +71,7 @@ def fact_environment(
         protected=protected,
         allowed_hosts=settings.allowed_hosts,
         resolve_dns=settings.resolve_dns,
-        ledger=session.ledger,
+        ledger=session.ledger_with(context.user_text),
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.context.sessions import Session
-from agenttool_otel.facts.outputs import ANYBODYS
+from agenttool_otel.facts.outputs import ANYBODYS, OutputTrust
 
 _TAIL_CHARS: Final = 256
 """Characters of a stream that are read again with its next piece: a word may be cut in two."""
@@ -18,6 +18,9 @@ _TAIL_CHARS: Final = 256
 _LABEL_CHARS: Final = 80
 _MAX_ITEMS: Final = 20_000
 _MAX_TEXT_CHARS: Final = 200_000
+_ERRORS: Final = OutputTrust(open_world=True, confirms=True)
+"""An error repeats what the call was given, as a confirmation does."""
+
 _UNREADABLE: Final = object()
 """The ledger can't read it, and so knows that it does not know everything."""
 
@@ -60,12 +63,12 @@ def record_exception_text(call: Invocation, session: Session, error: BaseExcepti
         texts: Any = [str(one)[:_MAX_TEXT_CHARS] for one in (error, *getattr(error, "__notes__", ())[:16])]
     except BaseException:  # other people's __str__, which may raise anything
         texts = _UNREADABLE
-    _tell(session, tool_id, texts)
+    _tell(session, tool_id, texts, _ERRORS, call.permission_input)
 
 
-def _tell(session: Session, tool_id: str, value: Any) -> None:
+def _tell(session: Session, tool_id: str, value: Any, trust: OutputTrust = ANYBODYS, given: Any = None) -> None:
     try:
-        session.open_ledger().record_output(tool_id, value, ANYBODYS)
+        session.open_ledger().record_output(tool_id, value, trust, given=given)
     except BaseException:
         # what can't be read makes the ledger uncertain rather than sure of nothing
         session.open_ledger().record_output(tool_id, _UNREADABLE, ANYBODYS)

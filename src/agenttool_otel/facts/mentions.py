@@ -1,0 +1,213 @@
+"""What a user's sentence says a number or a word is, so that what was said of one thing vouches for no other.
+
+"Find the 3 best restaurants, then share file 7" names a file 7 and no file 3; "tell #team all about it" names a channel
+``team`` and none called ``all``. A short number, an amount, a date and a single common word name something only beside a
+noun of its kind; a long number does wherever it stands, unless the sentence says that it is of another kind.
+
+It is lexical and English (``data/mentions.toml``): whoever says it otherwise is asked.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Sequence
+from functools import cache, lru_cache
+from importlib.resources import files
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+from agenttool_otel.facts.argument_names import snake
+from agenttool_otel.facts.intent import stem_of
+from agenttool_otel.facts.tokens import lower_exactly
+
+_WORD: Final = re.compile(r"[#@]?[^\s,;:!?()\[\]{}<>\"“”„`]+|[,;:!?()\n]")
+_QUOTED: Final = re.compile(r"(?<!\w)(['\"`‘“„«])([^'\"`‘’“”„«»\n]{1,128})['\"`’”“»](?!\w)")
+_NUMBER: Final = re.compile(r"[^\w]*\d[\d.,:/\-' ]*")
+_AMOUNT: Final = re.compile(r"[^\d]*\d+([.,:/\-]\d+)+[^\d]*|\d*[$€£¥%]\d*")
+_DATE: Final = re.compile(r"(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])")
+_SHORT: Final = 5
+_NEAR: Final = 4
+_MAX_CHARS: Final = 100_000
+_NAMED: Final = "\4"
+_PAIR: Final = "\5"
+_OTHERWISE: Final = "\6"
+
+
+def typed(noun: str, word: str) -> str:
+    """Return the token of a word that is said to be something: ``file`` and ``7``."""
+    return f"{_NAMED}{noun}\0{word}"
+
+
+def is_number(text: str) -> bool:
+    """Return whether a text is a number, an amount, a date or a time, and no letter is in it."""
+    return any(char.isdigit() for char in text) and not any(char.isalpha() for char in text)
+
+
+def is_weak_number(text: str) -> bool:
+    """Return whether a number is said in so many senses that it names nothing by itself."""
+    digits = "".join(char for char in text if char.isdigit())
+    return len(digits) <= _SHORT or _AMOUNT.fullmatch(text) is not None or _DATE.fullmatch(digits) is not None
+
+
+def is_plain_words(text: str) -> bool:
+    """Return whether a text is ordinary words alone."""
+    return bool(text) and all(word.strip("'’-").replace("-", "").isalpha() for word in text.split())
+
+
+def tokens_of_mentions(text: str) -> Iterator[str]:
+    """Return what a user's text says about its numbers and words, as tokens.
+
+    Args:
+        text: what the user said.
+    """
+    text = text[:_MAX_CHARS]
+    for match in _QUOTED.finditer(text):
+        yield f"{_NAMED}{_joined(match[2])}"
+    words = list(_words(text))
+    for at, word in enumerate(words):
+        if not word or not word[-1:].isalnum():
+            continue
+        if is_number(word):
+            yield from _of_number(words, at)
+        else:
+            yield from _of_word(words, at)
+    for one, other in pairwise(words):
+        yield _PAIR + _joined(f"{one} {other}")
+
+
+def _of_number(words: Sequence[str], at: int) -> Iterator[str]:
+    number = words[at].lstrip("#@")
+    if words[at] != number:
+        yield from (typed(noun, number) for noun in _table().hash)
+        return
+    behind = words[at + 1] if at + 1 < len(words) else ""
+    counted = behind.isalpha() and behind.lower() not in _table().behind and not behind.lower().endswith("ly")
+    nouns = [] if counted else list(_nouns_before(words, at))
+    yield from (typed(noun, number) for noun in nouns)
+    if counted or _table().kinds.keys() & set(nouns):
+        yield _OTHERWISE + number
+
+
+def _of_word(words: Sequence[str], at: int) -> Iterator[str]:
+    word = words[at]
+    bare = _joined(word.lstrip("#@"))
+    if word[0] in "#@":
+        yield from (typed(noun, bare) for noun in (_table().hash if word[0] == "#" else _table().at))
+        return
+    yield from (typed(noun, bare) for noun in _nouns_before(words, at))
+    if at + 1 < len(words) and words[at + 1].isalpha():
+        yield typed(stem_of(words[at + 1].lower()), bare)
+    begins = at == 0 or words[at - 1] in (".", "!", "?", "\n", ":")
+    if word[0].isupper() and not begins and bare not in _table().common:
+        yield _NAMED + (bare if not word.isupper() or len(word) == 1 else word)
+
+
+def _nouns_before(words: Sequence[str], at: int) -> Iterator[str]:
+    """Return the stems of the nouns that a number or name stands behind, the nearest first: file menu.pdf (7)."""
+    table, found = _table(), 0
+    for word in reversed(words[max(0, at - 2 * _NEAR) : at]):
+        low = word.lower()
+        if word in (",", "(", ")", ":") or low in table.fillers or low in table.joins:
+            if word == "," and found:
+                return
+            continue
+        if is_number(word):
+            if found:
+                return
+            continue
+        if not word[-1:].isalnum():
+            return
+        if not word.isalpha():
+            continue  # a name that stands between: file menu.pdf (7)
+        yield stem_of(low)
+        found += 1
+        return
+
+
+def _words(text: str) -> Iterator[str]:
+    """Return the words of a text, and what ends a clause."""
+    for word in _WORD.findall(text):
+        yield word.strip("'’.*_~").removesuffix("'s").removesuffix("’s") or word
+        if word.rstrip("'’*_~").endswith("."):
+            yield "."
+
+
+def _joined(text: str) -> str:
+    return " ".join(lower_exactly(text).split())
+
+
+def vouching_tokens(value: str, nouns: Sequence[str]) -> list[list[str]] | None:
+    """Return what the user has to have said for a weak value to be vouched for: all tokens of one of the lists.
+
+    ``None`` where the value is not weak, so that its having been said is enough.
+
+    Args:
+        value: one argument's value.
+        nouns: what the argument names, by stem.
+    """
+    text = value.strip().lstrip("#@") if len(value) < 256 else ""
+    if not text:
+        return None
+    if is_number(text):
+        return [[typed(noun, text)] for noun in nouns]
+    if not is_plain_words(text):
+        return None
+    words = _joined(text).split()
+    whole = " ".join(words)
+    ways = [[typed(noun, whole)] for noun in nouns] + [[_NAMED + whole], [_NAMED + text]]
+    if len(words) > 1:
+        telling = [word for word in words if word not in _table().common]
+        ways.append([_NAMED + word for word in telling] or ["\0"])
+        pairs = [_PAIR + f"{one} {other}" for one, other in pairwise(words)]
+        ways += [pairs] if len(telling) > 1 else []
+        ways += [[typed(noun, words[-1]), *pairs] for noun in nouns]
+    return ways
+
+
+def otherwise(number: str) -> str:
+    """Return the token that says that the user named a long number as something of a kind, or counted with it."""
+    return _OTHERWISE + number
+
+
+@lru_cache(maxsize=4096)
+def nouns_of(name: str, tool: str = "") -> tuple[str, ...]:
+    """Return the stems of the nouns for what an argument names, with those for the same kind.
+
+    Args:
+        name: the argument's.
+        tool: the tool's name, by which an argument called ``id`` or ``title`` is told.
+    """
+    table = _table()
+    words = [word for word in snake(name).split("_") if word and word not in table.generic]
+    words = words or [word for word in snake(tool).split("_") if word and word not in table.generic]
+    stems = [stem_of(word) for word in words]
+    found = dict.fromkeys(stems)
+    for stem in stems:
+        found.update(dict.fromkeys(table.kinds.get(stem, ())))
+    if not set(snake(name).split("_")) - table.generic and not found.keys() & table.kinds.keys():
+        found.update(dict.fromkeys(table.kinds["account"]))
+    return tuple(found)
+
+
+class _Table(NamedTuple):
+    fillers: frozenset[str]
+    joins: frozenset[str]
+    behind: frozenset[str]
+    common: frozenset[str]
+    generic: frozenset[str]
+    hash: tuple[str, ...]  # stems
+    at: tuple[str, ...]
+    kinds: dict[str, tuple[str, ...]]  # by stem, the stems of the same kind
+
+
+@cache
+def _table() -> _Table:
+    data = tomllib.loads(files("agenttool_otel.facts").joinpath("data/mentions.toml").read_text("utf-8"))
+    sets = {name: frozenset(data[name]) for name in ("fillers", "joins", "behind", "common", "generic")}
+    stems = {name: tuple(map(stem_of, data[name])) for name in ("hash", "at")}
+    kinds: dict[str, tuple[str, ...]] = {}
+    for group in data["kinds"]:
+        same = tuple(map(stem_of, group))
+        kinds.update((stem, tuple(dict.fromkeys((*kinds.get(stem, ()), *same)))) for stem in same)
+    return _Table(**sets, **stems, kinds=kinds)
