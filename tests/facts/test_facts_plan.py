@@ -40,8 +40,9 @@ def found(facts: Facts) -> dict[str, tuple[str, bool]]:
 
 
 def test_a_tool_without_such_arguments_has_no_plan_nor_cost() -> None:
-    assert plan_facts(schema=schema_of(count={"type": "integer"}, text=STRING, flag={"type": "boolean"})) is None
-    assert plan_facts(schema={"type": "object", "properties": {}}) is None
+    texts = schema_of(count={"type": "integer"}, text=STRING, flag={"type": "boolean"})
+    assert plan_facts(schema=texts, read_only=True) is None
+    assert plan_facts(schema={"type": "object", "properties": {}}, read_only=True) is None
     assert plan_facts(schema=schema_of(message=STRING), access_kinds=["file_read"], read_only=True) is None
 
 
@@ -103,7 +104,7 @@ def test_declaration_counts_more_than_format_more_than_name() -> None:
     ],
 )
 def test_a_name_tells_what_an_argument_is(name: str, kind: str | None) -> None:
-    plan = plan_facts(schema=schema_of(**{name: STRING}))
+    plan = plan_facts(schema=schema_of(**{name: STRING}), read_only=True)
     if kind is None:
         assert plan is None
     else:
@@ -112,7 +113,7 @@ def test_a_name_tells_what_an_argument_is(name: str, kind: str | None) -> None:
 
 
 def test_a_query_is_sql_only_where_something_else_speaks_of_sql() -> None:
-    assert plan_facts(schema=schema_of(query=STRING, limit={"type": "integer"})) is None
+    assert plan_facts(schema=schema_of(query=STRING, limit={"type": "integer"}), read_only=True) is None
     for schema in (
         schema_of(query=STRING, dialect=STRING),
         {**schema_of(query=STRING), "description": "Runs a query on PostgreSQL"},
@@ -122,9 +123,10 @@ def test_a_query_is_sql_only_where_something_else_speaks_of_sql() -> None:
 
 
 def test_a_number_is_no_path_by_its_name_and_content_no_name() -> None:
-    assert plan_facts(schema=schema_of(file={"type": "integer"}, dir={"type": "boolean"})) is None
-    assert plan_facts(schema=schema_of(file={"type": "string", "format": "binary"})) is None
-    assert plan_facts(schema=schema_of(file={"type": "string", "contentEncoding": "base64"})) is None
+    assert plan_facts(schema=schema_of(file={"type": "integer"}, dir={"type": "boolean"}), read_only=True) is None
+    assert plan_facts(schema=schema_of(file={"type": "string", "format": "binary"}), read_only=True) is None
+    encoded = schema_of(file={"type": "string", "contentEncoding": "base64"})
+    assert plan_facts(schema=encoded, read_only=True) is None
 
 
 def test_each_element_of_a_list_is_followed() -> None:

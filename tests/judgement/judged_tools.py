@@ -38,7 +38,7 @@ class Desk:
     ``decide`` says what becomes of a call after the user said something and the page was read."""
 
     def __init__(self, policy: Mapping[str, Any] = ASSISTANT) -> None:
-        self.governor = Governor(policy_data=policy)
+        self.governor = Governor(policy_data=policy, approver=lambda request: True)
         self._page = ""
         self._read = self.governor.govern(tool_of("read_page", "Read a page.", {}, lambda: self._page), **OPEN)
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from judged_tools import tool_of
 
 from agenttool_otel import Governor, agent_context
 from agenttool_otel.preflight.guessed_facts import guesses, skeleton
-from judged_tools import tool_of
 
 LEVEL = {"allow": 0, "ask": 1, "deny": 2}
 TOOLS = [

@@ -15,6 +15,29 @@ traced if input.facts.traced == true
 aimed if input.facts.aimed == true
 
 # METADATA
+# title: The argument that a pointer leads into
+# description: What lies below it may be keys that a model made up.
+argument(pointer) := name if {
+	parts := split(pointer, "/")
+	count(parts) > 1
+	name := concat("", ["/", parts[1]])
+} else := "an argument"
+
+# METADATA
+# title: The tools whose output has a value
+tools(fact) := concat(", ", sort(found)) if {
+	is_object(fact)
+	is_array(fact.sources)
+	found := {tool |
+		some source in fact.sources
+		is_string(source)
+		startswith(source, "tool:")
+		tool := substring(source, 5, -1)
+	}
+	count(found) > 0
+} else := "untrusted output"
+
+# METADATA
 # title: It is certain that the value was not seen only in untrusted output
 trusted(c, fact) if {
 	fact.untrusted == false

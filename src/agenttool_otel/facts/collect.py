@@ -22,8 +22,8 @@ MAX_FACTS: Final = 500
 
 _MAX_TRACED: Final = 500
 _MAX_STEPS: Final = 100_000
-_BROKEN: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]|%0[ad]", re.I)
-"""A line break or control character, or one that a URL's reader makes."""
+_BROKEN: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]|%0[ad]", re.I)
+"""A line break or control character other than a tab, or one that a URL's reader makes."""
 
 
 class _Value(NamedTuple):

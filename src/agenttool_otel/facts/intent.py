@@ -178,9 +178,16 @@ _PASSIVE: Final = frozenset({"are", "be", "being", "gets", "is"})
 def objects_of(name: str) -> list[str]:
     """Return the stems of what a tool's name says that it works on: ``note`` of ``save_note``."""
     words = _tokens(_HUMP.sub(" ", name).replace("_", " "))
+    if len(words) < 2:
+        return []  # remember, recall
     table = _table()
     stems = [_stem(word) for word in words]
     return [stem for at, stem in enumerate(stems) if stem not in table.actions or (at and stem in table.nouns)]
+
+
+def is_action(word: str) -> bool:
+    """Return whether a word is one of those for what a tool does."""
+    return _stem(word) in _table().actions
 
 
 def is_noun(stem: str) -> bool:

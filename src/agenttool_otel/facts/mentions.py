@@ -18,7 +18,7 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from agenttool_otel.facts.argument_names import snake
-from agenttool_otel.facts.intent import stem_of
+from agenttool_otel.facts.intent import is_action, stem_of
 from agenttool_otel.facts.tokens import lower_exactly
 
 _WORD: Final = re.compile(r"[#@]?[^\s,;:!?()\[\]{}<>\"“”„`]+|[,;:!?()\n]")
@@ -29,6 +29,11 @@ _DATE: Final = re.compile(r"(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])")
 _SHORT: Final = 5
 _NEAR: Final = 4
 _MAX_CHARS: Final = 100_000
+_CLAIMED: Final = re.compile(r"([^\n\d]{0,60})(?<![\w.,:/-])(\d{1,5})(?![\w/:-]|[.,]\d)")
+_MAX_CLAIMS: Final = 2_000
+ANY_KIND: Final = "*"
+"""Stands for a noun where a text says of a number only that it is an id, or that something is to be done with it."""
+
 _NAMED: Final = "\4"
 _PAIR: Final = "\5"
 _OTHERWISE: Final = "\6"
@@ -99,8 +104,9 @@ def _of_word(words: Sequence[str], at: int) -> Iterator[str]:
     if at + 1 < len(words) and words[at + 1].isalpha():
         yield typed(stem_of(words[at + 1].lower()), bare)
     begins = at == 0 or words[at - 1] in (".", "!", "?", "\n", ":")
-    if word[0].isupper() and not begins and bare not in _table().common:
-        yield _NAMED + (bare if not word.isupper() or len(word) == 1 else word)
+    if word[0].isupper() and bare not in _table().common:
+        # what only begins a sentence, or is shouted, names what is written in the same way alone
+        yield _NAMED + (word if begins or (word.isupper() and len(word) > 1) else bare)
 
 
 def _nouns_before(words: Sequence[str], at: int) -> Iterator[str]:
@@ -123,6 +129,27 @@ def _nouns_before(words: Sequence[str], at: int) -> Iterator[str]:
         yield stem_of(low)
         found += 1
         return
+
+
+def tokens_of_claims(text: str) -> Iterator[str]:
+    """Return what a text of anybody's says of short numbers, as tokens; widely, for they accuse.
+
+    Each of the words before a number is taken for what it is: "share file 3", "the one with id 3". Where there are too
+    many numbers for that, all of them count.
+
+    Args:
+        text: what a tool gave.
+    """
+    table = _table()
+    for count, match in enumerate(_CLAIMED.finditer(text)):
+        number = match[2]
+        if count >= _MAX_CLAIMS:
+            yield typed(ANY_KIND, number)
+            continue
+        words = [word.lower() for word in re.findall(r"[^\W\d_]+|#", match[1])][-_NEAR:]
+        yield from (typed(stem_of(word), number) for word in words)
+        if words and (not table.numbering.isdisjoint(words[-2:]) or is_action(words[-1])):
+            yield typed(ANY_KIND, number)  # "id 3" and "share 3" are of any kind
 
 
 def _words(text: str) -> Iterator[str]:
@@ -191,6 +218,7 @@ def nouns_of(name: str, tool: str = "") -> tuple[str, ...]:
 
 
 class _Table(NamedTuple):
+    numbering: frozenset[str]
     fillers: frozenset[str]
     joins: frozenset[str]
     behind: frozenset[str]
@@ -204,7 +232,7 @@ class _Table(NamedTuple):
 @cache
 def _table() -> _Table:
     data = tomllib.loads(files("agenttool_otel.facts").joinpath("data/mentions.toml").read_text("utf-8"))
-    sets = {name: frozenset(data[name]) for name in ("fillers", "joins", "behind", "common", "generic")}
+    sets = {name: frozenset(data[name]) for name in ("numbering", "fillers", "joins", "behind", "common", "generic")}
     stems = {name: tuple(map(stem_of, data[name])) for name in ("hash", "at")}
     kinds: dict[str, tuple[str, ...]] = {}
     for group in data["kinds"]:

@@ -100,7 +100,9 @@ class FactPlan:
         facts = collector.facts
         if env.ledger is not None:
             try:
-                collector.trace(arguments, everything=self._sending, family=self._family, tool=self._tool, texts=self._texts)
+                collector.trace(
+                    arguments, everything=self._sending, family=self._family, tool=self._tool, texts=self._texts
+                )
             except Exception:
                 from agenttool_otel.facts.provenance import UNREADABLE
 
@@ -272,7 +274,9 @@ def plan_facts(
         root = None
     if not declared and root is None and not effects.sending:
         return None
-    return FactPlan(declared, root, effects, schema=schema, inert=inert_args, family=family, tool=tool, destroys=destroys)
+    return FactPlan(
+        declared, root, effects, schema=schema, inert=inert_args, family=family, tool=tool, destroys=destroys
+    )
 
 
 def _check_inert(inert: Sequence[str], schema: Mapping[str, Any]) -> None:

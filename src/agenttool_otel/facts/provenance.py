@@ -108,7 +108,10 @@ class ProvenanceLedger:
         other = ProvenanceLedger(max_tokens=self._max_tokens, max_user_tokens=self._max_user_tokens)
         with self._lock:
             other.__dict__.update(
-                {name: value.copy() if isinstance(value, (dict, list, set)) else value for name, value in vars(self).items()}
+                {
+                    name: value.copy() if isinstance(value, (dict, list, set)) else value
+                    for name, value in vars(self).items()
+                }
             )
         other._tell, other._lock = None, threading.Lock()
         return other
@@ -233,13 +236,7 @@ class ProvenanceLedger:
         return bool(self._fed) and (_ALL_STORES in self._fed or not self._fed.isdisjoint(self._digests(stores)))
 
     def lookup(
-        self,
-        value: Any,
-        *,
-        name: str = "",
-        family: str = "",
-        tool: str = "",
-        role: ArgumentRole = ArgumentRole.TARGET,
+        self, value: Any, *, name: str = "", family: str = "", tool: str = "", role: ArgumentRole = ArgumentRole.TARGET
     ) -> ProvenanceFact:
         """Return where a value was seen before; never raises.
 
@@ -403,18 +400,29 @@ class ProvenanceLedger:
         """Take away what vouches for a number or a plain word that was said of something else.
 
         What the user names as such a thing stays the user's; what only a record has, and free text too, is free text's."""
-        from agenttool_otel.facts.mentions import is_number, is_weak_number, nouns_of, otherwise, vouching_tokens
+        from agenttool_otel.facts.mentions import (
+            ANY_KIND,
+            is_number,
+            is_weak_number,
+            nouns_of,
+            otherwise,
+            typed,
+            vouching_tokens,
+        )
 
         nouns = nouns_of(argument.name, argument.tool)
         ways = vouching_tokens(text, nouns)
-        if ways is None or any(all(self._mask(token) & 1 for token in way) for way in ways):
+        if ways is None:
             return masks
-        free = self._masks[_FREE]
-        number = is_number(text)
+        if any(all(self._mask(token) & 1 for token in way) for way in ways):
+            return [mask | 1 for mask in masks]  # said in so many words
+        number = text.strip() if is_number(text) else ""
         if number and not is_weak_number(text):
-            return [mask & ~1 for mask in masks] if self._mask(otherwise(text.strip())) & 1 else masks
+            return [mask & ~1 for mask in masks] if self._mask(otherwise(number)) & 1 else masks
         masks = [mask & ~1 for mask in masks]
-        return [mask & free or mask for mask in masks] if number else masks
+        claimed = number and reduce(or_, (self._mask(typed(noun, number)) for noun in (ANY_KIND, *nouns)))
+        free = self._masks[_FREE]
+        return [mask & free or mask for mask in masks] if claimed and claimed & free else masks
 
     def _masks_of(self, tokens: Tokens, judged: _Judged | None = None) -> list[int]:
         exact = judged.exact if judged is not None else None
@@ -538,6 +546,10 @@ def _of_output(level: Trust, texts: list[str]) -> tuple[set[str], bool]:
     found = tokens.all().union(tokens_of("\n".join(forms)).all() if forms else ())
     if not text.isascii() or "xn--" in text:
         found |= _exact(text)
+    if any(map(str.isdecimal, found)):
+        from agenttool_otel.facts.mentions import tokens_of_claims
+
+        found.update(tokens_of_claims(text))
     short = (text for text in [*texts, *forms] if "\n" in text and len(text) <= _MAX_WHOLE)
     found.update(" ".join(normalize_text(text).split()) for text in short)
     return found, tokens.complete

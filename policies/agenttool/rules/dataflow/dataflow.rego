@@ -79,7 +79,12 @@ readable if is_object(input.facts.provenance)
 #   severity: critical
 ask contains {
 	"rule": "agenttool.rules.dataflow.untrusted_target",
-	"message": "a value that decides whom or what the call reaches stands only in untrusted output",
+	"message": concat("", [
+		data.agenttool.provenance.argument(pointer),
+		" decides whom or what the call reaches and stands only in what ",
+		data.agenttool.provenance.tools(fact),
+		" gave: if nobody else writes there, state open_world=False or result_trust for it",
+	]),
 	"type": "safety_check",
 } if {
 	c := data.agenttool.config.effective
@@ -97,12 +102,15 @@ ask contains {
 #   severity: high
 ask contains {
 	"rule": "agenttool.rules.dataflow.broken_line",
-	"message": "a field of one line has a line break or control character",
+	"message": concat("", [
+		data.agenttool.provenance.argument(pointer),
+		" is one line, and has a line break or control character",
+	]),
 	"type": "safety_check",
 } if {
 	not inward(data.agenttool.config.effective)
 	is_object(input.facts.provenance)
-	some fact in input.facts.provenance
+	some pointer, fact in input.facts.provenance
 	fact.broken == true
 }
 
@@ -115,7 +123,10 @@ ask contains {
 #   severity: high
 ask contains {
 	"rule": "agenttool.rules.dataflow.outward",
-	"message": "an untrusted link, or confidential data, would go to others",
+	"message": concat("", [
+		data.agenttool.provenance.argument(pointer),
+		" holds an untrusted link, or confidential data, that would go to others",
+	]),
 	"type": "safety_check",
 } if {
 	c := data.agenttool.config.effective
@@ -147,7 +158,10 @@ settled(c, pointer, fact) if data.agenttool.provenance.carried(c, pointer, fact)
 #   severity: medium
 ask contains {
 	"rule": "agenttool.rules.dataflow.unknown_source",
-	"message": "a value that decides whom or what the call reaches may come from untrusted output",
+	"message": concat("", [
+		data.agenttool.provenance.argument(pointer),
+		" decides whom or what the call reaches and may come from untrusted output",
+	]),
 	"type": "safety_check",
 } if {
 	c := data.agenttool.config.effective
@@ -166,7 +180,11 @@ unsure(fact) if fact.untrusted == false
 #   severity: high
 ask contains {
 	"rule": "agenttool.rules.dataflow.unvouched",
-	"message": "a value that decides whom or what the call reaches stands in nothing that the user said or a trusted source told",
+	"message": concat("", [
+		data.agenttool.provenance.argument(pointer),
+		" decides whom or what the call reaches and stands in nothing that the user said of it or a trusted source",
+		" gave: state result_trust for its source, list it in settings.counterparties, or name it in inert_args",
+	]),
 	"type": "safety_check",
 } if {
 	c := data.agenttool.config.effective
@@ -182,7 +200,7 @@ ask contains {
 #   severity: medium
 ask contains {
 	"rule": "agenttool.rules.dataflow.not_called_for",
-	"message": "the user's words do not call for this kind of action",
+	"message": "the user's words do not call for this kind of action: verbs states further words for what the tool does",
 	"type": "safety_check",
 } if {
 	c := data.agenttool.config.effective
@@ -223,7 +241,7 @@ ask contains {
 #   severity: high
 ask contains {
 	"rule": "agenttool.rules.dataflow.not_named",
-	"message": "the call can't be undone or touches credentials, and the user did not name what it reaches",
+	"message": "nobody stated that the call can be undone, or it touches credentials, and the user did not name what it reaches",
 	"type": "safety_check",
 } if {
 	c := data.agenttool.config.effective
