@@ -1,4 +1,4 @@
-"""No rule holds because nothing was collected: unstated effects, arguments of other kinds, worlds that nobody closed."""
+"""No rule holds because nothing was collected: unstated effects, other arguments, worlds that nobody closed."""
 
 from __future__ import annotations
 

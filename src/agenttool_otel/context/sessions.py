@@ -225,7 +225,7 @@ class Session:
         self.open_ledger().doubt()
 
     def ledger_with(self, texts: tuple[str, ...]) -> ProvenanceLedger | None:
-        """Return the ledger, with texts of the user's that were not recorded, as in a preflight, for this one answer."""
+        """Return the ledger; with texts of the user's that were not recorded, as in a preflight, for this answer."""
         unheard = [text for text in texts if hash(text) not in self._heard]
         if not unheard:
             return self.ledger

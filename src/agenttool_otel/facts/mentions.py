@@ -1,8 +1,8 @@
 """What a user's sentence says a number or a word is, so that what was said of one thing vouches for no other.
 
 "Find the 3 best restaurants, then share file 7" names a file 7 and no file 3; "tell #team all about it" names a channel
-``team`` and none called ``all``. A short number, an amount, a date and a single common word name something only beside a
-noun of its kind; a long number does wherever it stands, unless the sentence says that it is of another kind.
+``team`` and none called ``all``. A short number, an amount, a date and a common word name something only beside a noun
+of its kind; a long number does wherever it stands, unless the sentence says that it is of another kind.
 
 It is lexical and English (``data/mentions.toml``): whoever says it otherwise is asked.
 """
@@ -20,6 +20,7 @@ from typing import Final, NamedTuple
 from agenttool_otel.facts.argument_names import snake
 from agenttool_otel.facts.intent import is_action, stem_of
 from agenttool_otel.facts.tokens import lower_exactly
+from agenttool_otel.values.tables import row_of
 
 _WORD: Final = re.compile(r"[#@]?[^\s,;:!?()\[\]{}<>\"“”„`]+|[,;:!?()\n]")
 _QUOTED: Final = re.compile(r"(?<!\w)(['\"`‘“„«])([^'\"`‘’“”„«»\n]{1,128})['\"`’”“»](?!\w)")
@@ -238,4 +239,4 @@ def _table() -> _Table:
     for group in data["kinds"]:
         same = tuple(map(stem_of, group))
         kinds.update((stem, tuple(dict.fromkeys((*kinds.get(stem, ()), *same)))) for stem in same)
-    return _Table(**sets, **stems, kinds=kinds)
+    return row_of(_Table, {**sets, **stems, "kinds": kinds})

@@ -107,13 +107,9 @@ class ProvenanceLedger:
         """Return another one that knows the same, and tells nobody what it is told."""
         other = ProvenanceLedger(max_tokens=self._max_tokens, max_user_tokens=self._max_user_tokens)
         with self._lock:
-            other.__dict__.update(
-                {
-                    name: value.copy() if isinstance(value, (dict, list, set)) else value
-                    for name, value in vars(self).items()
-                }
-            )
-        other._tell, other._lock = None, threading.Lock()
+            for name, value in vars(self).items():
+                setattr(other, name, value.copy() if isinstance(value, (dict, list, set)) else value)
+        other._tell, other._lock = None, new_lock()
         return other
 
     def __len__(self) -> int:
@@ -399,7 +395,7 @@ class ProvenanceLedger:
     def _without_other_senses(self, text: str, tokens: Tokens, masks: list[int], argument: _Argument) -> list[int]:
         """Take away what vouches for a number or a plain word that was said of something else.
 
-        What the user names as such a thing stays the user's; what only a record has, and free text too, is free text's."""
+        What the user names as such a thing is the user's; what a record has and free text claims, is free text's."""
         from agenttool_otel.facts.mentions import (
             ANY_KIND,
             is_number,
@@ -442,11 +438,10 @@ class ProvenanceLedger:
         mask = own or next(filter(None, (self._mask(part, exact) for part in strong.parts)), 0)
         if judged is not None and not own & 1:
             judged.private |= (own | self._mask(_PRIVATE + token)) & self._private
-        if judged is not None and mask:
-            if strong.link and self._level(mask) == _FREE:
-                judged.link = True
-                seen = own or ("?" not in strong.tail and self._mask(strong.parts[0]) if strong.parts else own)
-                judged.extended |= bool(strong.tail) and not seen
+        if judged is not None and strong.link and self._level(mask) == _FREE:
+            judged.link = True
+            seen = own or ("?" not in strong.tail and self._mask(strong.parts[0]) if strong.parts else own)
+            judged.extended |= bool(strong.tail) and not seen
         return mask
 
     def _common_mask(self, words: set[str], exact: Mapping[str, list[str]] | None) -> int:
