@@ -26,9 +26,9 @@ from agenttool_otel.call.attributes import (
     result_labels,
     stands,
 )
-from agenttool_otel.call.edits import edit_note
 from agenttool_otel.call.finished import finished_records
 from agenttool_otel.call.invocation import Invocation, RedactionEntry
+from agenttool_otel.call.pending.edits import edit_note
 from agenttool_otel.hooks.registry import BEFORE
 from agenttool_otel.names import (
     ApprovalStatus,
