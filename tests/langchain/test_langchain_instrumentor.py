@@ -45,8 +45,8 @@ except PermissionError as refused:
         (None, "FileNotFoundError"),
         ("", "no JSON"),
         ("{'a': 1}", "no JSON"),
-        ("[]", "object of objects"),
-        ('{"read_file": true}', "object of objects"),
+        ("[]", "have to be an object"),
+        ('{"read_file": true}', "have to be an object"),
         ("directory", "IsADirectoryError"),
     ],
 )

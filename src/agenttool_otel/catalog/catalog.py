@@ -128,8 +128,8 @@ class Catalog:
                     refused.append(error)
         if refused and len(refused) == len(tools):
             raise refused[0]
-        for error in refused:
-            _logger.warning("a declaration%s is left out: %s", f" of {provider}" if provider else "", error)
+        for left_out in refused:
+            _logger.warning("a declaration%s is left out: %s", f" of {provider}" if provider else "", left_out)
 
     @classmethod
     def from_json(cls, document: JsonObject) -> Catalog:
