@@ -152,9 +152,8 @@ class Governor(Discovery):
         )
         for exception, error in (errors or {}).items():
             self.errors.register(exception, error)
-        bundle = getattr(engines[0], "bundle", None) if engines else None
-        self._lists = ToolLists(bundle, {"shadow_tools": settings.shadow_tools})
-        self._looked_at = -1
+        self._first_engine = engines[0] if engines else None
+        self._read_lists()
         self.pipeline = self._pipeline()
         if cache is not None:
             self.telemetry.instruments.observe_cache(self, partial(_lookups, cache))
@@ -476,6 +475,12 @@ class Governor(Discovery):
         """
         self._lists.warn_of_sandbox(spec.tool_id, spec.permission.sandbox_profile)
 
+    def _read_lists(self) -> None:
+        """Read which settings name tools, to compare them with the tools at the next call."""
+        bundle = getattr(self._first_engine, "bundle", None)  # the rules of an OPA server are not here
+        self._lists = ToolLists(bundle, {"shadow_tools": self.settings.shadow_tools})
+        self._looked_at = -1
+
     def _look_at_lists(self) -> None:
         """Compare settings that name tools with the tools that there are; looked at again when there are others."""
         added = sum(registry.added for registry in self.registries)
@@ -542,6 +547,8 @@ class Governor(Discovery):
     def _reloaded(self, result: ReloadResult) -> None:
         """Tell in telemetry that a new bundle came into use, or was refused."""
         done = "succeeded" if result.status == "activated" else "failed"
+        if result.status == "activated":
+            self._read_lists()
         telemetry = self.telemetry
         telemetry.count(telemetry.instruments.policy_reloads, 1, {Label.RELOAD_RESULT: done})
         attributes = {Label.RELOAD_RESULT: done, Attr.POLICY_REVISION: result.revision}
