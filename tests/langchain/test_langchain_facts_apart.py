@@ -110,6 +110,7 @@ def test_the_fitting_tools_of_a_file_are_governed(tmp_path: Any, caplog: pytest.
                 other.invoke({"words": ["a"]})
         finally:
             instrumentor.uninstrument()
+    assert f"'scan_*' in {path}" in caplog.text
 
 
 def test_a_refused_tool_is_in_no_catalog() -> None:

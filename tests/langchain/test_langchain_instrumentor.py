@@ -45,8 +45,7 @@ except PermissionError as refused:
         (None, "FileNotFoundError"),
         ("", "no JSON"),
         ("{'a': 1}", "no JSON"),
-        ("[]", "have to be an object"),
-        ('{"read_file": true}', "have to be an object"),
+        ("[]", "object of objects"),
         ("directory", "IsADirectoryError"),
     ],
 )

@@ -7,6 +7,7 @@ choose its own permissions, even another tool's id. A host that believes a tool 
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
@@ -16,6 +17,8 @@ from typing import Any, cast
 from agenttool_otel.catalog import GovernOptions
 from agenttool_otel.errors import ConfigurationError
 from agenttool_otel.values.tables import load_table
+
+_logger = logging.getLogger("agenttool_otel.facts")
 
 Trusts = Callable[[Any], bool]
 """Tells whether the host vouches for what a tool object says of itself in its metadata."""
@@ -114,4 +117,7 @@ def read_facts(path: str) -> Mapping[str, GovernOptions]:
         raise ConfigurationError(
             f'the facts of tools in {path} have to be an object of objects, by tool name or glob: {{"read_*": {{...}}}}'
         )
+    for name, entry in data.items():
+        if not isinstance(entry, dict):  # refused with each tool that it is for, while the others are governed
+            _logger.error("the facts of %r in %s have to be an object, not %s", name, path, type(entry).__name__)
     return cast(Mapping[str, GovernOptions], data)
