@@ -230,7 +230,7 @@ def test_a_call_that_ended_is_not_stopped_with_the_one_around_it() -> None:
     assert seen[0].cancellation is None
 
 
-def test_a_batch_within_a_full_executor_does_not_wait_for_its_place() -> None:
+def test_a_batch_in_a_full_executor_waits_for_no_place() -> None:
     of = governor()
     with ThreadPoolExecutor(1) as pool:
 

@@ -112,7 +112,7 @@ def test_redaction_that_is_switched_off_needs_no_purse() -> None:
         assert Redactor(RedactionSettings(enabled=False)).redact("token=abc").value == "token=abc"
 
 
-def test_a_large_result_is_delivered_whole_whatever_its_copy_costs() -> None:
+def test_a_large_result_arrives_whole_whatever_its_copy_costs() -> None:
     governor = Governor()
 
     @governor.govern(read_only=True, access_kinds=[], write_effects=["none"])

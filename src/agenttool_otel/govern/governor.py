@@ -132,10 +132,6 @@ class Governor(Discovery):
             shadow_packages=shadow_packages,
             shadow_tools=settings.shadow_tools,
         )
-        if approver is not None:
-            from agenttool_otel.approvals.approvers import build_approver
-
-            approver = build_approver(approver)
         configured = bool(approvals or settings.approvals_url)
         super().__init__(
             settings=settings,
@@ -144,7 +140,7 @@ class Governor(Discovery):
             telemetry=Telemetry(telemetry or telemetry_settings(settings)),
             sessions=SessionBook(max_bytes=settings.sessions_memory_mb * 2**20, store=shared_sessions(settings)),
             decider=decider,
-            approvals=Approvals(approver, approvals_opener(approvals, settings), configured, self._unstored),
+            approvals=Approvals(_approver(approver), approvals_opener(approvals, settings), configured, self._unstored),
             results=results or ResultKeeper(self._open_results, max_inline_chars=settings.max_inline_chars),
             errors=ErrorMapper(redact=self.clean),
             hooks=hooks,
@@ -557,6 +553,14 @@ class Governor(Discovery):
     def _open_results(self) -> ResultStore:
         store, self._private_results = open_results(self.settings.results_dir, self)
         return store
+
+
+def _approver(approver: Approver | AsyncApprover | Callback | None) -> Approver | AsyncApprover | None:
+    if approver is None:
+        return None
+    from agenttool_otel.approvals.approvers import build_approver  # a program without one does not pay for them
+
+    return build_approver(approver)
 
 
 def _in_order(results: Iterable[tuple[int, ToolResult]]) -> list[ToolResult]:
