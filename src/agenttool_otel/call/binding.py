@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from agenttool_otel.call.invocation import Invocation
+from agenttool_otel.call.invocation import NOT_READ, Invocation
 from agenttool_otel.call.phases.in_place import keep_originals
 from agenttool_otel.call.phases.inputs import differs
 from agenttool_otel.catalog.parameters import Parameters
@@ -25,6 +25,38 @@ def bind_python(call: Invocation) -> None:
     """Bind a Python call's arguments: ``bound`` is a copy of what was given, ``model_input`` its JSON form."""
     if (parameters := call.spec.parameters) is None:
         raise TypeError("this tool takes no positional call")
+    asked = _read(call, parameters) if parameters.reader is not None else None
+    _bind_read(call, parameters)
+    call.unchecked = True
+    if asked is not None:
+        call.observable_input = call.model_input if call.observable_input is NOT_READ else call.observable_input
+        call.model_input = asked
+        call.validated = True
+
+
+def bind_read(call: Invocation) -> None:
+    """Bind the arguments of a Python call that was paused: its reader has read them before the pause."""
+    if (parameters := call.spec.parameters) is None:
+        raise TypeError("this tool takes no positional call")
+    _bind_read(call, parameters)
+    call.unchecked = True
+
+
+def _read(call: Invocation, parameters: Parameters) -> dict[str, Any]:
+    """Let the callable's own reader read the arguments; return what was given, as JSON."""
+    args, kwargs = call.call_args, call.call_kwargs
+    try:
+        given = parameters.flatten(parameters.bind(args, kwargs))
+    except (TypeError, ValueError):  # an alias is no parameter's name
+        given = dict(kwargs)
+    asked = to_policy_value({name: value for name, value in given.items() if name not in parameters.internal})
+    if parameters.reader is not None:
+        call.call_args, call.call_kwargs = parameters.reader.read(args, kwargs)
+    return asked if isinstance(asked, dict) else {}
+
+
+def _bind_read(call: Invocation, parameters: Parameters) -> None:
+    """Bind arguments as the callable gets them."""
     bound = parameters.bind(call.call_args, call.call_kwargs)
     added = parameters.fill(bound)
     if added or not _IMMUTABLE.issuperset(map(type, bound.values())):
@@ -58,6 +90,9 @@ def bind_json(call: Invocation) -> None:
     if not parameters.internal.isdisjoint(arguments):
         raise ValueError("an internal argument was given")
     call.bound = {}
+    if parameters.reader is not None:
+        _bind_json_read(call, parameters, arguments)
+        return
     if not spec.check.is_valid(arguments):
         return  # the pipeline says what is wrong
     given = parameters.spread(arguments)
@@ -71,6 +106,26 @@ def bind_json(call: Invocation) -> None:
         call.observable_input = {**parameters.defaults, **decided_form(parameters.flatten(bound), arguments)}
     call.bound = bound
     call.call_args, call.call_kwargs = parameters.unbind(bound)
+
+
+def _bind_json_read(call: Invocation, parameters: Parameters, arguments: dict[str, Any]) -> None:
+    """Let the callable's own reader read a model's arguments; what it gives is decided."""
+    if parameters.reader is None:
+        return
+    given = {name: call.call_kwargs.get(name) for name in arguments}
+    plain = not any(kind_of(value) in _EXACT_NUMBERS for value in given.values())
+    known = parameters.spread(arguments if plain else given)
+    args, kwargs = parameters.unbind(known)
+    if parameters.rest is None:  # the reader refuses a name that it does not know: it may be an alias
+        kwargs.update({name: value for name, value in arguments.items() if name not in known})
+    as_json = plain and parameters.reader.by_name
+    read = parameters.reader.read_json(arguments) if as_json else parameters.reader.read(args, kwargs)
+    bound = parameters.bind(*read)
+    parameters.fill(bound)
+    call.bound = bound = _copied(parameters, bound)
+    call.call_args, call.call_kwargs = parameters.unbind(bound)
+    call.observable_input = {**parameters.defaults, **decided_form(parameters.flatten(bound), arguments)}
+    call.unchecked = call.validated = True
 
 
 def bind_again(call: Invocation) -> None:

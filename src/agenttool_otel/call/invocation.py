@@ -106,6 +106,9 @@ class Invocation:
     received: dict[str, Any] | None = None  # the model input of before a pause, after which a call is bound anew
     observable_input: dict[str, Any] = field(default_factory=lambda: NOT_READ)  # normalised copy for hooks and people
     permission_input: dict[str, Any] = field(default_factory=dict)  # what is decided
+    # whether the arguments may be others than the schema says: a Python caller's, or what a reader makes of them
+    unchecked: bool = False
+    misfits: frozenset[str] = frozenset()  # the arguments that are: facts look at them as at data of no schema
     bound: dict[str, Any] = field(default_factory=dict)  # Python arguments by name: what the executor gets
     originals: dict[str, Any] = field(default_factory=dict)  # of a Python call: the caller's objects that were copied
     internal: dict[str, Any] | None = None  # internal-only arguments that hooks gave

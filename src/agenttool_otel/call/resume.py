@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opentelemetry.trace import Link, SpanContext, TraceFlags
 
-from agenttool_otel.call.binding import bind_again, bind_json
+from agenttool_otel.call.binding import bind_again, bind_json, bind_python, bind_read
 from agenttool_otel.call.drivers import Steps, aresult, run
 from agenttool_otel.call.envelope import to_result
 from agenttool_otel.call.invocation import Invocation
@@ -101,6 +101,8 @@ def _plan(runtime: Runtime, invocation_id: str, stored: StoredCall, *, asynchron
         call.call_kwargs = dict(stored.original_arguments)
     if paused is not None and target.bind is bind_json:  # they have been read already
         target = replace(target, bind=bind_again)
+    elif paused is not None and target.bind is bind_python:
+        target = replace(target, bind=bind_read)
     return _Going(call, runtime.pipeline.run(call, target, asking_span(stored.context)), paused)
 
 

@@ -14,6 +14,7 @@ from agenttool_otel.call.preflight import preflight_of
 from agenttool_otel.call.runtime import DEFAULT_TOOLS, Runtime, default_runtime
 from agenttool_otel.call.target import Target
 from agenttool_otel.catalog import ToolSource, ToolSpec, declare
+from agenttool_otel.catalog.reader import below_reader
 from agenttool_otel.catalog.signature import without_partial
 from agenttool_otel.context.context import current_context, current_mappings, current_native_call
 from agenttool_otel.errors import InstanceMissing
@@ -177,7 +178,8 @@ class GovernedTool:
         parameters = self.spec.parameters
         if parameters is not None and parameters.receiver and not preflight and not inspect.ismethod(self.function):
             raise InstanceMissing(f"{self.spec.name} is a method: it can't run without its instance")
-        return Target(self.function, bind_json, rebind_python, is_async=self.is_async, collects=self.streams)
+        body = below_reader(self.function) if parameters is not None and parameters.reader else self.function
+        return Target(body, bind_json, rebind_python, is_async=self.is_async, collects=self.streams)
 
     def __repr__(self) -> str:
         return f"<GovernedTool {self.spec.tool_id}>"

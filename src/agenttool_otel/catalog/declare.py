@@ -228,6 +228,7 @@ def _spec(o: Resolved) -> ToolSpec:
         check=SchemaCheck(o.schema),
         output_check=SchemaCheck(o.output_schema) if o.output_schema else None,
         facts=plan,
+        misfit_facts=_facts(o, {"type": "object"}) if plan is None else None,
         output_trust=OutputTrust(
             o.options.get("result_trust"),
             open_world=o.safety.open_world is not False,
@@ -403,10 +404,10 @@ def _policy_profile(permission: PermissionProfile) -> dict[str, Any]:
     return permission.model_dump(mode="json", include=set(_STATED["input.permission_profile"]))
 
 
-def _facts(o: Resolved) -> FactPlan | None:
+def _facts(o: Resolved, schema: Mapping[str, Any] | None = None) -> FactPlan | None:
     names = {option: tuple(o.options.get(option, ())) for option in _MATCHERS}
     return plan_facts(
-        schema=o.schema,
+        schema=o.schema if schema is None else schema,
         write_effects=tuple(o.effects),
         access_kinds=tuple(o.access),
         read_only=o.safety.read_only is True,

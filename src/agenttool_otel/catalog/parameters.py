@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from pydantic import TypeAdapter
 
+from agenttool_otel.catalog.reader import CallReader
 from agenttool_otel.values.copying import NotCopyable
 from agenttool_otel.values.snapshot import snapshot
 
@@ -59,6 +60,7 @@ class Parameters:
     # not be called, because each argument would come to stand for the one before it
     receiver: bool = False
     function: Any = field(default=None, repr=False)  # the callable, whose defaults may be changed after they were read
+    reader: CallReader | None = field(default=None, repr=False)  # the callable's own reader of its arguments
     rest: str | None = field(default=None, init=False)  # name of the ``**kwargs`` parameter, or ``None``
     _positional: tuple[str, ...] = field(default=(), init=False, repr=False)
     _required: frozenset[str] = field(default=frozenset(), init=False, repr=False)

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any, Final
 
 from agenttool_otel.errors import ConfigurationError
-from agenttool_otel.values.pointers import escape_token
+from agenttool_otel.values.pointers import escape_token, unescape_token
 
 _MAX_SHOWN_CHARS: Final = 160
 
@@ -42,6 +42,14 @@ class SchemaCheck:
             else:
                 found.append((_pointer(error), _wanted(error.kind, error)))
         return found
+
+    def misfits(self, problems: Sequence[tuple[str, str]]) -> frozenset[str]:
+        """Return the arguments that problems are about.
+
+        Args:
+            problems: from ``problems``.
+        """
+        return frozenset(unescape_token(pointer.split("/", 2)[1]) for pointer, _ in problems if pointer)
 
     def messages(self, instance: Any, *, limit: int = 8) -> list[str]:
         """Say what is wrong in words, for whoever has to correct it; no value of the instance is in them."""

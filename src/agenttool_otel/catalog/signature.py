@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import inspect
+import logging
 from collections.abc import Callable, Mapping, Sequence
-from types import SimpleNamespace
+from types import CellType, SimpleNamespace
 from typing import Annotated, Any, ForwardRef, Literal, get_args, get_origin, get_type_hints
 
 from pydantic import ConfigDict, Field, PydanticSchemaGenerationError, PydanticUserError, TypeAdapter, create_model
 from pydantic.errors import PydanticInvalidForJsonSchema
 
 from agenttool_otel.catalog.parameters import EMPTY, Argument, Parameters
+from agenttool_otel.catalog.reader import call_reader
 from agenttool_otel.values.tables import load_table
+
+_logger = logging.getLogger("agenttool_otel.catalog")
 
 # ``*_`` and ``**_`` take whatever a caller adds: nobody injects through them, so they are shown like any argument.
 _VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -57,6 +61,8 @@ def read_parameters(
     for parameter in parameters:
         annotation = hints.get(parameter.name, parameter.annotation)
         if annotation is EMPTY or _is_unresolved(annotation):
+            if annotation is not EMPTY:
+                _warn_of_unresolved(function, parameter.name, annotation)
             annotation = Any  # also for a name that can't be resolved: any value, decided all the same
         private = parameter.name.startswith("_") and parameter.kind not in _VARIABLE
         internal = parameter.name in internal_only or private or _is_injected(annotation)
@@ -77,7 +83,27 @@ def read_parameters(
         if isinstance(spec, dict) and "default" in spec
     }
     internal_names = frozenset(a.name for a in arguments.values() if a.internal)
-    return Parameters(arguments, schema, signature, internal_names, defaults, receiver=drop_first, function=function)
+    return Parameters(
+        arguments,
+        schema,
+        signature,
+        internal_names,
+        defaults,
+        receiver=drop_first,
+        function=function,
+        reader=call_reader(function, drop_first=drop_first),
+    )
+
+
+def _warn_of_unresolved(function: Any, name: str, annotation: Any) -> None:
+    """Say at decoration that a model's argument will arrive as plain JSON."""
+    _logger.warning(
+        "%s: the annotation of %r, %s, can't be resolved, so a call of JSON arguments gives it plain JSON data; define"
+        " or import the type at module level",
+        getattr(function, "__qualname__", type(function).__name__),
+        name,
+        annotation if isinstance(annotation, str) else repr(annotation),
+    )
 
 
 def without_partial(function: Any) -> Any:
@@ -91,20 +117,52 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
     target = without_partial(function)
     if not inspect.isroutine(target) and not inspect.isclass(target) and callable(target):
         target = type(target).__call__
+    names = _names_around(target)
     try:
-        return get_type_hints(target, include_extras=True)
+        return get_type_hints(target, localns=names or None, include_extras=True)
     except Exception:
-        return {name: _hint(target, value) for name, value in (getattr(target, "__annotations__", {}) or {}).items()}
+        hints = getattr(target, "__annotations__", {}) or {}
+        return {name: _hint(target, value, names) for name, value in hints.items()}
 
 
-def _hint(function: Any, annotation: Any) -> Any:
+def _hint(function: Any, annotation: Any, around: Mapping[str, Any]) -> Any:
     """Resolve one annotation of a callable of which another one can't be resolved."""
     alone = SimpleNamespace(__annotations__={"it": annotation}, __module__=getattr(function, "__module__", None))
-    names = getattr(function, "__globals__", {})
+    names = {**getattr(function, "__globals__", {}), **around}
     try:
         return get_type_hints(alone, globalns=names, localns=names, include_extras=True)["it"]
     except Exception:
         return annotation
+
+
+def _names_around(function: Any) -> dict[str, Any]:
+    """Return the names that a function's annotations may mean beside those of its module.
+
+    Under ``from __future__ import annotations`` an annotation is a text, and a class that is local to a function is in
+    no namespace that outlives it: it is looked for in the functions and class bodies that are being run around this
+    one, and among what the function itself uses of them."""
+    function = inspect.unwrap(function)
+    code = getattr(function, "__code__", None)
+    hints = getattr(function, "__annotations__", None) or {}
+    if code is None or not any(isinstance(hint, str) for hint in hints.values()):
+        return {}
+    cells = zip(code.co_freevars, function.__closure__ or (), strict=True)
+    names = {name: cell.cell_contents for name, cell in cells if _is_filled(cell)}
+    found: dict[str, Any] = {}
+    frame = inspect.currentframe()
+    while frame is not None:
+        inside = function.__qualname__.startswith(f"{frame.f_code.co_qualname}.")
+        if inside and frame.f_globals is function.__globals__:
+            found = {**frame.f_locals, **found}  # what is nearer comes first
+        frame = frame.f_back
+    return {**found, **names}
+
+
+def _is_filled(cell: CellType) -> bool:
+    try:
+        return cell.cell_contents is not cell
+    except ValueError:  # the variable has no value yet
+        return False
 
 
 def _is_unresolved(annotation: Any) -> bool:

@@ -40,6 +40,7 @@ class ToolSpec:
     check: SchemaCheck  # compiled model-facing schema
     output_check: SchemaCheck | None  # compiled output schema, if there is one
     facts: FactPlan | None  # how arguments become facts; ``None`` when the tool has no such arguments
+    misfit_facts: FactPlan | None  # the same for arguments that are none of the schema's, where ``facts`` is ``None``
     output_trust: OutputTrust  # how far which field of a result is trusted
     safety: Safety  # safety facts
     validate: Callable[[Mapping[str, Any]], None] | None  # the developer's value check

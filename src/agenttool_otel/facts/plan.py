@@ -7,7 +7,7 @@ or the network, what is left is looked at when it is called (``guesses.py``).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from agenttool_otel.errors import ConfigurationError
@@ -90,11 +90,19 @@ class FactPlan:
         """Return the arguments beside a command whose texts nothing accounts for."""
         return self._texts.unread_arguments()
 
-    def establish(self, arguments: Mapping[str, Any], env: FactEnvironment) -> Facts:
-        """Return the facts of one call; never raises, and takes bounded time on any arguments."""
+    def establish(self, arguments: Mapping[str, Any], env: FactEnvironment, misfits: Collection[str] = ()) -> Facts:
+        """Return the facts of one call; never raises, and takes bounded time on any arguments.
+
+        Args:
+            arguments: the arguments.
+            env: the call's surroundings.
+            misfits: those of which the schema tells nothing, because they are other than it says.
+        """
         collector = Collector(env)
         try:
             self._collect(arguments, collector)
+            for name in misfits:
+                self._walk_misfit(name, arguments, collector)
         except Exception:  # what could not be followed must look dangerous, not stop the decision
             collector.give_up("")
         facts = collector.facts
@@ -121,6 +129,16 @@ class FactPlan:
             for pointer in [fact["argument"] for fact in collector.facts["shell"]]:
                 join_words(pointer, arguments, collector)
             self._texts.withhold_proof(arguments, collector.facts["shell"])
+
+    def _walk_misfit(self, name: str, arguments: Mapping[str, Any], collector: Collector) -> None:
+        """Look at an argument as at data of no schema; a text that can't be seen may name anything."""
+        if name not in arguments:
+            return
+        pointer, value = f"/{escape_token(name)}", arguments[name]
+        node = self._named(name)
+        self._walk(node, value, pointer, collector, 0)
+        if node.probe and _is_hidden(value):
+            collector.give_up(pointer)
 
     def _follow(
         self, entry: PlannedArgument, tokens: tuple[str, ...], value: Any, pointer: str, collector: Collector
@@ -222,6 +240,20 @@ class FactPlan:
 
 _PROBED: Final = Node(free=True, probe=True)
 """Data whose keys nobody listed, in a tool that touches files or the network."""
+
+
+def _is_hidden(value: Any) -> bool:
+    """Tell whether a part of a value is shown by its type or as bytes alone."""
+    stack = [value]
+    while stack:
+        found = stack.pop()
+        if isinstance(found, Mapping):
+            if not found.keys().isdisjoint(("$type", "$bytes")):
+                return True
+            stack += found.values()
+        elif _is_list(found):
+            stack += found
+    return False
 
 
 def _is_list(value: Any) -> bool:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache
 from pickle import PicklingError
+from types import MethodType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, cast, overload
 
 import wrapt
@@ -25,6 +26,7 @@ from agenttool_otel.call.streams import astream, stream
 from agenttool_otel.call.target import Target
 from agenttool_otel.call.tool import GovernedTool, shape_of
 from agenttool_otel.catalog import GovernOptions, declare_function
+from agenttool_otel.catalog.reader import below_reader
 from agenttool_otel.context.context import current_context, current_mappings, current_native_call
 from agenttool_otel.errors import ConfigurationError, InstanceMissing
 from agenttool_otel.govern.typing import Governed, GovernsNext
@@ -271,11 +273,16 @@ def _govern_callable(governor: Governor | None, target: Any, options: GovernOpti
             # called as the plain function that it is in the class's dictionary: the instance is an argument
             if not args:
                 raise InstanceMissing(f"{spec.name} is a method: it can't run without its instance")
-            wrapped, args = partial(wrapped, args[0]), args[1:]
+            wrapped, args = MethodType(wrapped, args[0]), args[1:]
         call = Invocation(spec, in_charge.effective(current_context()), native_call_id=current_native_call())
         call.call_args, call.call_kwargs = args, kwargs
         call.mappings = current_mappings()
-        runs = Target(wrapped, bind_python, rebind_python, is_async=is_async, streams=streams)
+        body = wrapped
+        if spec.parameters is not None and spec.parameters.reader is not None:
+            # of a method that is called on its class, wrapt gives an object of its own
+            of_class = instance is not None and not inspect.ismethod(wrapped)
+            body = below_reader(MethodType(function, instance) if of_class else wrapped)
+        runs = Target(body, bind_python, rebind_python, is_async=is_async, streams=streams)
         return call, in_charge.pipeline.run(call, runs)
 
     def is_decided(instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, get_args
+
+from pydantic import ValidationError
+from pydantic_core import core_schema
 
 from agenttool_otel.call.invocation import NOT_READ, Invocation
 from agenttool_otel.call.phases.refusals import Refusals
@@ -21,7 +24,14 @@ from agenttool_otel.values.policy_value import NotUnicode, to_policy_value
 from agenttool_otel.values.snapshot import snapshot
 
 _MAX_FIELDS = 64
+_MAX_PROBLEMS = 1000
+_MAX_TOLD = 8
+_QUOTING = frozenset({"value_error", "assertion_error", "union_tag_invalid"})
+"""Errors of pydantic whose words may hold the value; so may those of a validator that makes errors of its own."""
 _ATOMS = frozenset({str, int, float, bool, bytes})
+
+
+_PYDANTIC_ERRORS = frozenset(get_args(core_schema.ErrorType))
 
 
 class Inputs:
@@ -41,6 +51,8 @@ class Inputs:
             target.bind(call)
         except NotCopyable:
             self._refusals.undecidable(call, "an argument can't be copied, so that it could change after the decision")
+        except ValidationError as error:
+            self._refusals.invalid(call, self._told(call, _refused(call, error)))
         except (TypeError, ValueError) as error:
             # Python's own words for a TypeError name parameters, and keywords that may be secrets; a ValueError may
             # quote a value
@@ -58,6 +70,8 @@ class Inputs:
             if not read:
                 defaults = spec.parameters.defaults if spec.parameters is not None else None
                 call.observable_input = {**defaults, **call.model_input} if defaults else call.model_input
+        elif call.unchecked and not spec.check.is_valid(call.observable_input):
+            call.misfits = spec.check.misfits(self._problems(call, call.observable_input))
         if internal := spec.declaration.input_contract.internal_only_fields:
             if not call.model_input.keys().isdisjoint(internal):
                 self._refusals.invalid(call, "an internal argument was given")
@@ -68,13 +82,19 @@ class Inputs:
         call.enter(InvocationStatus.ARGUMENTS_READY)
 
     def _check(self, call: Invocation) -> None:
-        problems = [
-            (pointer, wanted)
-            for pointer, wanted in call.spec.check.problems(call.model_input)
-            if not _accepted_as_python(call, pointer)
-        ]
-        if problems:
-            self._refusals.invalid(call, self._told(call, problems))
+        """See whether arguments that miss the schema may run: a plain function takes what its caller gives it."""
+        problems = self._problems(call, call.model_input)
+        if call.unchecked and all(pointer for pointer, _ in problems):
+            call.misfits = call.spec.check.misfits(problems)
+        elif problems:
+            self._refusals.invalid(call, self._told(call, problems[:_MAX_TOLD]))
+
+    def _problems(self, call: Invocation, shown: dict[str, Any]) -> list[tuple[str, str]]:
+        """Return what in a document misses the schema, but for Python values that are what the annotation names."""
+        found = call.spec.check.problems(shown, limit=_MAX_PROBLEMS)
+        if len(found) == _MAX_PROBLEMS:  # there may be more: no argument counts as one that fits
+            found += [(f"/{escape_token(name)}", "must fit the schema") for name in shown]
+        return [(pointer, wanted) for pointer, wanted in found if not _accepted_as_python(call, pointer)]
 
     def _told(self, call: Invocation, problems: list[tuple[str, str]]) -> str:
         """Say where the arguments don't fit; the places are keys, which may be secrets themselves."""
@@ -128,8 +148,13 @@ class Inputs:
         if not self.split(call, after)[1].keys().isdisjoint(after):
             self._refusals.mutation_failed(call, "an internal-only argument was given")
         if not call.spec.check.is_valid(after):
-            told = self._told(call, call.spec.check.problems(after))
-            self._refusals.mutation_failed(call, f"the changed input does not fit the schema: {told}")
+            # what a Python caller gave and nobody changed stays as it is
+            problems = call.spec.check.problems(after, limit=_MAX_PROBLEMS)
+            kept = {name for name in before.keys() & after.keys() if not differs(before[name], after[name])}
+            changed_ones = [entry for entry in problems if not call.spec.check.misfits([entry]) & kept]
+            if changed_ones or len(problems) == _MAX_PROBLEMS:
+                told = self._told(call, (changed_ones or problems)[:_MAX_TOLD])
+                self._refusals.mutation_failed(call, f"the changed input does not fit the schema: {told}")
         call.permission_input = after
         call.given = None
         try:
@@ -279,6 +304,27 @@ def _same(bound: dict[str, Any], name: str, value: Any) -> bool:
         return False
     present = bound[name]
     return present is value or (type(present) is type(value) and type(value) in _ATOMS and bool(present == value))
+
+
+def _by_name(place: tuple[int | str, ...], names: tuple[str, ...]) -> tuple[int | str, ...]:
+    """Return a place with the name of the argument in it: pydantic counts those that are given by position."""
+    first = place[0] if place else ""
+    if isinstance(first, int) and first < len(names):
+        return names[first], *place[1:]
+    return place
+
+
+def _refused(call: Invocation, error: ValidationError) -> list[tuple[str, str]]:
+    """Return where a reader refuses the arguments, and what it wants there; never a value."""
+    names = tuple(call.spec.parameters.arguments) if call.spec.parameters is not None else ()
+    places = error.errors(include_url=False, include_context=False, include_input=False)[:_MAX_TOLD]
+    return [
+        (
+            "".join(f"/{escape_token(str(part))}" for part in _by_name(place["loc"], names)),
+            "is refused" if place["type"] in _QUOTING or place["type"] not in _PYDANTIC_ERRORS else place["msg"],
+        )
+        for place in places
+    ]
 
 
 def _accepted_as_python(call: Invocation, pointer: str) -> bool:

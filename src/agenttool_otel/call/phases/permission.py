@@ -78,10 +78,14 @@ class Permission:
     def establish(self, call: Invocation, session: Session) -> None:
         """Work out the facts of the permission input."""
         self._before()
-        if (plan := call.spec.facts) is None:
+        plan = call.spec.facts
+        if plan is None and call.misfits:
+            plan = call.spec.misfit_facts
+        if plan is None:
             call.facts = EMPTY_FACTS
         else:
-            call.facts = plan.establish(call.permission_input, self._environment(call.context, session))
+            surroundings = self._environment(call.context, session)
+            call.facts = plan.establish(call.permission_input, surroundings, call.misfits)
         intent = session.intent(call.spec.words, call.context.user_text)
         approved = session.approved(call.spec.tool_id, call.permission_input)
         if intent is not None or approved:

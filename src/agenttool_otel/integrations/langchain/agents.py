@@ -18,6 +18,7 @@ from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
+from pydantic import ValidationError
 
 from agenttool_otel.call.invocation import Invocation
 from agenttool_otel.call.tool import GovernedTool, refused_tool, unknown_tool
@@ -172,9 +173,18 @@ class GuardedCall(LangChainAdapter):
         """Take what the model sent, and what the tool will read in it."""
         arguments = snapshot(self._request.tool_call["args"])
         call.model_input = json_object(arguments)
-        if call.spec.check.is_valid(call.model_input):  # the pipeline says what is wrong otherwise
+        tool = self._known.tool
+        # LangChain does not look into a JSON schema, and nobody into an unknown tool's: the pipeline does
+        by_schema = not isinstance(tool, BaseTool) or isinstance(tool.args_schema, dict)
+        if by_schema and not call.spec.check.is_valid(call.model_input):
+            return
+        try:
             call.observable_input = self._give(call, arguments)
-            call.validated = True
+        except ValidationError:
+            if call.spec.check.is_valid(call.model_input):
+                raise
+            return  # the pipeline says it in the schema's words
+        call.unchecked = call.validated = True
 
     def rebind(self, call: Invocation, before: dict[str, Any], after: dict[str, Any]) -> None:
         """Put changed arguments into the request, and decide on what the tool reads in them."""
