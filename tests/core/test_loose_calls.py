@@ -220,13 +220,13 @@ def test_a_hooks_edit_is_checked_and_what_it_leaves_stays(changed: Any) -> None:
             governed("5", 2)  # type: ignore[arg-type]
 
 
-def test_an_approvers_edit_is_checked_after_a_loose_call() -> None:
+def test_an_approvers_edit_that_misses_the_schema_is_not_taken() -> None:
     def tool(x: int, y: int) -> Any:
         raise AssertionError("ran")
 
-    approver = FixedApprover(ApprovalAnswer(True, edited_input={"x": "5", "y": "no"}))
+    approver = FixedApprover(ApprovalAnswer(True, answered_by="user:h", edited_input={"x": "5", "y": "no"}))
     policy = StaticEngine(decision("ask"))
-    with capture(policy=policy, approver=approver) as captured, pytest.raises(ToolInputInvalid):
+    with capture(policy=policy, approver=approver) as captured, pytest.raises(ApprovalRequired):
         captured.governor.govern(tool)("5", 1)  # type: ignore[arg-type]
 
 
