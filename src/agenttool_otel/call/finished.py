@@ -25,7 +25,7 @@ _NEEDED: Final = (
     *("ended_ns", "span", "model_input", "received", "observable_input", "permission_input", "bound", "mutations"),
     *("decisions", "request", "hook_records", "error", "_result_id", "result_status", "persistence", "verdict"),
     *("redaction_state", "flaw", "artifact_refs", "place", "facts", "cancellation", "mappings"),
-    *("abort_reason", "modified", "size", "hook_context", "hook_state"),
+    *("abort_reason", "modified", "size", "hook_context", "hook_state", "edit_note"),
 )
 _needed_of = attrgetter(*_NEEDED)
 
