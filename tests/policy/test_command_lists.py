@@ -113,9 +113,9 @@ ALLOWED = {"allow": [["npm", "test"], {"words": ["pytest"]}]}
     [
         "npm test",
         "time npm test",
-        "timeout 60 npm test -- --watch",
+        "timeout 60 npm test",
         "CI=1 npm test",
-        "env CI=true NO_COLOR=1 nice -n 5 npm test",
+        "CI=true NO_COLOR=1 nice -n 5 npm test",
         "bash -lc 'npm test'",
         "timeout 90 bash -c 'CI=1 npm test && pytest -q'",
         "cat old.txt && time pytest",
