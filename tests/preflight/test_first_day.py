@@ -192,10 +192,10 @@ def test_a_skeleton_pasted_unread_loosens_nothing(module: str) -> None:
             assert tool.check(**given).behavior is not Behavior.ALLOW, kept
 
 
-def test_a_name_or_description_is_no_code_in_a_skeleton() -> None:
+def test_a_description_is_no_code_in_a_skeleton() -> None:
     governor = Governor()
     hostile = "x'''\"\"\"\u2028boom()\x85boom()\r\nboom()\x0cboom()"
-    tool = StructuredTool.from_function(lambda a: a, name="t'}\\", description=hostile)
+    tool = StructuredTool.from_function(lambda a: a, name="t", description=hostile)
     kept = governor.govern(tool)
     spec = governor.tools[0].spec
     assert undeclared(spec)
