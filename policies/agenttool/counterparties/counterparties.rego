@@ -92,10 +92,13 @@ declared_source(c, source) if {
 
 # METADATA
 # title: An entry of a list is this value
+# description: Only a text is; at a pointer to a key there is none.
 same(entry, value) if {
+	is_string(value)
 	not startswith(entry, "@")
 	plain(entry) == plain(value)
 } else if {
+	is_string(value)
 	startswith(entry, "@")
 	regex.match(`^[^\s,;<>"@]+@[^\s,;<>"@]+$`, value)
 	endswith(lower(value), lower(entry))
