@@ -24,14 +24,17 @@ from agenttool_otel.values.tables import row_of
 
 _WORD: Final = re.compile(r"[#@]?[^\s,;:!?()\[\]{}<>\"“”„`]+|[,;:!?()\n]")
 _QUOTED: Final = re.compile(r"(?<!\w)(['\"`‘“„«])([^'\"`‘’“”„«»\n]{1,128})['\"`’”“»](?!\w)")
-_NUMBER: Final = re.compile(r"[^\w]*\d[\d.,:/\-' ]*")
+_DIGIT: Final = re.compile(r"\d")
+_LETTER: Final = re.compile(r"[^\W\d_]")
 _AMOUNT: Final = re.compile(r"[^\d]*\d+([.,:/\-]\d+)+[^\d]*|\d*[$€£¥%]\d*")
 _DATE: Final = re.compile(r"(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])")
 _SHORT: Final = 5
 _NEAR: Final = 4
-_MAX_CHARS: Final = 100_000
-_CLAIMED: Final = re.compile(r"([^\n\d]{0,60})(?<![\w.,:/-])(\d{1,5})(?![\w/:-]|[.,]\d)")
-_MAX_CLAIMS: Final = 2_000
+_MAX_CHARS: Final = 20_000
+_CLAIMED: Final = re.compile(r"(?<![\w.,:/-])\d{1,5}(?![\w/:-]|[.,]\d)")
+_LEADING: Final = re.compile(r"[^\W\d_]+|#")
+_BEFORE: Final = 60
+_MAX_CLAIMS: Final = 500
 ANY_KIND: Final = "*"
 """Stands for a noun where a text says of a number only that it is an id, or that something is to be done with it."""
 
@@ -47,7 +50,7 @@ def typed(noun: str, word: str) -> str:
 
 def is_number(text: str) -> bool:
     """Return whether a text is a number, an amount, a date or a time, and no letter is in it."""
-    return any(char.isdigit() for char in text) and not any(char.isalpha() for char in text)
+    return _DIGIT.search(text) is not None and _LETTER.search(text) is None
 
 
 def is_weak_number(text: str) -> bool:
@@ -141,23 +144,27 @@ def tokens_of_claims(text: str) -> Iterator[str]:
     Args:
         text: what a tool gave.
     """
-    table = _table()
-    for count, match in enumerate(_CLAIMED.finditer(text)):
-        number = match[2]
-        if count >= _MAX_CLAIMS:
+    numbering, seen = _table().numbering, set()
+    for match in _CLAIMED.finditer(text):
+        number = match[0]
+        words = _LEADING.findall(text[max(0, match.start() - _BEFORE) : match.start()].lower())[-_NEAR:]
+        if (number, *words) in seen:
+            continue
+        seen.add((number, *words))
+        if len(seen) > _MAX_CLAIMS:
             yield typed(ANY_KIND, number)
             continue
-        words = [word.lower() for word in re.findall(r"[^\W\d_]+|#", match[1])][-_NEAR:]
         yield from (typed(stem_of(word), number) for word in words)
-        if words and (not table.numbering.isdisjoint(words[-2:]) or is_action(words[-1])):
+        if words and (not numbering.isdisjoint(words[-2:]) or is_action(words[-1])):
             yield typed(ANY_KIND, number)  # "id 3" and "share 3" are of any kind
 
 
 def _words(text: str) -> Iterator[str]:
     """Return the words of a text, and what ends a clause."""
     for word in _WORD.findall(text):
-        yield word.strip("'’.*_~").removesuffix("'s").removesuffix("’s") or word
-        if word.rstrip("'’*_~").endswith("."):
+        bare = word.strip("'’.*_~").removesuffix("'s").removesuffix("’s")
+        yield bare or word
+        if word.rstrip("'’*_~").endswith(".") and bare.lower() not in _table().fillers:  # no. 12
             yield "."
 
 

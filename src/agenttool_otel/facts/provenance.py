@@ -54,6 +54,8 @@ _LEVELS: Final = tuple(map(str, Trust))
 _FREE: Final = _LEVELS.index(Trust.FREE_TEXT)
 _NOWHERE: Final = _LEVELS.index(Trust.UNKNOWN)
 _NOT_ALNUM: Final = re.compile(r"[^0-9a-z]+")
+_PLACE: Final = re.compile(r"[a-z0-9._+-]{1,64}@[a-z0-9.-]{1,255}|[a-z0-9._-]{1,64}(?:/[a-z0-9._-]{1,64}){1,8}")
+"""An address or a path that is its own exact form, and none of whose parts is judged for itself."""
 _Source = tuple[str, Trust, str]  # tool, its level, what was read
 _USERS: Final[_Source] = ("", Trust.USER, "")
 _GIVEN: Final[_Source] = ("", Trust.UNKNOWN, "")
@@ -241,6 +243,10 @@ class ProvenanceLedger:
         among the ids of its kind alone, as its argument's name and the tool's family tell it."""
         try:
             kinds = id_kinds(name, family)
+            if not kinds and role is not ArgumentRole.CONTENT and isinstance(value, str) and _PLACE.fullmatch(value):
+                with self._lock:
+                    if mask := self._mask(value):
+                        return self._seen_whole(mask, role)
             texts, readable = ([value], True) if type(value) is str else texts_of(value, keys=False)
             judged = _Judged(not readable, [])
             with self._lock:
@@ -317,6 +323,14 @@ class ProvenanceLedger:
         vouching = reduce(and_, masks) if masks else 0
         return (known | reduce(or_, masks, 0)) & free | vouching & ~free
 
+    def _seen_whole(self, mask: int, role: ArgumentRole) -> ProvenanceFact:
+        if (fact := self._plain.get((mask, role))) is None:
+            if len(self._plain) > _MAX_SOURCES:
+                self._plain.clear()
+            judged = _Judged(unknown=False, masks=[mask], private=0 if mask & 1 else mask & self._private)
+            fact = self._plain[mask, role] = self._fact(judged, role, True)
+        return fact
+
     def _fact(self, judged: _Judged, role: ArgumentRole, readable: bool) -> ProvenanceFact:
         union = reduce(or_, judged.masks, 0)
         certain = readable and ((self._complete and not self.behind) or not judged.unknown)
@@ -371,7 +385,7 @@ class ProvenanceLedger:
         if not text.strip():
             return
         tokens = tokens_of(text)
-        judged.exact = None if text == tokens.whole else exact_tokens_of(text)
+        judged.exact = None if text == tokens.whole and text.isascii() else exact_tokens_of(text)
         whole = tokens.whole or ""
         if kinds and not tokens.strong:
             # another field that happens to hold the same number says nothing about an id
@@ -540,7 +554,8 @@ def _of_output(level: Trust, texts: list[str]) -> tuple[set[str], bool]:
     forms = decoded(tokens.given)
     found = tokens.all().union(tokens_of("\n".join(forms)).all() if forms else ())
     if not text.isascii() or "xn--" in text:
-        found |= _exact(text)
+        hosts = [word for word in text.split() if "." in word and ("xn--" in word or not word.isascii())]
+        found |= _exact(" ".join(hosts))
     if any(map(str.isdecimal, found)):
         from agenttool_otel.facts.mentions import tokens_of_claims
 

@@ -101,7 +101,15 @@ def lower_exactly(text: str) -> str:
     """Return a text in lower case, but for characters that another one shares a form with: ß, ς, the Kelvin sign."""
     if text.isascii():
         return text.lower()
-    return "".join(low if (low := char.lower()) == char or low.upper() == char else char for char in text)
+    return _NOT_ASCII.sub(_lower_match, text.translate(_ASCII_LOWER))
+
+
+def _lower_match(match: re.Match[str]) -> str:
+    return "".join(low if (low := char.lower()) == char or low.upper() == char else char for char in match[0])
+
+
+_NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]+")
+_ASCII_LOWER: Final = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 
 
 def exact_form(token: str, *, link: bool = False) -> str:
@@ -141,13 +149,19 @@ def exact_tokens_of(text: str) -> dict[str, list[str]]:
         for part in strong.parts:
             found.setdefault(normalize_text(part), []).append(exact_form(part, link=True))
     for token in (*tokens.words, *tokens.lines, *filter(None, [tokens.whole])):
-        form = exact_form(token) if _CASED.search(token) else lower_exactly(token)
+        form = exact_form(token) if _is_cased(token) else lower_exactly(token)
         found.setdefault(" ".join(normalize_text(token).split()), []).append(form)
     return found
 
 
-_CASED: Final = re.compile(r"[@/\\.]|\d[a-zA-Z]|[a-zA-Z]\d")
-"""What has one of these may mean something else in another case."""
+def _is_cased(token: str) -> bool:
+    """Return whether a token may mean something else in another case: an address, a path, an id."""
+    if _PLACE.search(token):
+        return True
+    return " " not in token and _DIGIT.search(token) is not None and _LETTER.search(token) is not None
+
+
+_PLACE: Final = re.compile(r"[@/\\.]")
 
 
 def _as_it_is(text: str) -> str:
@@ -180,7 +194,8 @@ def tokens_of(text: str, *, fold: Callable[[str], str] = normalize_text) -> Toke
             words.add(chunk)
         elif chunk:
             _classify(chunk, found, fold)
-    text = text.lower() if text.isascii() else lower_exactly(text)
+    if fold is not normalize_text:
+        text = text.translate(_ASCII_LOWER)  # of an account number
     shape = text.encode("ascii", "replace").translate(_ZEROS)
     for number in _NUMBERS.finditer(shape) if shape.count(b"0") >= _MIN_ID else ():
         start, end = number.span()
