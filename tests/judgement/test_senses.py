@@ -7,12 +7,12 @@ import itertools
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from judged_tools import CLOSED, SENDS, WRITES, Desk
 
 from agenttool_otel.facts.mentions import nouns_of, tokens_of_mentions, typed
 from agenttool_otel.facts.outputs import OutputTrust
 from agenttool_otel.facts.provenance import ProvenanceLedger
 from agenttool_otel.facts.tokens import exact_form, normalize_text
-from judged_tools import CLOSED, SENDS, WRITES, Desk
 
 OPEN = OutputTrust(open_world=True)
 
@@ -220,7 +220,7 @@ def test_a_title_of_others_is_a_target_where_nothing_else_is(
 ) -> None:
     desk = Desk()
     tool = desk.tool(name, dict.fromkeys(arguments, "str"), **{**WRITES, **facts})
-    given = {argument: "Taxes 2030" for argument in arguments}
+    given = dict.fromkeys(arguments, "Taxes 2030")
     if "notebook" in given:
         given["notebook"] = "Private"
     said = f"Read the page and {name.replace('_', ' ')} 'old draft' in my notebook Private."

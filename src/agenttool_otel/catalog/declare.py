@@ -236,7 +236,7 @@ def _spec(o: Resolved) -> ToolSpec:
             private=o.options.get("data_sensitivity") in _PRIVATE,
             confirms=o.safety.read_only is not True,
             looks_up=o.kind == ToolKind.RETRIEVAL,
-            stores=_stores(o),
+            tool=o.name,
             infer="access_kinds" in o.options and not o.access,  # else others may have shaped its records
         ),
         safety=o.safety,
@@ -457,15 +457,6 @@ def _safety(options: Mapping[str, Any]) -> Safety:
         options.get("concurrency_safe", False),
     )
     return Safety(*facts, static=all(isinstance(fact, bool) for fact in facts))
-
-
-def _stores(o: Resolved) -> tuple[str, ...]:
-    """Return by which names a tool's store is known: what its tools have in common in their names, within a namespace.
-
-    ``save_note`` and ``read_note`` share the notes, ``remember`` and ``recall`` the one without a name."""
-    from agenttool_otel.facts.intent import objects_of  # the stemmer is slow to import
-
-    return tuple(f"{o.namespace}\0{noun}" for noun in objects_of(o.name)) or (f"{o.namespace}\0",)
 
 
 def _shown(fact: Any) -> bool | str:

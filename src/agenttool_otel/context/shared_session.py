@@ -193,8 +193,8 @@ class SharedSession(Session):
     def _take_kept(self, tool_id: str, trust: str, private: bool, digests: str) -> None:
         self.open_ledger().take(tool_id, trust, private, array("q", base64.b64decode(digests)).tolist())
 
-    def _take_fed(self, digests: str) -> None:
-        self.open_ledger().take_fed(array("q", base64.b64decode(digests)).tolist())
+    def _take_fed(self, family: str, tool: str) -> None:
+        self.open_ledger().take_fed(family, tool)
 
     def _take_unread(self) -> None:
         self.open_ledger().doubt()

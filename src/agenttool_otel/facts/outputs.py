@@ -47,11 +47,11 @@ class OutputTrust:
         infer: whether identity fields of typed records are taken for records.
         confirms: whether the tool may write, so that a short output repeats what it was told to do.
         looks_up: whether the output comes from a store that the arguments only choose from.
-        stores: names by which the store is known that the tool reads or writes.
+        tool: the tool's name, which tells of what store it reads or writes.
     """
 
     __slots__ = (
-        "_patterns", "confirms", "default", "family", "infer", "is_lookup", "is_trusted", "private", "stores",
+        "_patterns", "confirms", "default", "family", "infer", "is_lookup", "is_trusted", "private", "tool",
     )  # fmt: skip
 
     def __init__(
@@ -64,11 +64,11 @@ class OutputTrust:
         infer: bool = False,
         confirms: bool = False,
         looks_up: bool = False,
-        stores: tuple[str, ...] = (),
+        tool: str = "",
     ) -> None:
         self.confirms = confirms
         self.is_lookup = looks_up or stated is not None
-        self.stores = stores
+        self.tool = tool
         self.default = Trust.FREE_TEXT if open_world else Trust.TRUSTED
         self.family = family
         self.private = private
@@ -115,6 +115,14 @@ class OutputTrust:
         found = [trust for rest, trust in place if not rest]
         # of several that say something about a place, the most careful one counts
         return max(found, key=_CARE.__getitem__) if found else self.default
+
+
+@lru_cache(maxsize=4096)
+def stores_of(family: str, tool: str) -> tuple[str, ...]:
+    """Return by which names a tool's store is known: ``save_note`` and ``read_note`` of a namespace share the notes."""
+    from agenttool_otel.facts.intent import objects_of  # the stemmer is slow to import
+
+    return tuple(f"{family}\0{noun}" for noun in objects_of(tool)) or (f"{family}\0",)
 
 
 ANYBODYS: Final = OutputTrust(open_world=True)

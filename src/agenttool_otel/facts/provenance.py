@@ -25,7 +25,7 @@ from operator import and_, or_
 from typing import Any, Final, NamedTuple
 
 from agenttool_otel.facts.argument_names import is_paging
-from agenttool_otel.facts.outputs import OutputTrust, decoded, id_kinds
+from agenttool_otel.facts.outputs import OutputTrust, decoded, id_kinds, stores_of
 from agenttool_otel.facts.tokens import (
     MAX_TEXT_CHARS,
     Strong,
@@ -63,7 +63,7 @@ _TOLD_AT_ONCE: Final = 4_096
 _MAX_INPUTS: Final = 500
 _MAX_CONFIRMATION: Final = 256
 _PRIVATE: Final = "\3"  # before the folded token of a confidential source
-_ALL_STORES: Final = -1
+_ANY_STORE: Final = ("", "")
 
 
 class ProvenanceLedger:
@@ -94,7 +94,7 @@ class ProvenanceLedger:
         self._user: dict[Any, int] = {}
         self._tools: dict[Any, int] = {}
         self._given: dict[Any, int] = {}
-        self._fed: set[int] = set()  # stores in which lies what nobody vouches for
+        self._fed: set[tuple[str, str]] = set()  # who wrote what nobody vouches for: namespaces and tools
         self._sources: list[_Source] = []
         self._bits: dict[_Source, int] = {}
         self._masks = [0] * len(_LEVELS)  # the sources of each level
@@ -164,13 +164,13 @@ class ProvenanceLedger:
         with self._lock:
             self._note_given(marks)
             if trust.confirms and cap:
-                self._feed(trust.stores)
-            elif not trust.is_lookup and self._is_fed(trust.stores):
+                self._feed(trust)
+            elif not trust.is_lookup and self._is_fed(trust):
                 cap = cap or Trust.UNKNOWN
             complete = reading.complete
             for level, texts in reading.texts.items():
                 capped = cap if cap and level is Trust.TRUSTED and not trust.is_lookup else level
-                tokens, read = _of_output(capped, texts)
+                tokens, read = _of_output(capped, texts, claims=bool(self._user))
                 complete = complete and read
                 if capped is Trust.FREE_TEXT:
                     digests = self._digests(self._new(tokens, own, trust, texts))
@@ -217,21 +217,21 @@ class ProvenanceLedger:
         short = trust.confirms and sum(map(len, texts)) <= _MAX_CONFIRMATION
         return {token for token in tokens if token not in own or not (short or self._level(self._mask(token)) < _FREE)}
 
-    def _feed(self, stores: tuple[str, ...]) -> None:
-        """Remember that something that nobody vouches for was written where these stores are read."""
-        fed = [digest for digest in self._digests(stores) if digest not in self._fed]
-        if fed and self._tell is not None:
-            self._tell("fed", fed)
-        self.take_fed(fed)
+    def _feed(self, trust: OutputTrust) -> None:
+        """Remember that something that nobody vouches for was written where a tool's store is read."""
+        if (trust.family, trust.tool) not in self._fed and self._tell is not None:
+            self._tell("fed", trust.family, trust.tool)
+        self.take_fed(trust.family, trust.tool)
 
-    def take_fed(self, digests: Iterable[int]) -> None:
-        """Remember what the ledger of another process was told of stores."""
-        self._fed.update(digests)
-        if len(self._fed) > _MAX_SOURCES:
-            self._fed.add(_ALL_STORES)
+    def take_fed(self, family: str, tool: str) -> None:
+        """Remember what the ledger of another process was told of a store, by the tool that wrote to it."""
+        self._fed.add((family, tool) if len(self._fed) < _MAX_SOURCES else _ANY_STORE)
 
-    def _is_fed(self, stores: tuple[str, ...]) -> bool:
-        return bool(self._fed) and (_ALL_STORES in self._fed or not self._fed.isdisjoint(self._digests(stores)))
+    def _is_fed(self, trust: OutputTrust) -> bool:
+        if not self._fed:
+            return False
+        names = {store for family, tool in self._fed if family == trust.family for store in stores_of(family, tool)}
+        return _ANY_STORE in self._fed or not names.isdisjoint(stores_of(trust.family, trust.tool))
 
     def lookup(
         self, value: Any, *, name: str = "", family: str = "", tool: str = "", role: ArgumentRole = ArgumentRole.TARGET
@@ -395,7 +395,7 @@ class ProvenanceLedger:
             judged.made_up_id |= whole.isdecimal() and len(whole) <= _SHORT_ID and not mask & 1
         else:
             masks = self._masks_of(tokens, judged)
-        if role is ArgumentRole.TARGET and any(masks):
+        if role is ArgumentRole.TARGET and self._user and any(masks):
             masks = self._without_other_senses(text, tokens, masks, argument)
         if 0 in masks:
             for form in decoded(tokens.given):
@@ -543,8 +543,10 @@ def _marks_of(texts: Iterable[str]) -> set[str]:
     return marks
 
 
-def _of_output(level: Trust, texts: list[str]) -> tuple[set[str], bool]:
-    """Return the tokens of an output's texts, and whether all was read: folded where they accuse, exact where not."""
+def _of_output(level: Trust, texts: list[str], *, claims: bool) -> tuple[set[str], bool]:
+    """Return the tokens of an output's texts, and whether all was read: folded where they accuse, exact where not.
+
+    What they claim of numbers is read where there are words of the user's that it could be held against."""
     text = "\n".join(dict.fromkeys(texts))
     if level is not Trust.FREE_TEXT:
         found = _exact(text)
@@ -556,7 +558,7 @@ def _of_output(level: Trust, texts: list[str]) -> tuple[set[str], bool]:
     if not text.isascii() or "xn--" in text:
         hosts = [word for word in text.split() if "." in word and ("xn--" in word or not word.isascii())]
         found |= _exact(" ".join(hosts))
-    if any(map(str.isdecimal, found)):
+    if claims and any(map(str.isdecimal, found)):
         from agenttool_otel.facts.mentions import tokens_of_claims
 
         found.update(tokens_of_claims(text))
