@@ -25,7 +25,6 @@ from agenttool_otel.names import (
 from agenttool_otel.records import ToolError
 from agenttool_otel.redaction import Redactor
 from agenttool_otel.redaction.argument_mask import ArgumentMask
-from agenttool_otel.redaction.pointers import has_paths
 from agenttool_otel.redaction.types import Redacted, Redaction, names_everything
 from agenttool_otel.results.persistence.keeper import ResultKeeper
 from agenttool_otel.results.persistence.strategy import Demand
@@ -105,6 +104,8 @@ class Delivery:
 
         ``None`` stands for a value that can't be read; unless all of it has to go anyway, nothing is known to be gone.
         """
+        from agenttool_otel.redaction.pointers import has_paths  # it loads tables that a program may never need
+
         if (reading := read(value, libraries=not has_paths(pointers))) is None:
             return self._redactor.redact("unread", pointers=pointers) if names_everything(pointers) else None
         mask = mask_of(call, self._redactor)
