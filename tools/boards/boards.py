@@ -209,7 +209,7 @@ def permissions() -> Any:
                 [
                     lines(
                         "Approvals pending",
-                        "Approval requests that wait for an answer, and what is known of some that the store can't take yet.",
+                        "Requests that wait for an answer, and outcomes that the store can't take yet.",
                         "short",
                         (q.now(Metric.APPROVALS_PENDING), "pending"),
                         (q.now(Metric.APPROVALS_UNSTORED), "unstored"),
