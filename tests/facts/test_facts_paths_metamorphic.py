@@ -105,7 +105,7 @@ def test_a_tool_without_such_arguments_loads_no_parser() -> None:
         "import sys\n"
         "from agenttool_otel.facts import plan_facts\n"
         "schema = {'type': 'object', 'properties': {'n': {'type': 'integer'}}}\n"
-        "assert plan_facts(schema=schema) is None\n"
+        "assert plan_facts(schema=schema, read_only=True) is None\n"
         "loaded = {'ada_url', 'idna', 'tree_sitter', 'sqlglot', 'agenttool_otel.facts.paths'} & set(sys.modules)\n"
         "sys.exit(' '.join(sorted(loaded)) or 0)\n"
     )
