@@ -112,8 +112,10 @@ def test_every_finding_has_a_title_and_a_severity(file: str) -> None:
 
 
 def test_messages_are_fixed_words() -> None:
-    """Messages go to telemetry, so nothing of an argument may get into one."""
-    for file, text in modules():
+    """Messages go to telemetry, so nothing of an argument may get into one: its place and the names of tools may."""
+    place_or_tools = r"data\.agenttool\.provenance\.(?:argument\(pointer\)|tools\(fact\))"
+    fixed = re.compile(rf'concat\("", \[(?:\s*(?:"[^"]*"|{place_or_tools}),)+\s*\]\)')
+    for file, text in ((file, fixed.sub('"fixed"', text)) for file, text in modules()):
         for match in re.finditer(r'"message":\s*([^,}\n]+)', text):
             value = match[1].strip()
             assert value.startswith(('"', "min({")) or value in {"message", "reason.message"}, (file, value)

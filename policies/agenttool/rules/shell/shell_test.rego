@@ -183,7 +183,7 @@ test_an_entry_names_each_word_that_is_not_reviewed[index] if {
 	]
 	settings := listed("allow", [fits.entry])
 	found := {true | data.agenttool.rules.shell.no_findings(data.agenttool.config.effective) with input as document with data.agenttool.settings as settings}
-	(count(found) > 0) == fits.agreed
+	count(found) > 0 == fits.agreed
 }
 
 test_words_of_the_wrong_type_are_asked_about[index] if {
