@@ -37,6 +37,18 @@ def decision(behavior: str | Behavior, **fields: Any) -> dict[str, Any]:
     return {"behavior": str(behavior), "reason": reason, "rule_refs": [f"test.{behavior}"], **fields}
 
 
+def _texts(value: Any) -> Iterator[str]:
+    """Yield the texts in a document."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from _texts(item)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _texts(item)
+
+
 class StaticEngine:
     """A policy engine that answers with stated documents.
 
@@ -53,6 +65,11 @@ class StaticEngine:
         self._answers: Mapping[str, Any] = decision(answers) if isinstance(answers, str) else answers
         self._revision = revision
         self.documents: list[PolicyInput] = []
+
+    @property
+    def fixed_texts(self) -> frozenset[str]:
+        """The texts of the stated answers, which hold no argument of a call."""
+        return frozenset(_texts(self._answers))
 
     @property
     def name(self) -> str:

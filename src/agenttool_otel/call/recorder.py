@@ -470,12 +470,11 @@ def _without_arguments(call: Invocation, verdict: Verdict) -> Verdict:
 
     What a safer call, a change or a place repeats is for the model, which wrote the arguments, and for the person who
     answers: neither the span nor a sink is told of it."""
-    bundle = next(
-        (found for one in getattr(call.in_charge.decider, "engines", ()) if (found := getattr(one, "bundle", None))),
-        None,
-    )
+    engines = getattr(call.in_charge.decider, "engines", ())
+    bundle = next((found for one in engines if (found := getattr(one, "bundle", None))), None)
+    fixed = frozenset(text for one in engines for text in getattr(one, "fixed_texts", ()))
     inputs = (call.permission_input, call.model_input, call.observable_input)
-    clean = without_arguments(bundle, [given for given in inputs if isinstance(given, dict)])
+    clean = without_arguments(bundle, [given for given in inputs if isinstance(given, dict)], fixed)
     cleaned = _cleaned_words(verdict, clean)
     if cleaned.shadow is not None and cleaned.shadow is not cleaned:
         shadow = _cleaned_words(cleaned.shadow, clean)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -35,18 +35,21 @@ class _Own(NamedTuple):
     words: frozenset[str]  # their words
 
 
-def without_arguments(bundle: Bundle | None, arguments: Iterable[Mapping[str, Any]]) -> Callable[[str], str]:
+def without_arguments(
+    bundle: Bundle | None, arguments: Iterable[Mapping[str, Any]], fixed: Container[str] = ()
+) -> Callable[[str], str]:
     """Return what takes a call's arguments out of what a rule says.
 
     Args:
         bundle: the policy, whose own words stay; the stock bundle's where it is not known, as with an OPA server.
         arguments: the arguments of the call, in each form in which a rule may have seen them.
+        fixed: further texts that are no argument's, such as the stated answers of an engine without rules.
     """
     own = _own_words(bundle if bundle is not None else _stock())
     found: list[_Found] = []
 
     def clean(text: str) -> str:
-        if not text or text in own.texts:
+        if not text or text in own.texts or text in fixed:
             return text
         if not found:  # most calls are answered by constant texts
             found.append(_look(arguments, own))
