@@ -32,7 +32,7 @@ VALID = jsonschema_rs.validator_for(json.loads((POLICIES / "schemas" / "input.js
 
 UNTRUSTED = {
     "sources": ["tool:web"], "untrusted": True, "certain": True, "trust": "free_text", "role": "target", "seen_in": [],
-    "link": False, "extended": False, "made_up_id": False, "private": [],
+    "link": False, "broken": False, "extended": False, "made_up_id": False, "private": [],
 }  # fmt: skip
 
 BLOCKED: list[dict[str, Any]] = [
