@@ -81,6 +81,11 @@ def data_document(settings: Any = None) -> str:
     return json.dumps(document)
 
 
+def embedded_files(custom: Mapping[str, str] | None) -> list[tuple[str, str]]:
+    """The modules as the embedded engine gets them: rules that go through the packages are written out."""
+    return list(written_out({**dict(modules()), **(custom or {})}).items())
+
+
 class Interpreter:
     """The regorus interpreter."""
 
@@ -88,7 +93,7 @@ class Interpreter:
 
     def __init__(self, settings: Any = None, custom: Mapping[str, str] | None = None) -> None:
         self.engine = regorus.Engine()
-        for file, text in (*modules(), *(custom or {}).items()):
+        for file, text in embedded_files(custom):
             self.engine.add_policy(file, text)
         self.engine.add_data_json(data_document(settings))
 
@@ -112,8 +117,7 @@ class Machine:
     name = "machine"
 
     def __init__(self, settings: Any = None, custom: Mapping[str, str] | None = None) -> None:
-        # it takes no computed names: the rules that go through the packages are written out, as the package does
-        self.files = list(written_out({**dict(modules()), **(custom or {})}).items())
+        self.files = embedded_files(custom)
         self.data = data_document(settings)
         self.machines: dict[str, Any] = {}
 
