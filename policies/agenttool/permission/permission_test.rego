@@ -617,3 +617,14 @@ some_rules(document, settings) := {name |
 	some name in data.agenttool.permission.decision.rule_refs with input as document
 		with data.agenttool.settings as settings
 }
+
+test_a_package_without_a_proof_is_asked[found] if {
+	some found in ["deny", "ask"]
+	"unproven" in data.agenttool.permission.objecting with data.agenttool.fixture as found with input as f.base
+	not data.agenttool.permission.no_concern_has_findings with data.agenttool.fixture as found with input as f.base
+}
+
+test_a_package_without_a_proof_and_findings_objects_to_nothing if {
+	not "unproven" in data.agenttool.permission.objecting with input as f.base
+	data.agenttool.permission.no_concern_has_findings with input as f.base
+}

@@ -22,3 +22,13 @@ test_a_line_break_is_not_carried if {
 	broken := object.union(content, {"broken": true})
 	not provenance.carried(data.agenttool.config.effective, "/subject", broken) with input.facts as nothing
 }
+
+test_a_message_names_the_argument_at_the_top if {
+	provenance.argument("/to/0/address") == "/to"
+	provenance.argument("") == "an argument"
+}
+
+test_a_message_names_the_tools_that_gave_a_value if {
+	provenance.tools({"sources": ["tool:web", "user", "tool:mail"]}) == "mail, web"
+	provenance.tools({"sources": ["user"]}) == "untrusted output"
+}

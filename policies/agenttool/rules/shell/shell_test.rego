@@ -387,3 +387,10 @@ test_a_line_of_readers_and_agreed_commands_is_clear if {
 	doubtful := f.with_shell({"read_only": false, "writes": true, "commands": unbounded})
 	not no_findings with input as doubtful with data.agenttool.settings as coding_settings
 }
+
+test_a_permission_takes_the_command_as_it_is_written if {
+	as_written := {"name": "npm", "argv": ["/usr/bin/npm", "test"], "assignments": [], "plain": []}
+	data.agenttool.rules.shell.permitted(as_written, ["npm", "test"])
+	not data.agenttool.rules.shell.permitted(as_written, ["npm", "run"])
+	not data.agenttool.rules.shell.permitted(object.union(as_written, {"assignments": ["PATH"]}), ["npm", "test"])
+}

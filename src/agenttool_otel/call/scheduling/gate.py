@@ -233,6 +233,8 @@ class Gate:
         if waiter.place is None and not any(one.locks for one in ancestors(waiter.handle)):
             return  # nobody waits for it
         with self._mutex:
+            if waiter not in self._waiting:  # it was let in meanwhile
+                return
             circle = [other for other in self._awaited(waiter) if waiter in self._awaited(other)]
         if circle:
             youngest = max(circle, key=lambda one: one.handle.invocation_id)  # ids sort by their time
