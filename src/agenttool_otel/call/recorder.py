@@ -44,7 +44,7 @@ from agenttool_otel.names import (
     ProgressStatus,
     RedactionState,
 )
-from agenttool_otel.policy.rule_words import without_arguments
+from agenttool_otel.policy.rule_words import own_texts, without_arguments
 from agenttool_otel.policy.types import Verdict
 from agenttool_otel.records import HookRecord
 from agenttool_otel.redaction import Redactor
@@ -470,9 +470,13 @@ def _without_arguments(call: Invocation, verdict: Verdict) -> Verdict:
 
     What a safer call, a change or a place repeats is for the model, which wrote the arguments, and for the person who
     answers: neither the span nor a sink is told of it."""
-    engines = getattr(call.in_charge.decider, "engines", ())
-    bundle = next((found for one in engines if (found := getattr(one, "bundle", None))), None)
-    fixed = frozenset(text for one in engines for text in getattr(one, "fixed_texts", ()))
+    bundle, fixed = None, frozenset[str]()
+    for engine in getattr(call.in_charge.decider, "engines", ()):
+        bundle = bundle or getattr(engine, "bundle", None)
+        fixed |= getattr(engine, "fixed_texts", frozenset())
+    texts = own_texts(bundle)
+    if verdict.shadow is None and texts.issuperset((verdict.message, verdict.rule_ref, *verdict.rule_refs)):
+        return verdict  # most calls are answered by constant texts
     inputs = (call.permission_input, call.model_input, call.observable_input)
     clean = without_arguments(bundle, [given for given in inputs if isinstance(given, dict)], fixed)
     cleaned = _cleaned_words(verdict, clean)

@@ -20,7 +20,7 @@ from opentelemetry import context as otel_context
 from agenttool_otel.call.binding import bind_python, rebind_python
 from agenttool_otel.call.drivers import Steps, arun, deliver, run
 from agenttool_otel.call.invocation import NOT_READ, Invocation
-from agenttool_otel.call.running.once import decided_call
+from agenttool_otel.call.running.once import decided_call, in_progress
 from agenttool_otel.call.runtime import Runtime, build_default_with, default_runtime
 from agenttool_otel.call.streams import astream, stream
 from agenttool_otel.call.target import Target
@@ -312,7 +312,7 @@ def _wrapper(
     if streams and is_async:
 
         def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
-            if is_decided(instance, args, kwargs):
+            if in_progress() is not None and is_decided(instance, args, kwargs):
                 return wrapped(*args, **kwargs)
             call, steps = plan(wrapped, instance, args, kwargs)
             return astream(call, steps, otel_context.get_current())
@@ -320,7 +320,7 @@ def _wrapper(
     elif streams:
 
         def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
-            if is_decided(instance, args, kwargs):
+            if in_progress() is not None and is_decided(instance, args, kwargs):
                 return wrapped(*args, **kwargs)
             call, steps = plan(wrapped, instance, args, kwargs)
             return stream(call, steps, otel_context.get_current())
@@ -328,7 +328,7 @@ def _wrapper(
     elif is_async:
 
         async def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
-            if is_decided(instance, args, kwargs):
+            if in_progress() is not None and is_decided(instance, args, kwargs):
                 return await wrapped(*args, **kwargs)
             call, steps = plan(wrapped, instance, args, kwargs)
             return deliver(await arun(call, steps))
@@ -336,7 +336,7 @@ def _wrapper(
     else:
 
         def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
-            if is_decided(instance, args, kwargs):
+            if in_progress() is not None and is_decided(instance, args, kwargs):
                 return wrapped(*args, **kwargs)
             call, steps = plan(wrapped, instance, args, kwargs)
             return deliver(run(call, steps))

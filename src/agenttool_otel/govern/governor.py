@@ -479,7 +479,9 @@ class Governor(Discovery):
 
     def _look_at_lists(self) -> None:
         """Compare settings that name tools with the tools that there are; looked at again when there are others."""
-        added = sum(registry.added for registry in self.registries)
+        added = 0
+        for registry in self.registries:
+            added += registry.added
         if added == self._looked_at:
             return
         self._looked_at = added

@@ -35,6 +35,15 @@ class _Own(NamedTuple):
     words: frozenset[str]  # their words
 
 
+def own_texts(bundle: Bundle | None) -> frozenset[str]:
+    """Return the texts that stand in a bundle as they are, the empty one included.
+
+    Args:
+        bundle: the policy; the stock bundle where it is not known.
+    """
+    return _own_words(bundle if bundle is not None else _stock()).texts
+
+
 def without_arguments(
     bundle: Bundle | None, arguments: Iterable[Mapping[str, Any]], fixed: Container[str] = ()
 ) -> Callable[[str], str]:
@@ -49,7 +58,7 @@ def without_arguments(
     found: list[_Found] = []
 
     def clean(text: str) -> str:
-        if not text or text in own.texts or text in fixed:
+        if text in own.texts or text in fixed:
             return text
         if not found:  # most calls are answered by constant texts
             found.append(_look(arguments, own))
@@ -112,7 +121,7 @@ def _own_words(bundle: Bundle) -> _Own:
         if len(_known) >= _MAX_BUNDLES:
             _known.clear()
         own = _known[bundle.digest] = _Own(
-            frozenset(texts), frozenset(word for text in texts for word in _WORD.findall(text))
+            frozenset(texts) | {""}, frozenset(word for text in texts for word in _WORD.findall(text))
         )
     return own
 

@@ -31,7 +31,7 @@ from agenttool_otel.telemetry.losses import Losses
 from agenttool_otel.telemetry.settings import TelemetrySettings
 from agenttool_otel.telemetry.sinks import EVENT_OBJECT, Build, event_record
 from agenttool_otel.telemetry.words import standard_words
-from agenttool_otel.values.unicode import escape_surrogates, has_surrogate
+from agenttool_otel.values.unicode import escape_surrogates
 
 _SIGNALS = {"counter": "metrics", "histogram": "metrics", "sink": "records"}
 """What is lost where, if it is no span."""
@@ -51,15 +51,15 @@ def package_version() -> str:
 
 def sayable(attributes: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return attributes without lone surrogates: exporters drop what UTF-8 can't say, and no receiver learns of it."""
-    if not any(_has_surrogate(value) for value in attributes.values()):
-        return attributes
-    return {name: _escaped(value) for name, value in attributes.items()}
-
-
-def _has_surrogate(value: Any) -> bool:
-    if type(value) is str:
-        return has_surrogate(value)
-    return type(value) in (list, tuple) and any(type(item) is str and has_surrogate(item) for item in value)
+    # on the way of every call, so what is ASCII, as most is, costs no call of a function
+    for value in attributes.values():
+        items = (value,) if type(value) is str else value
+        if type(items) not in (list, tuple):
+            continue
+        for item in items:
+            if type(item) is str and not item.isascii():
+                return {name: _escaped(value) for name, value in attributes.items()}
+    return attributes
 
 
 def _escaped(value: Any) -> Any:

@@ -185,7 +185,8 @@ class Pipeline:
         handle, call.handle = call.handle, None
         if handle is not None:
             self.running.pop(call.id, None)
-            handle.leave_parent()
+            if handle.parent is not None:
+                handle.leave_parent()
             if handle.cancellation is not None:
                 handle.settle(CancelOutcome.CANCEL_FAILED)
             if handle.held_back is not None:

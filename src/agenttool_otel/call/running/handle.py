@@ -135,10 +135,8 @@ class CallHandle:
 
     def leave_parent(self) -> None:
         """Note that this call has ended: a request to stop the one around it concerns it no more."""
-        if self.parent is None:
-            return
         with _mutex:
-            if self.parent.children is not None:
+            if self.parent is not None and self.parent.children is not None:
                 self.parent.children.discard(self)
 
     def runs_on(self, executor: concurrent.futures.Executor) -> bool:

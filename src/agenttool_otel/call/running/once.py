@@ -10,11 +10,13 @@ from __future__ import annotations
 import contextvars
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 from agenttool_otel.values.canonical import digest
 
 _decided: contextvars.ContextVar[DecidedCall | None] = contextvars.ContextVar("agenttool_decided_call", default=None)
+in_progress: Final = _decided.get
+"""Returns the decided call whose body runs; ``None`` where there is none, as in most calls."""
 
 
 class DecidedCall:
