@@ -259,10 +259,11 @@ class Run:
         return self.heard[-1]
 
     def health(self) -> None:
-        """Record what takes a bundle's change or a broken provider to happen, and lose spans of another program."""
+        """Record what only something broken, or a changed bundle, causes; lose spans of another program."""
         telemetry = self.governors["plain"].telemetry
         for result, count in (("succeeded", 2), ("failed", 1)):
             telemetry.count(telemetry.instruments.policy_reloads, count, {Label.RELOAD_RESULT: result})
+        telemetry.count(telemetry.instruments.approvals_unstored, 1, {})
         telemetry.losses.note("span", RuntimeError("a provider that raises"))
         if self.unheard is not None:
             for _ in range(30):
