@@ -75,7 +75,6 @@ class _Use(NamedTuple):
     end: int  # its end
     member: str  # what is looked at in each package
     negated: bool  # under a ``not``
-    absent: bool  # as ``not is_boolean(...)``: only where there is no such rule
 
 
 def written_out(modules: Mapping[str, str]) -> Mapping[str, str]:
@@ -86,29 +85,15 @@ def written_out(modules: Mapping[str, str]) -> Mapping[str, str]:
     if not iterates(modules):
         return modules
     program = parse_program(modules)
-    concerns: dict[str, _Members] = {}
+    concerns: dict[str, set[str]] = {}
     for module in program.modules:
         if len(module.package) == len(RULES) + 1 and module.package[: len(RULES)] == RULES:
-            _add_members(concerns.setdefault(module.package[-1], _Members(set(), set())), module)
+            names = {rule.path[len(RULES) + 1] for rule in module.rules if len(rule.path) > len(RULES) + 1}
+            concerns.setdefault(module.package[-1], set()).update(names)
     return {module.file: _module(module, concerns) for module in program.modules}
 
 
-class _Members(NamedTuple):
-    """What one package defines."""
-
-    names: set[str]  # its rules
-    with_default: set[str]  # those that always have a value
-
-
-def _add_members(members: _Members, module: Module) -> None:
-    for rule in module.rules:
-        if len(rule.path) > len(module.package):
-            members.names.add(rule.path[len(module.package)])
-            if "Default" in rule.node:
-                members.with_default.add(rule.path[len(module.package)])
-
-
-def _module(module: Module, concerns: Mapping[str, _Members]) -> str:
+def _module(module: Module, concerns: Mapping[str, set[str]]) -> str:
     source = module.text.encode("utf-8")
     added: list[bytes] = []
     for rule in sorted(module.rules, key=_start, reverse=True):
@@ -126,7 +111,7 @@ def _start(rule: Rule) -> int:
     return start
 
 
-def _copies(source: bytes, rule: Rule, concerns: Mapping[str, _Members]) -> Iterator[bytes]:
+def _copies(source: bytes, rule: Rule, concerns: Mapping[str, set[str]]) -> Iterator[bytes]:
     """Yield one text of a rule for each package that has what the rule looks at."""
     spec = rule.node.get("Spec")
     uses = list(_uses(spec)) if spec is not None else []
@@ -136,7 +121,8 @@ def _copies(source: bytes, rule: Rule, concerns: Mapping[str, _Members]) -> Iter
     if len(declared) != 1 or len(declared[0]["vars"]) != 1:
         return
     start, end = spec["span"]["start"], spec["span"]["end"]
-    asked = [name for name, members in sorted(concerns.items()) if _may_hold(uses, members)]
+    looked_at = {use.member for use in uses if not use.negated}
+    asked = [name for name, defined in sorted(concerns.items()) if looked_at <= defined]
     if not asked:  # an empty set, on as many lines
         lines = "\n" * source[start:end].count(b"\n")
         yield f'{rule.path[-1]} contains "" if {{{lines}false }}'.encode()
@@ -150,16 +136,8 @@ def _copies(source: bytes, rule: Rule, concerns: Mapping[str, _Members]) -> Iter
         yield text + source[at:end]
 
 
-def _may_hold(uses: list[_Use], members: _Members) -> bool:
-    """Tell whether a rule can hold for a package: it has what is looked at, and no default that a ``not`` excludes."""
-    if any(use.absent and use.member in members.with_default for use in uses):
-        return False
-    return all(use.negated or use.member in members.names for use in uses)
-
-
 def _uses(spec: Any) -> Iterator[_Use]:
     negated = [node["NotExpr"] for node in walk(spec) if "NotExpr" in node]
-    absent = [one["expr"]["Call"]["span"] for one in negated if _asks_for_boolean(one["expr"])]
     for node in walk(spec):
         inner = node.get("RefDot")
         bracket = inner["refr"].get("RefBrack") if inner is not None else None
@@ -173,14 +151,7 @@ def _uses(spec: Any) -> Iterator[_Use]:
         variable = bracket["index"]["Var"]
         start, end = variable["span"]["start"], variable["span"]["end"]
         under_not = any(one["span"]["start"] <= start < one["span"]["end"] for one in negated)
-        no_value = any(span["start"] <= start < span["end"] for span in absent)
-        yield _Use(variable["value"], start, end, inner["field"][1], under_not, no_value)
-
-
-def _asks_for_boolean(expression: Any) -> bool:
-    """Tell whether an expression is ``is_boolean(...)``, which holds for a rule that has a default."""
-    call = expression.get("Call")
-    return call is not None and call["fcn"].get("Var", {}).get("value") == "is_boolean"
+        yield _Use(variable["value"], start, end, inner["field"][1], under_not)
 
 
 def _path(node: Any) -> Path | None:
