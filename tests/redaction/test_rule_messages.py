@@ -71,3 +71,26 @@ def test_a_rules_own_words_stay(tmp_path: Path) -> None:
                 refund(2, "no refund today, the desk")
             with pytest.raises(GovernedOutcome, match="limit 5 of the desk"):
                 refund(1, "desk")
+
+
+def test_the_reason_of_what_a_rule_offers_instead_carries_no_argument_out(tmp_path: Path) -> None:
+    offer = '{"tool": "local.pay_less", "arguments": {}, "reason": text}'
+    (tmp_path / "x.rego").write_text(
+        "package agenttool.custom.x\n\n"
+        'ask contains {"rule": "acme.m", "message": "ask first", '
+        f'"alternatives": [{offer}], "suggested_updates": [{{"type": "acme", "reason": text}}]}} if {{\n'
+        '\ttext := sprintf("rather not to %v", [input.input.to])\n}\n',
+        "utf-8",
+    )
+    with capture(extension=str(tmp_path), capture="NO_CONTENT") as captured:
+
+        @captured.governor.govern(read_only=True, access_kinds=[])
+        def pay(to: str) -> str:
+            """Pay."""
+            return "paid"
+
+        with agent_context(actor="agent:a", session_id="s"):
+            result = pay.tool.invoke({"to": "Ada Quillfeather"})
+    assert result.permission is not None
+    offers = (*result.permission["alternatives"], *result.permission["suggested_updates"])
+    assert [one["reason"] for one in offers if "reason" in one] == ["rather not to [argument]"] * 2

@@ -475,7 +475,8 @@ def _without_arguments(call: Invocation, verdict: Verdict) -> Verdict:
         bundle = bundle or getattr(engine, "bundle", None)
         fixed |= getattr(engine, "fixed_texts", frozenset())
     texts = own_texts(bundle)
-    if verdict.shadow is None and texts.issuperset((verdict.message, verdict.rule_ref, *verdict.rule_refs)):
+    constant = texts.issuperset((verdict.message, verdict.rule_ref, *verdict.rule_refs))
+    if constant and verdict.shadow is None and not (verdict.alternatives or verdict.suggested_updates):
         return verdict  # most calls are answered by constant texts
     inputs = (call.permission_input, call.model_input, call.observable_input)
     clean = without_arguments(bundle, [given for given in inputs if isinstance(given, dict)], fixed)
@@ -487,7 +488,19 @@ def _without_arguments(call: Invocation, verdict: Verdict) -> Verdict:
 
 
 def _cleaned_words(verdict: Verdict, clean: Callable[[str], str]) -> Verdict:
-    message, rule, rules = clean(verdict.message), clean(verdict.rule_ref), tuple(map(clean, verdict.rule_refs))
-    if (message, rule, rules) == (verdict.message, verdict.rule_ref, verdict.rule_refs):
+    now = {
+        "message": clean(verdict.message),
+        "rule_ref": clean(verdict.rule_ref),
+        "rule_refs": tuple(map(clean, verdict.rule_refs)),
+        "alternatives": tuple(_with_clean_reason(one, clean) for one in verdict.alternatives),
+        "suggested_updates": tuple(_with_clean_reason(one, clean) for one in verdict.suggested_updates),
+    }
+    if all(value == getattr(verdict, name) for name, value in now.items()):
         return verdict
-    return replace(verdict, message=message, rule_ref=rule, rule_refs=rules)
+    return replace(verdict, **now)
+
+
+def _with_clean_reason(offer: dict[str, Any], clean: Callable[[str], str]) -> dict[str, Any]:
+    """Clean the one text of an offer that is for people: its tool, arguments and facts are what is offered."""
+    reason = offer.get("reason")
+    return {**offer, "reason": clean(reason)} if isinstance(reason, str) else offer
