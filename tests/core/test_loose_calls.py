@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import enum
+import functools
 from collections import deque
 from dataclasses import dataclass
 from datetime import date
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import AfterValidator, BaseModel, Field, validate_call
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, validate_call
 from typing_extensions import TypedDict
 
 from agenttool_otel import ApprovalRequired, Governor, ToolInputInvalid, agent_context
@@ -134,6 +135,32 @@ def test_validate_call_takes_aliases_and_fills_defaults() -> None:
     with capture(policy=engine) as captured:
         assert captured.governor.govern(tool)(file="a") == ("a", 2)  # type: ignore[call-arg]
     assert engine.documents[0]["input"] == {"path": "a", "depth": 2}
+
+
+def _payment(account: int, amount: Annotated[int, BeforeValidator(lambda v: 2 * int(v))] = 1, *, fee: int = 0) -> Any:
+    return account, amount, fee
+
+
+@pytest.mark.parametrize("door", ["call", "invoke"])
+@pytest.mark.parametrize(
+    ("args", "kwargs", "given", "decided"),
+    [
+        (("5",), {}, {"amount": "-2"}, {"amount": -4, "fee": 0}),
+        ((), {"fee": "7"}, {"account": "1"}, {"account": 1, "amount": 1, "fee": 7}),
+        ((), {"amount": "3"}, {"account": "1"}, {"account": 1, "amount": 6, "fee": 0}),
+        (("5", "3"), {}, {}, {"fee": 0}),
+    ],
+)
+def test_a_partial_of_validate_call_is_read_by_it_too(
+    args: Any, kwargs: Any, given: Any, decided: Any, door: str
+) -> None:
+    partial = functools.partial(validate_call(_payment), *args, **kwargs)
+    engine = StaticEngine("allow")
+    with capture(policy=engine) as captured:
+        governed = captured.governor.govern(partial, name="pay", description="Pay.")
+        got = governed(**given) if door == "call" else governed.tool.invoke(given).value
+    assert got == partial(**given)
+    assert engine.documents[0]["input"] == decided
 
 
 def test_validate_call_is_read_in_coroutines_and_methods() -> None:

@@ -11,7 +11,7 @@ import copy
 import functools
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 _Call = tuple[tuple[Any, ...], dict[str, Any]]
@@ -75,15 +75,21 @@ def call_reader(function: Any, *, drop_first: bool) -> CallReader | None:
     if (found := _validated(function)) is None:
         return None
 
+    signature = inspect.signature(found.function)
+    parameters = list(signature.parameters.values())[1 if drop_first or found.is_bound else 0 :]
+    return _reader(found, parameters)
+
+
+def _reader(found: _Validated, parameters: Sequence[inspect.Parameter]) -> CallReader | None:
+    """Return what reads some parameters of a function."""
+
     def taken(*args: Any, **kwargs: Any) -> _Call:
         return args, kwargs
 
-    signature = inspect.signature(found.function)
-    parameters = list(signature.parameters.values())[1 if drop_first or found.is_bound else 0 :]
     under = found.function.func if isinstance(found.function, functools.partial) else found.function
     functools.update_wrapper(taken, under)
     del taken.__dict__["__wrapped__"]
-    taken.__dict__["__signature__"] = signature.replace(parameters=parameters)
+    taken.__dict__["__signature__"] = inspect.Signature(parameters)
     checker = copy.copy(found.checker)
     try:
         checker.function, checker.validate_return = taken, False
@@ -118,8 +124,10 @@ def below_reader(function: Any) -> Callable[..., Any]:
 
 def _validated(function: Any) -> _Validated | None:
     """Look for ``validate_call`` at a callable: at a function, a method, or an object's ``__call__``."""
+    if isinstance(function, functools.partial):
+        return _partly(function)
     instance, is_bound = None, False
-    if not inspect.isroutine(function) and not isinstance(function, functools.partial):
+    if not inspect.isroutine(function):
         function = getattr(function, "__call__", None)  # noqa: B004
     if inspect.ismethod(function):
         instance, is_bound, function = function.__self__, True, function.__func__
@@ -134,3 +142,24 @@ def _validated(function: Any) -> _Validated | None:
     if not checker.__pydantic_complete__:
         checker._create_validators()
     return _Validated(checker.function, checker, instance, is_bound)
+
+
+def _partly(function: functools.partial[Any]) -> _Validated | None:
+    """Return a partial of a validated function as a validated partial, whose own arguments are read once, here."""
+    if (found := _validated(function.func)) is None:
+        return None
+    below = functools.partial(found.function, found.instance) if found.is_bound else found.function
+    try:
+        given = inspect.signature(below).bind_partial(*function.args, **function.keywords).arguments
+        parameters = [one for name, one in inspect.signature(below).parameters.items() if name in given]
+        if any(one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD) for one in parameters):
+            return None
+        reader = _reader(found, [one.replace(kind=one.KEYWORD_ONLY) for one in parameters])
+        read = reader.read((), given)[1] if reader is not None else {}
+    except (TypeError, ValueError):  # the partial can't be called; calling it says so
+        return None
+    if read.keys() != given.keys():
+        return None
+    by_position = [read[name] for name in list(given)[: len(function.args)]]
+    by_name = {name: read[name] for name in function.keywords}
+    return found._replace(function=functools.partial(below, *by_position, **by_name), instance=None, is_bound=False)
