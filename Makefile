@@ -12,15 +12,14 @@ IN_RANDOM_ORDER = -n $(WORKERS) --dist loadfile --random-order --random-order-se
 SLOW := slow or opa or servers or browser or postgres
 # as they stand in the folders: files of one test, the longest, would come last and one of them alone
 IN_ORDER = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
-# tracing each line costs half of the time again: only where everything is tested, and `make test test-all` tests once
-GATE_OF_COVERAGE := $(if $(filter test-all,$(MAKECMDGOALS)),--cov --cov-report=term)
 
-.PHONY: demo test test-all test-pythons fuzz lint bench docs site release servers lock clean help
+.PHONY: demo test test-all coverage test-pythons fuzz lint bench docs site release servers lock clean help
 
 help:
 	@echo "make demo      set up, and watch an agent's tool calls being decided and traced"
 	@echo "make test      set up, check types and style, run the fast tests"
-	@echo "make test-all  make test with the gate of coverage, then real servers and kill tests (builds servers once, needs Go)"
+	@echo "make test-all  make test, then real servers and kill tests (builds servers once, needs Go)"
+	@echo "make coverage  the fast tests under the gate of branch coverage; takes twice as long"
 	@echo "make test-pythons  a part of the fast tests on every other CPython from 3.11 on that is here"
 	@echo "make fuzz      random edits of hostile inputs for FUZZ_SECONDS (an hour)"
 	@echo "make bench     measure, as ratios in one run"
@@ -40,7 +39,11 @@ demo: $(STAMP)
 
 test: $(STAMP) lint
 	@echo "tests in random order: SEED=$(SEED)"
-	$(BIN)/python -m pytest -m "not slow and not speed" $(IN_RANDOM_ORDER) $(GATE_OF_COVERAGE)
+	$(BIN)/python -m pytest -m "not slow and not speed" $(IN_RANDOM_ORDER)
+
+# tracing each line doubles the time, and CI has to end: whoever changes much runs it by hand
+coverage: $(STAMP)
+	$(BIN)/python -m pytest -m "not slow and not speed" $(IN_RANDOM_ORDER) --cov --cov-report=term
 
 # what `test` leaves out, and what it skips where the servers are not built yet
 test-all: test servers

@@ -32,6 +32,8 @@ def test_rego_test_passes_on_the_embedded_engine(name: str) -> None:
     assert set(cases.values()) == {True}, answer
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_the_command_finds_each_case_of_each_rego_test() -> None:
     report = run_tests(load_project(POLICIES, standalone=True), engine="embedded")
     assert [(failed.name, failed.cases) for failed in report.failures] == []

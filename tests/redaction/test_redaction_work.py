@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import string
-import time
 from typing import Any
 
 import pytest
@@ -40,10 +39,8 @@ def test_a_megabyte_costs_a_bounded_number_of_steps(name: str) -> None:
     purse = Purse()
     redactor = Redactor()
     cleaner = CleanText(lambda text: redactor.redact_text(text).value, _purse=purse)
-    before = time.process_time()
     shown = "".join(cleaner.pieces([TEXTS[name]]))
     assert purse.left > -MOST_WORK / 4, "no more than the purse is spent"
-    assert time.process_time() - before < 8, "about a second on a machine that has nothing else to do"
     assert shown
 
 
