@@ -14,7 +14,14 @@ from typing import NamedTuple
 
 from agenttool_otel.facts.reviewed.words import STANDARD_INPUT, review
 from agenttool_otel.facts.shell import programs
-from agenttool_otel.facts.shell.effects import Refused, Touch, Verdict, is_harmless_variable, unwrapped
+from agenttool_otel.facts.shell.effects import (
+    Refused,
+    Touch,
+    Verdict,
+    is_harmless_assignment,
+    is_harmless_variable,
+    unwrapped,
+)
 from agenttool_otel.facts.shell.options import read_words
 from agenttool_otel.facts.shell.tables import Spec, effects, spec_of
 from agenttool_otel.facts.shell.words import Word
@@ -120,8 +127,12 @@ def _reviewed_words(words: list[Word], verdict: Verdict) -> None:
 
 
 def _is_plain_wrapper(word: str) -> bool:
-    """Whether a word in front of a wrapped command is the wrapper's name, a time, a number or a harmless option."""
-    return posixpath.basename(word) in effects().wrappers or _WRAPPER_WORD.fullmatch(word) is not None
+    """Whether a word in front of a wrapped command changes nothing but how it is run.
+
+    That is the wrapper's name, a time, a number, a harmless option, and a variable of ``env``, as in ``env CI=1``."""
+    if posixpath.basename(word) in effects().wrappers:
+        return True
+    return _WRAPPER_WORD.fullmatch(word) is not None or is_harmless_assignment(word)
 
 
 def _category(name: str, words: list[Word]) -> str:
