@@ -13,6 +13,7 @@ FACTS: dict[str, Any] = {"read_only": True, "access_kinds": [], "write_effects":
 
 LISTS = {
     "asked": {"approval": {"always_ask": ["github.get_isue"]}},
+    "not remembered": {"approval": {"never_remember": {"tools": ["github.get_isue"]}}},
     "budgets": {"budgets": {"tools": {"github.get_isue": 3}}},
 }
 
