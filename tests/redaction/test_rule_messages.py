@@ -73,7 +73,7 @@ def test_a_rules_own_words_stay(tmp_path: Path) -> None:
                 refund(1, "desk")
 
 
-def test_the_reason_of_what_a_rule_offers_instead_carries_no_argument_out(tmp_path: Path) -> None:
+def test_the_reason_of_an_offer_carries_no_argument_out(tmp_path: Path) -> None:
     offer = '{"tool": "local.pay_less", "arguments": {}, "reason": text}'
     (tmp_path / "x.rego").write_text(
         "package agenttool.custom.x\n\n"

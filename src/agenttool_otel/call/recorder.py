@@ -488,7 +488,7 @@ def _without_arguments(call: Invocation, verdict: Verdict) -> Verdict:
 
 
 def _cleaned_words(verdict: Verdict, clean: Callable[[str], str]) -> Verdict:
-    now = {
+    now: dict[str, Any] = {
         "message": clean(verdict.message),
         "rule_ref": clean(verdict.rule_ref),
         "rule_refs": tuple(map(clean, verdict.rule_refs)),
