@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+import time
 from typing import Any
 
 import pytest
@@ -42,6 +43,16 @@ def test_a_megabyte_costs_a_bounded_number_of_steps(name: str) -> None:
     shown = "".join(cleaner.pieces([TEXTS[name]]))
     assert purse.left > -MOST_WORK / 4, "no more than the purse is spent"
     assert shown
+
+
+@pytest.mark.speed
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_megabyte_costs_about_a_second(name: str) -> None:
+    redactor = Redactor()
+    cleaner = CleanText(lambda text: redactor.redact_text(text).value)
+    before = time.process_time()
+    assert "".join(cleaner.pieces([TEXTS[name]]))
+    assert time.process_time() - before < 8, "about a second on a machine that has nothing else to do"
 
 
 def test_what_an_empty_purse_cannot_pay_is_withheld() -> None:
