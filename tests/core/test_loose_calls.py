@@ -163,6 +163,23 @@ def test_a_partial_of_validate_call_is_read_by_it_too(
     assert engine.documents[0]["input"] == decided
 
 
+def test_a_partials_own_arguments_are_read_once() -> None:
+    read: list[str] = []
+
+    def noted(value: str) -> int:
+        read.append(value)
+        return int(value)
+
+    @validate_call
+    def pay(account: Annotated[int, BeforeValidator(noted)], amount: int) -> int:
+        return account + amount
+
+    with capture(policy=StaticEngine("allow")) as captured:
+        governed = captured.governor.govern(functools.partial(pay, "5"), name="pay", description="Pay.")
+        assert [governed(amount="1"), governed(amount="2"), governed.tool.invoke(amount=3).value] == [6, 7, 8]
+    assert read == ["5"]
+
+
 def test_validate_call_is_read_in_coroutines_and_methods() -> None:
     with capture(policy=StaticEngine("allow")) as captured:
 

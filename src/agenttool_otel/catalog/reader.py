@@ -11,6 +11,7 @@ import copy
 import functools
 import inspect
 import json
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
@@ -24,6 +25,10 @@ class _Validated(NamedTuple):
     checker: Any  # pydantic's own object
     instance: Any  # what it is bound to
     is_bound: bool  # whether it is bound at all
+
+
+_partials: weakref.WeakKeyDictionary[functools.partial[Any], _Validated | None] = weakref.WeakKeyDictionary()
+"""What was found at a partial: its own arguments are read once, not in each call."""
 
 
 class CallReader:
@@ -125,7 +130,9 @@ def below_reader(function: Any) -> Callable[..., Any]:
 def _validated(function: Any) -> _Validated | None:
     """Look for ``validate_call`` at a callable: at a function, a method, or an object's ``__call__``."""
     if isinstance(function, functools.partial):
-        return _partly(function)
+        if function not in _partials:
+            _partials[function] = _partly(function)
+        return _partials[function]
     instance, is_bound = None, False
     if not inspect.isroutine(function):
         function = getattr(function, "__call__", None)  # noqa: B004
@@ -150,13 +157,14 @@ def _partly(function: functools.partial[Any]) -> _Validated | None:
         return None
     below = functools.partial(found.function, found.instance) if found.is_bound else found.function
     try:
-        given = inspect.signature(below).bind_partial(*function.args, **function.keywords).arguments
-        parameters = [one for name, one in inspect.signature(below).parameters.items() if name in given]
+        signature = inspect.signature(below)
+        given = signature.bind_partial(*function.args, **function.keywords).arguments
+        parameters = [one for name, one in signature.parameters.items() if name in given]
         if any(one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD) for one in parameters):
             return None
         reader = _reader(found, [one.replace(kind=one.KEYWORD_ONLY) for one in parameters])
         read = reader.read((), given)[1] if reader is not None else {}
-    except (TypeError, ValueError):  # the partial can't be called; calling it says so
+    except (TypeError, ValueError):  # it can't be called: whoever does gets pydantic's error
         return None
     if read.keys() != given.keys():
         return None

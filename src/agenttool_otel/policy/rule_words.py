@@ -41,7 +41,7 @@ def own_texts(bundle: Bundle | None) -> frozenset[str]:
     Args:
         bundle: the policy; the stock bundle where it is not known.
     """
-    return _own_words(bundle if bundle is not None else _stock()).texts
+    return _own_words(bundle).texts
 
 
 def without_arguments(
@@ -54,7 +54,7 @@ def without_arguments(
         arguments: the arguments of the call, in each form in which a rule may have seen them.
         fixed: further texts that are no argument's, such as the stated answers of an engine without rules.
     """
-    own = _own_words(bundle if bundle is not None else _stock())
+    own = _own_words(bundle)
     found: list[_Found] = []
 
     def clean(text: str) -> str:
@@ -110,7 +110,8 @@ def _texts(arguments: Mapping[str, Any]) -> Iterator[str]:
 _known: Final[dict[str, _Own]] = {}
 
 
-def _own_words(bundle: Bundle) -> _Own:
+def _own_words(bundle: Bundle | None) -> _Own:
+    bundle = bundle if bundle is not None else _stock()
     own = _known.get(bundle.digest)
     if own is None:
         texts = {
